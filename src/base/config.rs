@@ -1,0 +1,56 @@
+//! What the program was told: every setting once, with its default and the reason for it.
+
+use std::path::PathBuf;
+
+use crate::base::Bytes;
+
+/// Settings of one run, after flags, variables and defaults have been put together.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Folder the agent works on; tools cannot leave it.
+    pub project: PathBuf,
+    /// Where models are looked for; `None` means the user's data directory.
+    pub model_dir: Option<PathBuf>,
+    /// `models.toml` given by hand; else the one in `model_dir`, else the one shipped in the program.
+    pub models_file: Option<PathBuf>,
+    /// Most memory that may be used; `None` asks the machine.
+    pub budget: Option<Bytes>,
+    /// Inference slots a model, 2 by default, at most 4 (seed 003: NUM_PARALLEL 2).
+    pub slots: usize,
+    /// Threads for inference; 0 means every core.
+    pub threads: usize,
+    /// Tools offered to the router for one step (seed 001: 15).
+    pub tools_offered: usize,
+    /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
+    pub orchestrate: bool,
+    pub approve: ApproveMode,
+    /// `tool_call_format`: `None` follows the model's template.
+    pub tool_call_format: Option<String>,
+}
+
+/// When the user is asked before a tool runs (seed 002).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApproveMode {
+    Always,
+    #[default]
+    OnMutation,
+    OnDestructive,
+    Never,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            project: PathBuf::from("."),
+            model_dir: None,
+            models_file: None,
+            budget: None,
+            slots: 2,
+            threads: 0,
+            tools_offered: 15,
+            orchestrate: true,
+            approve: ApproveMode::OnMutation,
+            tool_call_format: None,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Which models there are, what their files say about themselves, and how each wants to be spoken to.
+
+pub mod dialect;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a model is used for. One file may play several roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Plans and synthesises.
+    Planner,
+    /// Picks tools and fills in their arguments.
+    Router,
+    /// Turns text into vectors.
+    Embedder,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Planner => "planner",
+            Role::Router => "router",
+            Role::Embedder => "embedder",
+        })
+    }
+}

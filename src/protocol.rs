@@ -1,0 +1,202 @@
+//! The vocabulary of a turn: what can be asked, what is reported while it runs, what needs consent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::base::{CallId, ConversationId, StepId};
+
+/// What a user interface submits to a session.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Plan, execute and answer.
+    Ask(Ask),
+    /// Stop after the plan.
+    Plan(Ask),
+}
+
+/// One request of the user.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    pub text: String,
+}
+
+/// What happens during a turn. On the wire: `{"type", "conversationId", "time", "data": {…}}`, see [`Record`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+pub enum Event {
+    /// A model is read from disk; `share` runs from 0 to 1.
+    #[serde(rename = "model-loading")]
+    ModelLoading { role: String, file: String, share: f32 },
+    /// A model, the index or a phase has something to say that does not end the turn.
+    #[serde(rename = "notice")]
+    Notice { text: String },
+    /// The project's index is brought up to date.
+    #[serde(rename = "index-progress")]
+    IndexProgress { stage: String, done: usize, total: usize },
+    #[serde(rename = "plan-created")]
+    PlanCreated { plan: PlanView },
+    #[serde(rename = "step-executing")]
+    StepExecuting { step: StepId, description: String },
+    #[serde(rename = "approval-requested")]
+    ApprovalRequested { step: StepId, proposal: Proposal },
+    #[serde(rename = "step-completed")]
+    StepCompleted(StepReport),
+    /// Waiting for a slot; sent after one second and every second.
+    #[serde(rename = "queue_update")]
+    QueueUpdate { position: usize, eta_ms: Option<u64> },
+    /// A model is at work; sent every second.
+    #[serde(rename = "pulse")]
+    Pulse { phase: String, waited_ms: u64 },
+    /// A piece of the answer, in order.
+    #[serde(rename = "token")]
+    Token { text: String },
+    /// A piece of the model's thinking (`<think>`), never part of the answer.
+    #[serde(rename = "thinking")]
+    Thinking { text: String },
+    /// Another phase takes over, with plan and ledger.
+    #[serde(rename = "fallback")]
+    Fallback { from: String, reason: String },
+    #[serde(rename = "telemetry.tool_miss")]
+    ToolMiss(ToolMiss),
+    #[serde(rename = "telemetry.repeat")]
+    Repeat(Repeat),
+    #[serde(rename = "turn-finished")]
+    TurnFinished(TurnFinished),
+}
+
+/// One event as it is written to a journal or to `--json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    #[serde(rename = "conversationId")]
+    pub conversation: ConversationId,
+    /// RFC 3339, with milliseconds, UTC.
+    pub time: String,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+impl Record {
+    pub fn now(conversation: &ConversationId, event: Event) -> Record {
+        let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+        Record { conversation: conversation.clone(), time, event }
+    }
+}
+
+/// A plan as it is shown (seed 002 §5).
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct PlanView {
+    pub steps: Vec<PlanStep>,
+    pub total_estimated_tokens: usize,
+    pub status: PlanStatus,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct PlanStep {
+    pub id: StepId,
+    /// A few words, for lists.
+    pub name: String,
+    /// The whole step, understandable without the others.
+    pub description: String,
+    pub files_affected: Vec<String>,
+    /// Steps whose results this one needs.
+    pub dependencies: Vec<StepId>,
+    /// 1 (one call) to 5.
+    pub estimated_complexity: u8,
+    pub status: PlanStatus,
+}
+
+/// How one tool call of a step ended.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct StepReport {
+    pub step: StepId,
+    pub call: Option<CallId>,
+    pub tool: String,
+    pub arguments: Value,
+    pub status: StepStatus,
+    /// One line for people: what was found, changed or went wrong.
+    pub summary: String,
+    /// A unified diff, when the call changed a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    pub wall_ms: u64,
+}
+
+/// `Failed` is never shown, counted or reported as success.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    Succeeded,
+    Failed,
+    Rejected,
+    Skipped,
+}
+
+/// A call that waits for consent, with what it would do.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Proposal {
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    /// Why the user is asked.
+    pub reason: String,
+    /// A unified diff or the command line.
+    pub preview: String,
+}
+
+/// The user's answer to a [`Proposal`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    Approve,
+    Reject,
+    /// Run it with these arguments instead; they are checked again like any others.
+    Modify(Map<String, Value>),
+}
+
+/// What a turn cost.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Usage {
+    pub model_calls: usize,
+    pub prompt_tokens: usize,
+    /// Part of `prompt_tokens` that was already in a slot.
+    pub cached_tokens: usize,
+    pub generated_tokens: usize,
+    pub wall_ms: u64,
+    /// Most memory the process has held so far, as the system counts it.
+    pub peak_memory_bytes: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct TurnFinished {
+    pub answer: String,
+    pub steps: Vec<StepReport>,
+    pub usage: Usage,
+}
+
+/// `telemetry.tool_miss`, word for word as in seed 004.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolMiss {
+    pub total_responses: usize,
+    pub responses_with_tool_calls: usize,
+    pub responses_without_tool_calls: usize,
+    pub textual_tool_call_patterns: usize,
+    pub miss_rate: f64,
+}
+
+/// `telemetry.repeat`, word for word as in seed 004.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Repeat {
+    pub total_tool_calls: usize,
+    pub deduplicated_tool_calls: usize,
+    pub repeated_batches: usize,
+    pub repeated_content: usize,
+    pub repeat_rate: f64,
+}
