@@ -6,3 +6,5 @@ pub mod protocol;
 pub mod models;
 
 pub mod embed;
+
+pub mod tools;
