@@ -5,6 +5,9 @@ pub mod protocol;
 
 pub mod models;
 
+pub mod budget;
+
 pub mod embed;
+pub mod engine;
 
 pub mod tools;

@@ -1,1 +1,4 @@
+//! Everything that needs more than one module, in one test program.
 
+mod engine;
+mod models;

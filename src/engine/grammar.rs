@@ -1,0 +1,100 @@
+//! Keeps a generation inside a grammar: from a Lark text or a JSON schema to the set of tokens that may come next.
+
+use std::sync::{Arc, OnceLock};
+
+use llguidance::api::TopLevelGrammar;
+use llguidance::{Matcher, ParserFactory};
+use serde_json::Value;
+use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId};
+
+use super::decoder::{Token, Vocabulary};
+
+/// What a generation has to conform to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Grammar {
+    /// llguidance's Lark dialect; `<|name|>` stands for a control token.
+    Lark(String),
+    /// Compact JSON that is valid under the schema.
+    JsonSchema(Value),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the grammar cannot be used: {0}")]
+pub struct GrammarError(String);
+
+/// Compiles grammars for one vocabulary. The token tree takes hundreds of milliseconds and is made when first needed.
+pub struct Grammars {
+    vocabulary: Arc<dyn Vocabulary>,
+    factory: OnceLock<Result<ParserFactory, GrammarError>>,
+}
+
+impl Grammars {
+    pub fn new(vocabulary: Arc<dyn Vocabulary>) -> Grammars {
+        Grammars { vocabulary, factory: OnceLock::new() }
+    }
+
+    pub fn compile(&self, grammar: &Grammar) -> Result<Constraint, GrammarError> {
+        let factory = self.factory.get_or_init(|| factory(&*self.vocabulary)).as_ref().map_err(Clone::clone)?;
+        let top = match grammar {
+            Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+            Grammar::JsonSchema(schema) => TopLevelGrammar::from_json_schema(schema.clone()),
+        };
+        let mut matcher = Matcher::new(factory.create_parser(top));
+        match matcher.get_error() {
+            Some(error) => Err(GrammarError(error)),
+            None => {
+                for warning in matcher.grammar_warnings() {
+                    tracing::debug!(warning, "grammar");
+                }
+                Ok(Constraint { matcher })
+            }
+        }
+    }
+}
+
+fn factory(vocabulary: &dyn Vocabulary) -> Result<ParserFactory, GrammarError> {
+    let failed = |error: anyhow::Error| GrammarError(error.to_string());
+    let ends: Vec<TokenId> = vocabulary.ends().iter().map(|token| token.0 as TokenId).collect();
+    let first_end = *ends.first().ok_or_else(|| GrammarError("the vocabulary has no end-of-text token".to_owned()))?;
+    let words: Vec<Vec<u8>> = (0..vocabulary.size() as i32).map(|index| word(vocabulary, Token(index))).collect();
+    let trie = TokTrie::from(&TokRxInfo::new(words.len() as u32, first_end), &words).with_eos_tokens(&ends);
+    let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+    let capabilities = InferenceCapabilities { ff_tokens: false, ..Default::default() };
+    let mut factory =
+        ParserFactory::new(&environment, capabilities, &llguidance::earley::SlicedBiasComputer::general_slices())
+            .map_err(failed)?;
+    factory.quiet();
+    Ok(factory)
+}
+
+/// A token as the tree wants it: its bytes, or the marker byte and the name for a control token.
+fn word(vocabulary: &dyn Vocabulary, token: Token) -> Vec<u8> {
+    match vocabulary.control(token) {
+        Some(name) => [&[TokTrie::SPECIAL_TOKEN_MARKER], name].concat(),
+        None => vocabulary.bytes(token).to_vec(),
+    }
+}
+
+/// One generation's position in its grammar.
+pub struct Constraint {
+    matcher: Matcher,
+}
+
+impl Constraint {
+    /// Sets the logits of every token that may not come next to minus infinity.
+    pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), GrammarError> {
+        let allowed = self.matcher.compute_mask_or_eos().map_err(|error| GrammarError(error.to_string()))?;
+        for (index, logit) in logits.iter_mut().enumerate() {
+            if !allowed.get(index) {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves past `token`; true when nothing may follow.
+    pub fn accept(&mut self, token: Token) -> Result<bool, GrammarError> {
+        self.matcher.consume_token(token.0 as TokenId).map_err(|error| GrammarError(error.to_string()))?;
+        Ok(self.matcher.is_stopped())
+    }
+}

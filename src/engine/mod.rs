@@ -1,0 +1,16 @@
+//! Runs models in this process: one thread owns each loaded model, everyone else holds a cloneable handle.
+
+pub mod decoder;
+pub mod grammar;
+pub mod handle;
+pub mod llama;
+mod sampler;
+mod scheduler;
+pub mod scripted;
+mod slot;
+mod text;
+mod worker;
+
+pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
+pub use grammar::Grammar;
+pub use handle::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Sampling, Tally};

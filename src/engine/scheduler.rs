@@ -1,0 +1,145 @@
+//! Decides what a worker does next. Pure: it sees phases, priorities and times, and touches neither tensor nor queue.
+
+use crate::budget::permit::Priority;
+
+/// A waiting job gains one priority level for every so many milliseconds, so that nothing starves.
+const AGEING_MS: u64 = 5_000;
+
+/// A job that has no slot yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    pub priority: Priority,
+    pub waited_ms: u64,
+}
+
+/// The job to admit next: highest priority with age counted in, the first come among equals.
+pub fn admit(waiting: &[Waiting]) -> Option<usize> {
+    let urgency = |job: &Waiting| job.priority as u64 + job.waited_ms / AGEING_MS;
+    (0..waiting.len()).max_by(|&a, &b| urgency(&waiting[a]).cmp(&urgency(&waiting[b])).then(b.cmp(&a)))
+}
+
+/// What a slot's job needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Idle,
+    /// A chunk of prompt, or of a continuation that is scored: one sequence a call.
+    Chunk,
+    /// One more token.
+    Decode,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    pub phase: Phase,
+    pub priority: Priority,
+    /// When this slot's job last got a call; the smallest waits longest.
+    pub served: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    Nothing,
+    Chunk(usize),
+    Decode(Vec<usize>),
+}
+
+/// Shares a model's time between prompts that come in and answers that go out.
+#[derive(Debug, Default)]
+pub struct Scheduler {
+    chunk_ms: u64,
+    decode_ms: u64,
+}
+
+impl Scheduler {
+    /// The next call. Only jobs of the highest priority at work get calls; between a chunk and a decode the one
+    /// whose kind has had less time goes first.
+    pub fn next(&mut self, slots: &[View], co_batch: bool) -> Work {
+        let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(|slot| slot.priority).max()
+        else {
+            *self = Scheduler::default();
+            return Work::Nothing;
+        };
+        let of = |phase: Phase| {
+            let mut indices: Vec<usize> = (0..slots.len())
+                .filter(|&i| slots[i].phase == phase && slots[i].priority == highest)
+                .collect();
+            indices.sort_by_key(|&i| slots[i].served);
+            indices
+        };
+        let (chunks, mut decodes) = (of(Phase::Chunk), of(Phase::Decode));
+        if !co_batch {
+            decodes.truncate(1);
+        }
+        match (chunks.first(), decodes.is_empty()) {
+            (None, _) => self.decode_alone(decodes),
+            (Some(&slot), true) => self.chunk_alone(slot),
+            (Some(&slot), false) if self.chunk_ms <= self.decode_ms => Work::Chunk(slot),
+            (Some(_), false) => Work::Decode(decodes),
+        }
+    }
+
+    /// Reports how long a call took.
+    pub fn spent(&mut self, work: &Work, wall_ms: u64) {
+        match work {
+            Work::Chunk(_) => self.chunk_ms += wall_ms,
+            Work::Decode(_) => self.decode_ms += wall_ms,
+            Work::Nothing => {}
+        }
+    }
+
+    fn decode_alone(&mut self, decodes: Vec<usize>) -> Work {
+        *self = Scheduler::default();
+        Work::Decode(decodes)
+    }
+
+    fn chunk_alone(&mut self, slot: usize) -> Work {
+        *self = Scheduler::default();
+        Work::Chunk(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(phase: Phase, priority: Priority, served: u64) -> View {
+        View { phase, priority, served }
+    }
+
+    #[test]
+    fn a_user_goes_before_a_background_job() {
+        let slots = [view(Phase::Decode, Priority::Background, 0), view(Phase::Chunk, Priority::User, 1)];
+        assert_eq!(Scheduler::default().next(&slots, true), Work::Chunk(1));
+    }
+
+    #[test]
+    fn answers_go_on_while_a_prompt_comes_in() {
+        let slots = [view(Phase::Decode, Priority::User, 0), view(Phase::Chunk, Priority::User, 1)];
+        let mut scheduler = Scheduler::default();
+        let first = scheduler.next(&slots, true);
+        assert_eq!(first, Work::Chunk(1));
+        scheduler.spent(&first, 120);
+        let mut decoded = 0;
+        while let work @ Work::Decode(_) = scheduler.next(&slots, true) {
+            scheduler.spent(&work, 10);
+            decoded += 10;
+        }
+        assert_eq!(decoded, 120);
+    }
+
+    #[test]
+    fn models_that_cannot_share_a_call_take_turns() {
+        let slots = [view(Phase::Decode, Priority::User, 9), view(Phase::Decode, Priority::User, 4)];
+        assert_eq!(Scheduler::default().next(&slots, false), Work::Decode(vec![1]));
+        assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![1, 0]));
+    }
+
+    #[test]
+    fn the_first_of_equals_is_admitted_and_age_counts() {
+        let job = |priority, waited_ms| Waiting { priority, waited_ms };
+        assert_eq!(admit(&[job(Priority::Step, 10), job(Priority::Step, 10)]), Some(0));
+        assert_eq!(admit(&[job(Priority::Step, 10), job(Priority::User, 0)]), Some(1));
+        assert_eq!(admit(&[job(Priority::Background, 3 * AGEING_MS), job(Priority::User, 0)]), Some(0));
+        assert_eq!(admit(&[]), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! A decoder that plays a script instead of a model, so that everything around models can be tested exactly.
+//!
+//! Its tokens are bytes, and chat markers are ordinary text to it. What it says depends only on what lies in the
+//! sequence, as with a real model: the text after the last turn marker is what it has said so far, and the first rule whose pattern occurs in the
+//! text before says what comes next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::decoder::{DecodeError, Decoder, Limits, Row, Token, Vocabulary};
+use super::handle::{Engine, EngineError};
+use crate::budget::permit::Permit;
+use crate::models::dialect::Prompt;
+
+/// Ends a reply; the byte values are tokens 0 to 255.
+const END: Token = Token(256);
+/// Where the assistant's turn begins in a ChatML prompt.
+const TURN: &str = "<|im_start|>assistant\n";
+/// Logit of the token the script wants, over 0 for all others.
+const CERTAIN: f32 = 20.0;
+
+/// What to say to which prompt.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    rules: Vec<(String, String)>,
+    otherwise: String,
+    pub slots: usize,
+    pub context: usize,
+    /// Time one row takes, to test waiting, priority and cancellation.
+    pub row_time: Duration,
+    /// Largest prefill call.
+    pub chunk: usize,
+}
+
+impl Script {
+    /// A script that says `otherwise` to everything.
+    pub fn saying(otherwise: &str) -> Script {
+        Script { otherwise: otherwise.to_owned(), slots: 2, context: 65_536, chunk: 64, ..Script::default() }
+    }
+
+    /// Says `reply` when the prompt contains `pattern` and no earlier rule applies.
+    pub fn on(mut self, pattern: &str, reply: &str) -> Script {
+        self.rules.push((pattern.to_owned(), reply.to_owned()));
+        self
+    }
+
+    fn reply(&self, prompt: &str) -> &str {
+        let rule = self.rules.iter().find(|(pattern, _)| prompt.contains(pattern.as_str()));
+        rule.map_or(&self.otherwise, |(_, reply)| reply)
+    }
+
+    /// The token that follows `text`.
+    fn next(&self, text: &str) -> Token {
+        let turn = text.rfind(TURN).map_or(text.len(), |at| at + TURN.len());
+        let (prompt, said) = text.split_at(turn);
+        let reply = self.reply(prompt).as_bytes();
+        let said = said.as_bytes();
+        // A grammar may have forced other words; the script then ends.
+        match reply.strip_prefix(said).and_then(<[u8]>::first) {
+            Some(&byte) => Token(i32::from(byte)),
+            None => END,
+        }
+    }
+
+    /// A running engine that plays this script.
+    pub fn engine(self, permit: Permit) -> Result<Engine, EngineError> {
+        let vocabulary = Arc::new(Letters::new());
+        let thread_vocabulary = vocabulary.clone();
+        Engine::spawn("scripted", vocabulary, permit, move |inbox| {
+            let sequences = vec![Vec::new(); self.slots];
+            inbox.serve(ScriptedDecoder { script: self, sequences, logits: Vec::new() }, &*thread_vocabulary)
+        })
+    }
+}
+
+/// Bytes as tokens, and one token that ends a text.
+pub struct Letters {
+    bytes: Vec<[u8; 1]>,
+}
+
+impl Letters {
+    pub fn new() -> Letters {
+        Letters { bytes: (0..=255u8).map(|byte| [byte]).collect() }
+    }
+}
+
+impl Default for Letters {
+    fn default() -> Letters {
+        Letters::new()
+    }
+}
+
+impl Vocabulary for Letters {
+    fn size(&self) -> usize {
+        257
+    }
+
+    fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
+        prompt.flat().bytes().map(|byte| Token(i32::from(byte))).collect()
+    }
+
+    fn bytes(&self, token: Token) -> &[u8] {
+        self.bytes.get(token.0 as usize).map_or(&[], |byte| byte)
+    }
+
+    fn control(&self, token: Token) -> Option<&[u8]> {
+        (token == END).then_some(b"<|end|>")
+    }
+
+    fn is_end(&self, token: Token) -> bool {
+        token == END
+    }
+}
+
+struct ScriptedDecoder {
+    script: Script,
+    sequences: Vec<Vec<u8>>,
+    /// One entry a row of the last call.
+    logits: Vec<Vec<f32>>,
+}
+
+impl Decoder for ScriptedDecoder {
+    fn limits(&self) -> Limits {
+        Limits {
+            sequences: self.script.slots,
+            context: self.script.context,
+            chunk: self.script.chunk,
+            vocabulary: 257,
+            co_batch: true,
+        }
+    }
+
+    fn decode(&mut self, rows: &[Row]) -> Result<(), DecodeError> {
+        self.logits.clear();
+        for row in rows {
+            std::thread::sleep(self.script.row_time);
+            let sequence = &mut self.sequences[row.sequence];
+            let byte = u8::try_from(row.token.0).unwrap_or(b'?');
+            if sequence.len() != row.position {
+                let reason = format!("row for position {}, the sequence ends at {}", row.position, sequence.len());
+                return Err(DecodeError { rows: rows.len(), reason });
+            }
+            sequence.push(byte);
+            let mut logits = Vec::new();
+            if row.logits {
+                logits = vec![0.0; 257];
+                let token = self.script.next(&String::from_utf8_lossy(sequence));
+                logits[token.0 as usize] = CERTAIN;
+            }
+            self.logits.push(logits);
+        }
+        Ok(())
+    }
+
+    fn logits(&self, row: usize) -> &[f32] {
+        &self.logits[row]
+    }
+
+    fn mark(&mut self, _: usize) {}
+
+    fn keep(&mut self, sequence: usize, wanted: usize) -> usize {
+        let held = &mut self.sequences[sequence];
+        held.truncate(wanted);
+        held.len()
+    }
+}

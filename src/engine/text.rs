@@ -1,0 +1,165 @@
+//! Turns the bytes of generated tokens into text: whole characters, and thinking apart from the answer.
+//!
+//! Models that reason write `<think>…</think>` before they answer. A tag or a character that is only half there is
+//! held back until it is whole, and given out as it stands when the generation ends.
+
+const OPEN: &str = "<think>";
+const CLOSE: &str = "</think>";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextPiece {
+    Answer(String),
+    Thinking(String),
+}
+
+/// Splits a stream of bytes into [`TextPiece`]s.
+#[derive(Debug, Default)]
+pub struct TextStream {
+    /// The beginning of a character.
+    bytes: Vec<u8>,
+    /// Whole characters that may be the beginning of a tag.
+    held: String,
+    thinking: bool,
+}
+
+impl TextStream {
+    /// Takes bytes in, gives every piece out that can no longer change.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<TextPiece> {
+        self.bytes.extend_from_slice(bytes);
+        self.take_characters();
+        self.drain(false)
+    }
+
+    /// The generation is over: whatever was held back comes out, a broken character as `\u{fffd}`.
+    pub fn flush(&mut self) -> Vec<TextPiece> {
+        self.held.push_str(&String::from_utf8_lossy(&self.bytes));
+        self.bytes.clear();
+        self.drain(true)
+    }
+
+    /// Moves whole characters from `bytes` to `held`; bytes that can never become one are replaced.
+    fn take_characters(&mut self) {
+        loop {
+            match std::str::from_utf8(&self.bytes) {
+                Ok(text) => {
+                    self.held.push_str(text);
+                    self.bytes.clear();
+                    return;
+                }
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    self.held.push_str(&String::from_utf8_lossy(&self.bytes[..valid]));
+                    let broken = error.error_len();
+                    self.bytes.drain(..valid + broken.unwrap_or(0));
+                    match broken {
+                        Some(_) => self.held.push('\u{fffd}'),
+                        None => return,
+                    }
+                }
+            }
+        }
+    }
+
+    fn drain(&mut self, last: bool) -> Vec<TextPiece> {
+        let mut pieces = Vec::new();
+        loop {
+            let tag = if self.thinking { CLOSE } else { OPEN };
+            if let Some(at) = self.held.find(tag) {
+                self.give(&mut pieces, at);
+                self.held.drain(..tag.len());
+                self.thinking = !self.thinking;
+                continue;
+            }
+            let safe = if last { self.held.len() } else { self.held.len() - half_tag(&self.held, tag) };
+            self.give(&mut pieces, safe);
+            return pieces;
+        }
+    }
+
+    fn give(&mut self, pieces: &mut Vec<TextPiece>, length: usize) {
+        if length > 0 {
+            let text: String = self.held.drain(..length).collect();
+            pieces.push(if self.thinking { TextPiece::Thinking(text) } else { TextPiece::Answer(text) });
+        }
+    }
+}
+
+/// How many bytes at the end of `text` may be the beginning of `tag`.
+fn half_tag(text: &str, tag: &str) -> usize {
+    (1..tag.len()).rev().find(|&n| text.ends_with(&tag[..n])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(chunks: &[&[u8]], expected: &[TextPiece]) {
+        let mut stream = TextStream::default();
+        let mut pieces: Vec<TextPiece> = chunks.iter().flat_map(|chunk| stream.push(chunk)).collect();
+        pieces.extend(stream.flush());
+        assert_eq!(join(pieces), expected);
+    }
+
+    fn join(pieces: Vec<TextPiece>) -> Vec<TextPiece> {
+        let mut joined: Vec<TextPiece> = Vec::new();
+        for piece in pieces {
+            match (joined.last_mut(), piece) {
+                (Some(TextPiece::Answer(old)), TextPiece::Answer(new)) => old.push_str(&new),
+                (Some(TextPiece::Thinking(old)), TextPiece::Thinking(new)) => old.push_str(&new),
+                (_, piece) => joined.push(piece),
+            }
+        }
+        joined
+    }
+
+    fn answer(text: &str) -> TextPiece {
+        TextPiece::Answer(text.to_owned())
+    }
+
+    fn thinking(text: &str) -> TextPiece {
+        TextPiece::Thinking(text.to_owned())
+    }
+
+    #[test]
+    fn thinking_is_its_own_stream_however_it_is_cut() {
+        check(&[b"<think>why</think>so"], &[thinking("why"), answer("so")]);
+        check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
+    }
+
+    #[test]
+    fn half_a_tag_at_the_end_comes_out_as_text() {
+        check(&[b"a <thi"], &[answer("a <thi")]);
+        check(&[b"<think>never closed"], &[thinking("never closed")]);
+    }
+
+    #[test]
+    fn half_a_character_is_held_back_and_flushed() {
+        let euro = "€".as_bytes();
+        check(&[&euro[..1], &euro[1..]], &[answer("€")]);
+        check(&[b"x", &euro[..2]], &[answer("x\u{fffd}")]);
+        check(&[b"a\xff", b"b"], &[answer("a\u{fffd}b")]);
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_tags_survives_any_cutting(text in "[a-z<>é€ ]{0,40}", cuts in proptest::collection::vec(0usize..41, 0..6)) {
+            prop_assume!(!text.contains(OPEN));
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            let mut stream = TextStream::default();
+            let mut out = Vec::new();
+            let mut from = 0;
+            for cut in cuts.into_iter().chain([bytes.len()]) {
+                out.extend(stream.push(&bytes[from..cut]));
+                from = cut;
+            }
+            out.extend(stream.flush());
+            let whole: String = out.into_iter().map(|piece| match piece {
+                TextPiece::Answer(text) | TextPiece::Thinking(text) => text,
+            }).collect();
+            prop_assert_eq!(whole, text);
+        }
+    }
+}
