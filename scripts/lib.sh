@@ -1,7 +1,10 @@
-# Sourced by the scripts beside it: messages, the folder of the models.
+# Sourced by the scripts beside it: messages, where cargo and the models are.
 # shellcheck shell=bash
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[[ -d $HOME/.cargo/bin ]] && PATH=$PATH:$HOME/.cargo/bin
+
+# A RUSTFLAGS variable would replace the flags of .cargo/config.toml, and with them the native instructions of llama.cpp.
+unset RUSTFLAGS CARGO_BUILD_RUSTFLAGS CARGO_ENCODED_RUSTFLAGS
 
 say() { printf '%s\n' "$*"; }
 
