@@ -36,7 +36,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("usearch", &["src/index/vectors.rs"]),
     ("tree_sitter*", &["src/index/syntax/"]),
     ("petgraph", &["src/index/graph.rs"]),
-    ("rusqlite", &["src/index/store.rs", "src/lessons/", "src/session/"]),
+    ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/session/"]),
     ("rmcp", &["src/tools/mcp.rs"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["src/models/"]),
