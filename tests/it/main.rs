@@ -1,4 +1,5 @@
-//! Everything that needs more than one module, in one test program.
+//! One binary for everything that needs more than one module, or the program itself.
 
+mod architecture;
 mod engine;
 mod models;

@@ -1,0 +1,110 @@
+//! Holds the source to its architecture: layers, one door for each outside crate, few files with `unsafe`.
+
+mod rules;
+mod source;
+
+use source::Source;
+
+/// What a module may see besides itself, bottom to top. A name not in a row is out of its reach.
+pub const LAYERS: &[(&str, &str)] = &[
+    ("base", ""),
+    ("protocol", "base"),
+    ("models", "base"),
+    ("budget", "models base"),
+    ("engine", "budget models base"),
+    ("embed", "budget models base"),
+    ("index", "embed base"),
+    ("retrieve", "index embed base"),
+    ("lessons", "embed base"),
+    ("tools", "lessons retrieve index embed models protocol base"),
+    ("orchestrate", "tools lessons retrieve engine embed models protocol base"),
+    ("session", "orchestrate tools lessons retrieve index embed engine budget models protocol base"),
+    ("measure", "orchestrate tools lessons retrieve index embed engine budget models protocol base"),
+    ("app", "session measure orchestrate tools lessons retrieve index embed engine budget models protocol base"),
+    ("ui", "app session protocol base"),
+    ("main", "ui"),
+    ("lib", ""),
+];
+
+/// Where an outside crate may be named: files, or folders when they end in `/`. A star ends a family of crates.
+pub const DOORS: &[(&str, &[&str])] = &[
+    ("llama_cpp_*", &["src/engine/llama.rs", "src/engine/llama/"]),
+    ("llguidance", &["src/engine/grammar.rs"]),
+    ("toktrie*", &["src/engine/grammar.rs"]),
+    ("candle_*", &["src/embed/"]),
+    ("tokenizers", &["src/embed/"]),
+    ("usearch", &["src/index/vectors.rs"]),
+    ("tree_sitter*", &["src/index/syntax/"]),
+    ("petgraph", &["src/index/graph.rs"]),
+    ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/session/"]),
+    ("rmcp", &["src/tools/mcp.rs"]),
+    ("clap*", &["src/ui/cli/", "src/main.rs"]),
+    ("hf_hub", &["src/models/"]),
+    ("memmap2", &["src/models/gguf.rs", "src/embed/"]),
+];
+
+/// The program is built on these: a crate that only tests use, or none, is a promise not kept.
+pub const REQUIRED: &[&str] = &[
+    "llama_cpp_2",
+    "candle_core",
+    "candle_nn",
+    "candle_transformers",
+    "hf_hub",
+    "tokenizers",
+    "tokio",
+    "usearch",
+    "tree_sitter",
+    "petgraph",
+    "serde",
+    "clap",
+    "memmap2",
+];
+
+/// Foreign functions, mapped files and vector instructions: nothing else needs it.
+pub const UNSAFE: &[&str] =
+    &["src/engine/llama.rs", "src/engine/llama/", "src/models/gguf.rs", "src/embed/", "kernels/"];
+
+#[test]
+fn arrows_point_down_only() {
+    nothing(source::read("src").iter().flat_map(rules::upward_paths));
+}
+
+#[test]
+fn an_outside_crate_has_one_door() {
+    nothing(everything().iter().flat_map(rules::side_entrances));
+}
+
+#[test]
+fn required_crates_carry_the_program() {
+    nothing(rules::unused(&source::read("src")).into_iter());
+}
+
+#[test]
+fn few_files_hold_unsafe_code() {
+    nothing(everything().iter().flat_map(rules::stray_unsafe));
+}
+
+#[test]
+fn a_file_opens_with_what_it_is_about() {
+    nothing(everything().iter().filter_map(rules::untitled));
+}
+
+#[test]
+fn the_table_itself_points_down() {
+    for (row, (module, sees)) in LAYERS.iter().enumerate() {
+        for seen in sees.split_whitespace() {
+            assert!(LAYERS[..row].iter().any(|(name, _)| *name == seen), "{module} sees {seen}, which is not below it");
+        }
+    }
+}
+
+fn everything() -> Vec<Source> {
+    let mut sources = source::read("src");
+    sources.extend(source::read("kernels"));
+    sources
+}
+
+fn nothing(found: impl Iterator<Item = String>) {
+    let found: Vec<String> = found.collect();
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+}

@@ -1,0 +1,239 @@
+//! Finds what breaks the architecture in one file; the tables it is held to are in the module above.
+
+use std::collections::BTreeSet;
+
+use super::source::Source;
+use super::{DOORS, LAYERS, REQUIRED, UNSAFE};
+
+/// `file:line: from -> to` for every path from the crate's root to a module that this file's module may not see.
+pub fn upward_paths(source: &Source) -> Vec<String> {
+    let from = module_path(&source.path).first().cloned().unwrap_or_else(|| stem(&source.path).into());
+    let Some((_, sees)) = LAYERS.iter().find(|(name, _)| *name == from) else {
+        return vec![format!("{}: {from} is in no layer; add it to LAYERS", source.path)];
+    };
+    let allowed = |to: &str| to == from || sees.split_whitespace().any(|seen| seen == to);
+    let seen = root_paths(source).into_iter().filter(|(to, _)| !allowed(to));
+    seen.map(|(to, line)| format!("{}:{line}: {from} -> {to} is not in the layer table", source.path)).collect()
+}
+
+/// Modules of a file below the crate's root: `src/engine/pool.rs` gives engine, pool; `src/lib.rs` gives none.
+fn module_path(path: &str) -> Vec<String> {
+    let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    if matches!(path, "main" | "lib") { Vec::new() } else { path.split('/').map(String::from).collect() }
+}
+
+fn stem(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs")
+}
+
+/// First segment and line of every path that leaves from the crate's root, by `crate::` or by enough `super::`.
+fn root_paths(source: &Source) -> Vec<(String, usize)> {
+    let (mut found, mut depth) = (Vec::new(), 0);
+    let file_depth = module_path(&source.path).len();
+    // Depths of braces at which inline modules were opened.
+    let mut inline: Vec<usize> = Vec::new();
+    for at in 0..source.words.len() {
+        match source.word(at) {
+            "{" => {
+                if source.word(at.wrapping_sub(2)) == "mod" {
+                    inline.push(depth);
+                }
+                depth += 1;
+            }
+            "}" => {
+                depth = depth.saturating_sub(1);
+                if inline.last() == Some(&depth) {
+                    inline.pop();
+                }
+            }
+            "crate" => found.extend(first_segments(source, at + 1)),
+            "monobloc" if source.path == "src/main.rs" => found.extend(first_segments(source, at + 1)),
+            // Counted from the first of a chain; `super::super` is one climb of two.
+            "super" if !(source.before(at) == "::" && source.word(at.wrapping_sub(2)) == "super") => {
+                let climb = (0..).take_while(|n| source.word(at + 2 * n) == "super").count();
+                if climb >= file_depth + inline.len() {
+                    found.extend(first_segments(source, at + 2 * climb - 1));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What stands after the `::` at `at`: one name, or each first name of a group in braces.
+fn first_segments(source: &Source, at: usize) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    if source.word(at) != "::" {
+        return found;
+    }
+    let mut keep = |at: usize| found.push((source.word(at).to_string(), source.words[at].line));
+    if source.word(at + 1) != "{" {
+        keep(at + 1);
+        return found;
+    }
+    let mut depth = 1;
+    for here in at + 2..source.words.len() {
+        if depth == 1 && matches!(source.before(here), "{" | ",") && source.word(here) != "}" {
+            keep(here);
+        }
+        match source.word(here) {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// Words that name an outside crate: at the head of a path, or after `use` and `extern crate`.
+fn names_crate(source: &Source, at: usize, name: &str) -> bool {
+    let word = source.word(at);
+    let same = name.strip_suffix('*').map_or(word == name, |family| word.starts_with(family));
+    // `::name` is absolute unless a segment stands before it.
+    let inner = source.before(at) == "::"
+        && source.word(at.wrapping_sub(2)).starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    same && !inner && (source.word(at + 1) == "::" || matches!(source.before(at), "use" | "crate"))
+}
+
+fn within(path: &str, places: &[&str]) -> bool {
+    places.iter().any(|place| if place.ends_with('/') { path.starts_with(place) } else { path == *place })
+}
+
+pub fn side_entrances(source: &Source) -> Vec<String> {
+    let closed = DOORS.iter().filter(|(_, places)| !within(&source.path, places));
+    closed
+        .flat_map(|(name, places)| {
+            let named = (0..source.words.len()).filter(|&at| names_crate(source, at, name));
+            named.map(|at| {
+                let (line, word) = (source.words[at].line, source.word(at));
+                format!("{}:{line}: {word} enters by {} only", source.path, places.join(", "))
+            })
+        })
+        .collect()
+}
+
+pub fn unused(sources: &[Source]) -> Vec<String> {
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    for source in sources {
+        let program = (0..source.words.len()).filter(|&at| !source.words[at].test);
+        used.extend(program.flat_map(|at| REQUIRED.iter().filter(move |name| names_crate(source, at, name))));
+    }
+    REQUIRED
+        .iter()
+        .filter(|name| !used.contains(*name))
+        .map(|name| format!("{name} is not used outside tests"))
+        .collect()
+}
+
+pub fn stray_unsafe(source: &Source) -> Vec<String> {
+    let lines = source.words.iter().filter(|word| word.text == "unsafe" && !within(&source.path, UNSAFE));
+    lines.map(|word| format!("{}:{}: unsafe code belongs in {}", source.path, word.line, UNSAFE.join(", "))).collect()
+}
+
+pub fn untitled(source: &Source) -> Option<String> {
+    let titled = source.text.strip_prefix("//! ").is_some_and(|rest| !rest.trim_start().is_empty());
+    (!titled).then(|| format!("{}:1: does not open with a `//!` line", source.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_paths(path: &str, text: &str, expected: &[&str]) {
+        assert_eq!(upward_paths(&Source::new(path, text)), expected, "in {text}");
+    }
+
+    #[test]
+    fn an_upward_path_is_named_with_file_and_line() {
+        let upward = ["src/engine/pool.rs:2: engine -> session is not in the layer table"];
+        check_paths("src/engine/pool.rs", "\nuse crate::session::Journal;", &upward);
+        check_paths("src/engine/pool.rs", "\nuse crate::{base::{Bytes, ids}, session::{self, Journal}};", &upward);
+        check_paths("src/engine/pool.rs", "\nfn f() { crate::session::open::<u8>() }", &upward);
+        check_paths("src/engine/pool.rs", "\nuse super::super::session;", &upward);
+        check_paths(
+            "src/engine/mod.rs",
+            "mod tests {\nuse super::super::{base, session};}",
+            &["src/engine/mod.rs:2: engine -> session is not in the layer table"],
+        );
+    }
+
+    #[test]
+    fn a_sibling_is_as_far_as_a_module_above() {
+        check_paths(
+            "src/engine/pool.rs",
+            "use crate::embed::Embedder;",
+            &["src/engine/pool.rs:1: engine -> embed is not in the layer table"],
+        );
+        check_paths("src/main.rs", "monobloc::app::open();", &["src/main.rs:1: main -> app is not in the layer table"]);
+        check_paths(
+            "src/engine/pool.rs",
+            "use crate::*;",
+            &["src/engine/pool.rs:1: engine -> * is not in the layer table"],
+        );
+    }
+
+    #[test]
+    fn a_downward_path_passes() {
+        check_paths("src/engine/pool.rs", "use crate::{base::Bytes, engine::slot, models::Role,};", &[]);
+        check_paths("src/engine/pool.rs", "mod tests { use super::*; use super::super::slot; }", &[]);
+        check_paths("src/engine/pool.rs", "// crate::session\npub(crate) fn f() { \"crate::session\" }", &[]);
+        check_paths("src/main.rs", "fn main() { monobloc::ui::cli::run() }", &[]);
+    }
+
+    #[test]
+    fn a_module_outside_the_table_is_refused() {
+        check_paths("src/stray.rs", "", &["src/stray.rs: stray is in no layer; add it to LAYERS"]);
+    }
+
+    fn check_doors(path: &str, text: &str, expected: &[&str]) {
+        assert_eq!(side_entrances(&Source::new(path, text)), expected, "in {text}");
+    }
+
+    #[test]
+    fn a_side_entrance_is_found_however_it_is_written() {
+        let found = ["src/tools/call.rs:1: candle_core enters by src/embed/ only"];
+        check_doors("src/tools/call.rs", "use candle_core::Tensor;", &found);
+        check_doors("src/tools/call.rs", "use candle_core as c;", &found);
+        check_doors("src/tools/call.rs", "fn f(t: &::candle_core::Tensor) {}", &found);
+        check_doors("src/tools/call.rs", "use {std::fmt, candle_core::Tensor};", &found);
+        check_doors(
+            "src/ui/tui/mod.rs",
+            "#[derive(clap::Args)]",
+            &["src/ui/tui/mod.rs:1: clap enters by src/ui/cli/, src/main.rs only"],
+        );
+    }
+
+    #[test]
+    fn the_door_and_names_that_only_look_alike_pass() {
+        check_doors("src/embed/bert.rs", "use candle_core::Tensor;", &[]);
+        check_doors("src/tools/call.rs", "use crate::embed::tokenizers::Fast; let usearch = self.usearch;", &[]);
+    }
+
+    #[test]
+    fn a_crate_used_by_tests_alone_counts_as_unused() {
+        let sample =
+            |text| unused(&[Source::new("src/sample.rs", text)]).contains(&"tokio is not used outside tests".into());
+        assert!(sample("// tokio::spawn"));
+        assert!(sample("#[cfg(test)] mod tests { use tokio::spawn; }"));
+        assert!(!sample("fn f() { tokio::spawn(g()); }"));
+    }
+
+    #[test]
+    fn unsafe_outside_its_files_is_found() {
+        let sample = |path| stray_unsafe(&Source::new(path, "// unsafe\nfn f() { unsafe { g() } }")).len();
+        assert_eq!(
+            (sample("src/tools/files.rs"), sample("src/models/gguf.rs"), sample("kernels/src/pool.rs")),
+            (1, 0, 0)
+        );
+    }
+
+    #[test]
+    fn a_file_without_a_title_is_found() {
+        let sample = |text| untitled(&Source::new("src/sample.rs", text)).is_some();
+        assert!(sample("") && sample("//!\nuse x;") && sample("use x;\n//! late") && !sample("//! Counts."));
+    }
+}
