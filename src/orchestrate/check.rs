@@ -1,0 +1,100 @@
+//! Holds what a model says against the evidence: a name, a number or a path that nothing backs is not let through.
+
+use super::words;
+
+/// Whether every mark of `sentence` (numbers, paths, identifiers) stands in one of `sources`, and whether the sentence
+/// shares a content word with them at all.
+pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
+    let known = |mark: &str| sources.iter().any(|source| contains_mark(source, mark));
+    let marks = words::marks(sentence);
+    if !marks.iter().all(|mark| known(mark)) {
+        return false;
+    }
+    let said = words::content(sentence);
+    !said.is_empty() && {
+        let backed = said.iter().filter(|word| sources.iter().any(|source| words::content(source).contains(*word)));
+        backed.count() * 2 >= said.len()
+    }
+}
+
+/// `mark` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
+fn contains_mark(source: &str, mark: &str) -> bool {
+    let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_');
+    source.match_indices(mark).any(|(at, _)| {
+        edge(source[..at].chars().next_back()) && edge(source[at + mark.len()..].chars().next())
+    })
+}
+
+/// Cuts a stream of text into sentences; what is not yet a whole one is held back.
+#[derive(Debug, Default)]
+pub struct Sentences {
+    held: String,
+}
+
+impl Sentences {
+    /// Takes text in, gives whole sentences out, each with the white space that follows it.
+    pub fn push(&mut self, text: &str) -> Vec<String> {
+        self.held.push_str(text);
+        let mut whole = Vec::new();
+        while let Some(end) = sentence_end(&self.held) {
+            whole.push(self.held.drain(..end).collect());
+        }
+        whole
+    }
+
+    /// The rest, when the stream is over.
+    pub fn rest(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.held);
+        (!rest.trim().is_empty()).then_some(rest)
+    }
+}
+
+/// The byte after the first sentence: behind a newline, or behind `.`, `!` or `?` with white space after it.
+fn sentence_end(text: &str) -> Option<usize> {
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let after = at + letter.len_utf8();
+        if letter == '\n' {
+            return Some(after);
+        }
+        if matches!(letter, '.' | '!' | '?')
+            && let Some(&(_, next)) = letters.peek()
+            && next.is_whitespace()
+        {
+            return Some(after + next.len_utf8());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "src/pull.rs:14: pub const ATTEMPTS_DEFAULT: u32 = 5;";
+
+    fn check(sentence: &str, expected: bool) {
+        assert_eq!(is_grounded(sentence, &[SOURCE, "how many attempts does a download get by default?"]), expected, "{sentence}");
+    }
+
+    #[test]
+    fn what_the_evidence_says_passes() {
+        check("A download gets 5 attempts by default.", true);
+        check("`ATTEMPTS_DEFAULT` in src/pull.rs is 5.", true);
+    }
+
+    #[test]
+    fn what_nothing_backs_does_not() {
+        check("A download gets 15 attempts by default.", false);
+        check("See src/fetch.rs for the attempts.", false);
+        check("The quick brown fox jumps over dogs.", false);
+    }
+
+    #[test]
+    fn sentences_come_whole() {
+        let mut sentences = Sentences::default();
+        assert!(sentences.push("It is 5 in a.rs").is_empty());
+        assert_eq!(sentences.push(". And"), ["It is 5 in a.rs. "]);
+        assert_eq!(sentences.rest().as_deref(), Some("And"));
+    }
+}

@@ -1,0 +1,149 @@
+//! What a turn has really done and seen: every call once, with its result. Answers may claim nothing else.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::base::{CallId, StepId};
+use crate::protocol::{StepReport, StepStatus};
+use crate::tools::Outcome;
+
+/// One executed, refused or failed call.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub id: CallId,
+    pub step: StepId,
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    pub status: StepStatus,
+    pub outcome: Outcome,
+    /// First 16 hexadecimal digits of the SHA-256 of the outcome's text.
+    pub result_hash: String,
+    pub wall_ms: u64,
+}
+
+impl Entry {
+    pub fn succeeded(&self) -> bool {
+        self.status == StepStatus::Succeeded
+    }
+
+    /// One line: what was found, changed or went wrong.
+    pub fn summary(&self) -> String {
+        let text = self.outcome.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+        crate::tools::outcome::cut_line(text.trim(), 160)
+    }
+
+    pub fn report(&self) -> StepReport {
+        StepReport {
+            step: self.step,
+            call: Some(self.id),
+            tool: self.tool.clone(),
+            arguments: Value::Object(self.arguments.clone()),
+            status: self.status,
+            summary: self.summary(),
+            diff: self.outcome.diff.clone(),
+            wall_ms: self.wall_ms,
+        }
+    }
+}
+
+/// The calls of a turn in the order in which they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    entries: Vec<Entry>,
+    /// Signature to place, for calls that would give the same again.
+    known: HashMap<String, usize>,
+    /// Counts changes of the project: a read before a change is not a repeat of one after it.
+    version: usize,
+}
+
+/// A call as it goes into the evidence.
+pub struct Record<'a> {
+    pub step: StepId,
+    pub tool: &'a str,
+    pub arguments: &'a Map<String, Value>,
+    pub status: StepStatus,
+    pub outcome: Outcome,
+    pub wall_ms: u64,
+}
+
+impl Evidence {
+    pub fn add(&mut self, record: Record<'_>) -> &Entry {
+        let signature = self.signature(record.tool, record.arguments);
+        let place = self.entries.len();
+        self.known.insert(signature, place);
+        if !record.outcome.changed.is_empty() {
+            self.version += 1;
+        }
+        let hash = Sha256::digest(record.outcome.text.as_bytes());
+        self.entries.push(Entry {
+            id: CallId(place + 1),
+            step: record.step,
+            tool: record.tool.to_owned(),
+            arguments: record.arguments.clone(),
+            status: record.status,
+            result_hash: hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+            outcome: record.outcome,
+            wall_ms: record.wall_ms,
+        });
+        &self.entries[place]
+    }
+
+    /// The earlier call that this one would repeat: same tool, same arguments, nothing changed since.
+    pub fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
+        self.known.get(&self.signature(tool, arguments)).map(|&place| &self.entries[place])
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.step == step)
+    }
+
+    pub fn changed_anything(&self) -> bool {
+        self.version > 0
+    }
+
+    fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
+        let mut sorted: Vec<_> = arguments.iter().collect();
+        sorted.sort_by_key(|(name, _)| name.as_str());
+        let arguments: Vec<String> = sorted.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{}#{tool}({})", self.version, arguments.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arguments(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    fn record<'a>(tool: &'a str, arguments: &'a Map<String, Value>, outcome: Outcome) -> Record<'a> {
+        Record { step: StepId(1), tool, arguments, status: StepStatus::Succeeded, outcome, wall_ms: 1 }
+    }
+
+    #[test]
+    fn the_same_call_is_known_whatever_the_order_of_its_arguments() {
+        let mut evidence = Evidence::default();
+        evidence.add(record("read_file", &arguments(json!({"path": "a", "start_line": 1})), Outcome::ok("x")));
+        assert!(evidence.repeated("read_file", &arguments(json!({"start_line": 1, "path": "a"}))).is_some());
+        assert!(evidence.repeated("read_file", &arguments(json!({"path": "b"}))).is_none());
+    }
+
+    #[test]
+    fn a_change_makes_reading_again_worth_while() {
+        let mut evidence = Evidence::default();
+        let path = arguments(json!({"path": "a"}));
+        evidence.add(record("read_file", &path, Outcome::ok("x")));
+        let mut written = Outcome::ok("changed a");
+        written.changed.push("a".into());
+        evidence.add(record("write_file", &path, written));
+        assert!(evidence.repeated("read_file", &path).is_none());
+    }
+}

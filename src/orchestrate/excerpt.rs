@@ -1,0 +1,140 @@
+//! Finds the few lines of the evidence that answer a question, so that a small model and a reader see only those.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::base::CallId;
+use crate::tools::outcome::Finding;
+
+use super::evidence::Evidence;
+use super::words;
+
+/// Lines shown around a hit: what is documented stands below its comment.
+const LINES_AFTER: usize = 2;
+/// Words that ask for a number, and get lines with one first.
+const ASKS_NUMBER: &[&str] = &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
+
+/// A line that answers, with the call that saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    pub call: CallId,
+    pub finding: Finding,
+    pub score: f32,
+}
+
+/// At most `lines_max` lines of the evidence for `question`, grouped by place, best place first. Empty when no line
+/// shares a word with the question.
+pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line> {
+    let wanted = words::content(question);
+    let mut all: Vec<Line> = evidence
+        .entries()
+        .iter()
+        .filter(|entry| entry.succeeded() && entry.outcome.changed.is_empty())
+        .flat_map(|entry| {
+            entry.outcome.findings.iter().map(|finding| Line { call: entry.id, finding: finding.clone(), score: 0.0 })
+        })
+        .collect();
+    score(&mut all, &wanted, question);
+    let mut order: Vec<usize> = (0..all.len()).filter(|&place| all[place].score > 0.0).collect();
+    order.sort_by(|&a, &b| all[b].score.total_cmp(&all[a].score).then(a.cmp(&b)));
+    let mut taken: HashSet<usize> = HashSet::new();
+    let mut chosen = Vec::new();
+    for place in order {
+        for near in neighbours(&all, place) {
+            if chosen.len() < lines_max && taken.insert(near) {
+                chosen.push(all[near].clone());
+            }
+        }
+        if chosen.len() >= lines_max {
+            break;
+        }
+    }
+    chosen
+}
+
+/// The line and those right below it in the same file, when it is a comment or opens something.
+fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
+    let hit = &all[place].finding;
+    let after = if is_comment(&hit.text) { LINES_AFTER } else { 0 };
+    (place..all.len()).take(after + 1).filter(move |&near| {
+        let other = &all[near].finding;
+        other.path == hit.path
+            && match (other.line, hit.line) {
+                (Some(other), Some(hit)) => other - hit <= LINES_AFTER,
+                _ => near == place,
+            }
+    })
+}
+
+fn is_comment(text: &str) -> bool {
+    let text = text.trim_start();
+    ["//", "#", "/*", "*", "--", "\"\"\""].iter().any(|mark| text.starts_with(mark))
+}
+
+/// Words that few lines share count more; a line below a matching comment inherits part of its score.
+fn score(all: &mut [Line], wanted: &HashSet<String>, question: &str) {
+    let found: Vec<HashSet<String>> = all.iter().map(|line| words::content(&line.finding.text)).collect();
+    let mut frequency: HashMap<&str, usize> = HashMap::new();
+    for line in &found {
+        for word in wanted.iter().filter(|word| line.contains(*word)) {
+            *frequency.entry(word).or_default() += 1;
+        }
+    }
+    let total = all.len() as f32;
+    let low = question.to_lowercase();
+    let number = ASKS_NUMBER.iter().any(|words| low.contains(words));
+    for (line, found) in all.iter_mut().zip(&found) {
+        let hit = wanted.iter().filter(|word| found.contains(*word));
+        line.score = hit.map(|word| (1.0 + total / (1.0 + frequency[word.as_str()] as f32)).ln()).sum();
+        if line.score > 0.0 && number && line.finding.text.chars().any(|letter| letter.is_ascii_digit()) {
+            line.score *= 1.3;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::StepId;
+    use crate::orchestrate::evidence::Record;
+    use crate::protocol::StepStatus;
+    use crate::tools::Outcome;
+    use serde_json::Map;
+
+    fn evidence(text: &str) -> Evidence {
+        let findings = text.lines().enumerate().map(|(n, line)| Finding::at("a.rs", n + 1, line)).collect();
+        let mut evidence = Evidence::default();
+        evidence.add(Record {
+            step: StepId(1),
+            tool: "read_file",
+            arguments: &Map::new(),
+            status: StepStatus::Succeeded,
+            outcome: Outcome::ok(text).with_findings(findings),
+            wall_ms: 0,
+        });
+        evidence
+    }
+
+    fn check(text: &str, question: &str, expected: &[usize]) {
+        let lines = lines(&evidence(text), question, 3);
+        assert_eq!(lines.iter().filter_map(|line| line.finding.line).collect::<Vec<_>>(), expected, "{question}");
+    }
+
+    #[test]
+    fn the_line_below_a_matching_comment_comes_with_it() {
+        check(
+            "use std::fs;\n/// How often a fetch is tried.\npub const TRIES: u32 = 5;\nfn other() {}\n",
+            "how often is a fetch tried?",
+            &[2, 3, 4],
+        );
+    }
+
+    #[test]
+    fn identifiers_answer_plain_words() {
+        check("let port = 80;\nlet maxRetries = 7;\n", "how many retries are there at most?", &[2]);
+    }
+
+    #[test]
+    fn a_question_about_something_else_finds_nothing() {
+        check("let port = 80;\n", "who wrote the poem?", &[]);
+    }
+}

@@ -1,0 +1,173 @@
+//! Picks the tool for one step: retrieval first, the router's opinion where retrieval is not sure.
+//!
+//! Measured on a development suite of 83 tools with the small default: retrieval alone puts the right tool first in
+//! 79 of 100 cases; the 135M router's scores alone in 46, added to retrieval in 82. So the model is asked only where
+//! the two best candidates lie close together, and its answer is weighed, not obeyed.
+
+use crate::budget::permit::Priority;
+use crate::engine::{Engine, Token};
+use crate::engine::pool::Leased;
+use crate::models::Role;
+use crate::models::dialect::{Message, Prompt, ToolText};
+use crate::tools::{Ranked, ToolSpec};
+
+use super::Host;
+use super::toolkit::{Toolkit, TurnError};
+
+const PROMPT: &str = include_str!("prompts/route.md");
+/// Candidates a model is asked about; the right tool is seldom further down.
+const CANDIDATES: usize = 5;
+/// Two best candidates further apart than this, in standard deviations of retrieval, need no model.
+const SURE_MARGIN: f32 = 1.0;
+/// Weight of a model's log-probability beside a standard deviation of retrieval (facts: 0.8 is best on development).
+const OPINION_WEIGHT: f64 = 0.8;
+/// Below this margin after the router's opinion the planner is asked too, where it is another model.
+const CLOSE_MARGIN: f64 = 0.5;
+/// Longest tool description a router is shown, in characters.
+const DESCRIPTION_CHARS: usize = 160;
+/// Longest step a router is shown, in characters.
+const STEP_CHARS: usize = 1_200;
+
+/// The tool a step goes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Place in the catalogue.
+    pub tool: usize,
+    /// Distance to the second best, squashed to 0–1.
+    pub confidence: f64,
+    /// Whether a model was asked.
+    pub scored: bool,
+    /// Candidates, best first, after every opinion.
+    pub order: Vec<usize>,
+}
+
+/// Chooses among `ranked` (best first); `None` when there is nothing to choose from.
+pub async fn choose(
+    toolkit: &Toolkit,
+    step: &str,
+    ranked: &[Ranked],
+    host: &dyn Host,
+) -> Result<Option<Choice>, TurnError> {
+    let Some(best) = ranked.first() else { return Ok(None) };
+    let margin = ranked.get(1).map_or(f32::INFINITY, |second| best.score - second.score);
+    let mut scores: Vec<f64> = ranked.iter().map(|one| f64::from(one.score)).collect();
+    let mut scored = false;
+    if margin < SURE_MARGIN {
+        let tools: Vec<&ToolSpec> =
+            ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.spec(one.index)).collect();
+        let router = toolkit.model(Role::Router, host).await?;
+        add(&mut scores, &opinion(toolkit, &router, step, &tools).await?);
+        scored = true;
+        if gap(&scores) < CLOSE_MARGIN {
+            let planner = toolkit.model(Role::Planner, host).await?;
+            if planner.engine.model() != router.engine.model() {
+                add(&mut scores, &opinion(toolkit, &planner, step, &tools).await?);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..ranked.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let distance = gap(&scores);
+    Ok(Some(Choice {
+        tool: ranked[order[0]].index,
+        confidence: 1.0 - (-distance).exp(),
+        scored,
+        order: order.into_iter().map(|place| ranked[place].index).collect(),
+    }))
+}
+
+fn add(scores: &mut [f64], opinion: &[f64]) {
+    for (score, opinion) in scores.iter_mut().zip(opinion) {
+        *score += OPINION_WEIGHT * opinion;
+    }
+}
+
+/// Distance between the best and the second best.
+fn gap(scores: &[f64]) -> f64 {
+    let mut sorted = scores.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    match sorted.as_slice() {
+        [first, second, ..] => first - second,
+        _ => f64::INFINITY,
+    }
+}
+
+/// How much likelier each tool's name becomes through the step, in nats a token: its log-probability with the step
+/// minus that without one, so that names the model likes anyway gain nothing.
+async fn opinion(
+    toolkit: &Toolkit,
+    model: &Leased,
+    step: &str,
+    tools: &[&ToolSpec],
+) -> Result<Vec<f64>, TurnError> {
+    let names: Vec<Vec<Token>> = tools.iter().map(|tool| name_tokens(&model.engine, &tool.name)).collect();
+    let with = score(toolkit, model, step, tools, &names).await?;
+    let without = score(toolkit, model, "", tools, &names).await?;
+    Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
+}
+
+fn name_tokens(engine: &Engine, name: &str) -> Vec<Token> {
+    engine.tokenize(&Prompt::default().text(name))
+}
+
+async fn score(
+    toolkit: &Toolkit,
+    model: &Leased,
+    step: &str,
+    tools: &[&ToolSpec],
+    names: &[Vec<Token>],
+) -> Result<Vec<f64>, TurnError> {
+    let texts: Vec<ToolText> = tools.iter().map(|tool| text(tool)).collect();
+    let prompt = model.engine.tokenize(&model.dialect.render(&messages(model, &texts, step)));
+    let scores = tokio::select! {
+        scores = model.engine.score(prompt, names.to_vec(), Priority::Step) => scores?,
+        () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
+    };
+    toolkit.meter.add_scoring(&scores.tally);
+    Ok(scores.sums)
+}
+
+/// A clean prompt for one step: no history, the tools as text. Families with a place for tools get them in the system
+/// message; the others in the user's message, after two worked examples.
+fn messages(model: &Leased, tools: &[ToolText], step: &str) -> Vec<Message> {
+    let step = super::words::shorten(step, STEP_CHARS);
+    if model.dialect.name().starts_with("lfm") {
+        let system = format!("{PROMPT}\n{}", model.dialect.tool_list(tools));
+        return vec![Message::system(system), Message::user(step)];
+    }
+    let mut messages = vec![Message::system(PROMPT.trim())];
+    for (list, task, name) in EXAMPLES {
+        messages.push(Message::user(format!("Tools:\n{list}\nTask: {task}")));
+        messages.push(Message::assistant(*name));
+    }
+    messages.push(Message::user(format!("Tools:\n{}\nTask: {step}", list(tools))));
+    messages
+}
+
+/// Two examples that have nothing to do with any catalogue: a kitchen and a garden.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    (
+        "1. boil_water: Heat water in the kettle\n2. set_oven: Set the oven to a temperature\n3. read_recipe: Read a recipe aloud",
+        "How do I make pancakes?",
+        "read_recipe",
+    ),
+    (
+        "1. water_plants: Water the plants in a bed\n2. list_beds: List the beds of the garden\n3. plant_seed: Put a seed into a bed",
+        "Which beds do I have?",
+        "list_beds",
+    ),
+];
+
+fn list(tools: &[ToolText]) -> String {
+    let lines: Vec<String> =
+        tools.iter().enumerate().map(|(n, tool)| format!("{}. {}: {}", n + 1, tool.name, tool.description)).collect();
+    lines.join("\n")
+}
+
+fn text(tool: &ToolSpec) -> ToolText {
+    ToolText {
+        name: tool.name.clone(),
+        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
+        parameters: tool.parameters.clone(),
+    }
+}

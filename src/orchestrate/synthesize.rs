@@ -1,0 +1,166 @@
+//! Writes the answer of a turn: the model words it, code checks every sentence, and code lists what it stands on.
+
+use crate::budget::permit::Priority;
+use crate::engine::{Piece, Request, Sampling};
+use crate::models::Role;
+use crate::models::dialect::Message;
+use crate::protocol::{Event, StepStatus};
+
+use super::Host;
+use super::check::{self, Sentences};
+use super::evidence::{Entry, Evidence};
+use super::excerpt;
+use super::plan::Plan;
+use super::toolkit::{Toolkit, TurnError};
+use super::words;
+
+const PROMPT: &str = include_str!("prompts/answer.md");
+/// Evidence lines shown to a model that is not known to reason; more confuse it.
+const LINES_SMALL: usize = 4;
+/// Evidence lines shown to a capable model.
+const LINES_CAPABLE: usize = 60;
+/// Longest answer of a small and of a capable model, in tokens (1 to 2 thousand: seed 002).
+const TOKENS_SMALL: usize = 80;
+const TOKENS_CAPABLE: usize = 1_200;
+/// Lines listed under the answer.
+const LISTED_LINES: usize = 6;
+/// Lines of a result that answers by itself, a listing say.
+const RESULT_LINES: usize = 40;
+
+/// The answer, sent to the host piece by piece and returned whole.
+pub async fn answer(
+    toolkit: &Toolkit,
+    request: &str,
+    plan: &Plan,
+    evidence: &Evidence,
+    host: &dyn Host,
+) -> Result<String, TurnError> {
+    let mut written = String::new();
+    let question = question(request, plan, evidence);
+    if let Some(question) = &question {
+        written.push_str(&prose(toolkit, request, question, evidence, host).await?);
+    }
+    let facts = facts(question.as_deref(), plan, evidence);
+    if !facts.is_empty() {
+        let gap = if written.is_empty() { "" } else { "\n\n" };
+        let facts = format!("{gap}{}", facts.join("\n"));
+        host.emit(Event::Token { text: facts.clone() });
+        written.push_str(&facts);
+    }
+    if written.trim().is_empty() {
+        written = "Nothing was found or done.".to_owned();
+        host.emit(Event::Token { text: written.clone() });
+    }
+    Ok(written)
+}
+
+/// What the user wants to be told: the clauses that only ask, or the request itself when it changed nothing.
+fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
+    if !plan.questions.is_empty() {
+        return Some(plan.questions.join(" "));
+    }
+    let looked = evidence.entries().iter().any(|entry| entry.succeeded() && !entry.outcome.findings.is_empty());
+    (looked && asks(request)).then(|| request.to_owned())
+}
+
+/// Whether a request without changes wants words rather than a list.
+fn asks(request: &str) -> bool {
+    const QUESTIONS: &[&str] = &["what", "how", "why", "which", "who", "when", "where", "is", "are", "does", "do", "can", "explain", "describe", "tell", "summarize", "summarise"];
+    let low = request.trim().to_lowercase();
+    low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| QUESTIONS.contains(&word))
+}
+
+/// One or two sentences of the planner that the evidence backs. Sentences that it does not back are left out.
+async fn prose(
+    toolkit: &Toolkit,
+    request: &str,
+    question: &str,
+    evidence: &Evidence,
+    host: &dyn Host,
+) -> Result<String, TurnError> {
+    let planner = toolkit.model(Role::Planner, host).await?;
+    let capable = planner.capability.supports_complex_reasoning;
+    let wanted = format!("{question} {request}");
+    let lines = excerpt::lines(evidence, &wanted, if capable { LINES_CAPABLE } else { LINES_SMALL });
+    if lines.is_empty() {
+        return Ok(String::new());
+    }
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| format!("{}{}: {}", line.finding.path, line.finding.line.map_or(String::new(), |n| format!(":{n}")), line.finding.text.trim()))
+        .collect();
+    let shown = shown.join("\n");
+    let messages = [
+        Message::system(PROMPT.trim()),
+        Message::user(format!("Evidence:\n{shown}\n\nQuestion: {}", words::shorten(question, 1_000))),
+    ];
+    let generation = Request {
+        priority: Priority::User,
+        sampling: Sampling::prose(),
+        ..Request::new(
+            planner.engine.tokenize(&planner.dialect.render(&messages)),
+            if capable { TOKENS_CAPABLE } else { TOKENS_SMALL },
+        )
+    };
+    let mut answer = String::new();
+    let mut sentences = Sentences::default();
+    let mut offer = |sentence: String| {
+        if check::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
+            host.emit(Event::Token { text: sentence.clone() });
+            answer.push_str(&sentence);
+        } else {
+            tracing::info!(sentence, "left out of the answer: nothing backs it");
+        }
+    };
+    let ended = toolkit
+        .stream(&planner.engine, generation, "answering", host, |piece| {
+            if let Piece::Answer(text) = piece {
+                sentences.push(text).into_iter().for_each(&mut offer);
+            }
+        })
+        .await?;
+    // A sentence that the token limit cut off is not a sentence.
+    if ended.0 == crate::engine::Finish::End {
+        sentences.rest().into_iter().for_each(&mut offer);
+    }
+    Ok(answer.trim_end().to_owned())
+}
+
+/// What was found, changed and not done, one line each, rendered from the evidence alone.
+fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String> {
+    let mut facts = Vec::new();
+    let cited = question.map(|question| excerpt::lines(evidence, question, LISTED_LINES)).unwrap_or_default();
+    for line in &cited {
+        let place = line.finding.line.map_or(String::new(), |number| format!(":{number}"));
+        facts.push(format!("- {}{place}: `{}` [{}]", line.finding.path, line.finding.text.trim(), line.call));
+    }
+    for entry in evidence.entries() {
+        match entry.status {
+            StepStatus::Succeeded if !entry.outcome.changed.is_empty() => {
+                facts.push(format!("- {} [{}]", entry.summary(), entry.id));
+            }
+            StepStatus::Succeeded if cited.is_empty() => facts.extend(result(entry)),
+            StepStatus::Succeeded => {}
+            StepStatus::Failed => facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)),
+            StepStatus::Rejected => facts.push(format!("- not done, you said no: {} [{}]", entry.tool, entry.id)),
+            StepStatus::Skipped => facts.push(format!("- not done: {} [{}]", entry.summary(), entry.id)),
+        }
+    }
+    for step in &plan.steps {
+        if evidence.of(step.id).next().is_none() {
+            facts.push(format!("- not done: {}", step.description));
+        }
+    }
+    facts
+}
+
+/// A result that answers by itself.
+fn result(entry: &Entry) -> Vec<String> {
+    let all: Vec<&str> = entry.outcome.text.lines().collect();
+    let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
+    lines.extend(all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")));
+    if all.len() > RESULT_LINES + 1 {
+        lines.push(format!("  … {} more lines", all.len() - RESULT_LINES - 1));
+    }
+    lines
+}

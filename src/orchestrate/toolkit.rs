@@ -1,0 +1,176 @@
+//! What a turn works with: models by role, tools, the project's index, and the count of what it all costs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::base::Cancel;
+use crate::embed::Embedder;
+use crate::engine::pool::{Leased, Pool, PoolError};
+use crate::engine::{Engine, EngineError, Generation, Output, Piece, Request, Tally};
+use crate::index::Index;
+use crate::models::Role;
+use crate::protocol::{Event, Usage};
+use crate::tools::{Catalog, Context, Prefilter};
+
+use super::Host;
+
+/// Everything a turn may use. Cheap to clone.
+#[derive(Clone)]
+pub struct Toolkit {
+    pub pool: Pool,
+    pub embedder: Option<Embedder>,
+    pub catalog: Arc<Catalog>,
+    /// Made once a catalogue, used by every request.
+    pub prefilter: Arc<Prefilter>,
+    /// Absent when tools only are evaluated.
+    pub index: Option<Arc<Index>>,
+    pub context: Option<Context>,
+    pub tools_offered: usize,
+    pub orchestrate: bool,
+    pub cancel: Cancel,
+    pub meter: Meter,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TurnError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("a background task of this turn was lost: {0}")]
+    Lost(String),
+}
+
+impl Toolkit {
+    /// The model that plays `role`, loaded now if it is not yet; progress goes to the host.
+    pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Leased, TurnError> {
+        if let Some(leased) = self.pool.resident(role) {
+            return Ok(leased);
+        }
+        let (pool, cancel) = (self.pool.clone(), self.cancel.clone());
+        let (shares, mut progress) = tokio::sync::mpsc::unbounded_channel();
+        let load = tokio::task::spawn_blocking(move || {
+            pool.lease(role, move |file, share| {
+                // A host that is gone does not need to hear how far the load is.
+                let _ = shares.send((file.to_owned(), share));
+                !cancel.is_cancelled()
+            })
+        });
+        while let Some((file, share)) = progress.recv().await {
+            host.emit(Event::ModelLoading { role: role.to_string(), file, share });
+        }
+        let loaded = load.await.map_err(|error| TurnError::Lost(error.to_string()))?;
+        if self.cancel.is_cancelled() {
+            return Err(TurnError::Cancelled);
+        }
+        Ok(loaded?)
+    }
+
+    /// Runs a generation to its end, telling the host when nothing is heard for a while.
+    pub async fn generate(
+        &self,
+        engine: &Engine,
+        request: Request,
+        phase: &str,
+        host: &dyn Host,
+    ) -> Result<Output, TurnError> {
+        let mut text = String::new();
+        let (finish, tally, tokens) = self
+            .stream(engine, request, phase, host, |piece| {
+                if let Piece::Answer(part) = piece {
+                    text.push_str(part);
+                }
+            })
+            .await?;
+        Ok(Output { text, tokens, finish, tally })
+    }
+
+    /// Runs a generation, giving every piece of text to `take` as it comes.
+    pub async fn stream(
+        &self,
+        engine: &Engine,
+        request: Request,
+        phase: &str,
+        host: &dyn Host,
+        mut take: impl FnMut(&Piece),
+    ) -> Result<(crate::engine::Finish, Tally, Vec<crate::engine::Token>), TurnError> {
+        let mut generation: Generation = engine.generate(request)?;
+        loop {
+            let next = tokio::select! {
+                piece = generation.next() => piece?,
+                () = cancelled(&self.cancel) => return Err(TurnError::Cancelled),
+            };
+            match next {
+                Some(Piece::Queued { position, eta_ms }) => host.emit(Event::QueueUpdate { position, eta_ms }),
+                Some(Piece::Pulse { waited_ms }) => host.emit(Event::Pulse { phase: phase.to_owned(), waited_ms }),
+                Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
+                Some(Piece::Finished { finish, tally }) => {
+                    self.meter.add(&tally);
+                    return Ok((finish, tally, generation.tokens().to_vec()));
+                }
+                Some(piece) => take(&piece),
+                None => return Err(TurnError::Engine(EngineError::Cancelled)),
+            }
+        }
+    }
+
+    /// The vector of `text`, or `None` without an embedder (retrieval then is lexical only).
+    pub async fn vector(&self, text: &str) -> Option<Vec<f32>> {
+        let embedder = self.embedder.clone()?;
+        let (text, cancel) = (text.to_owned(), self.cancel.clone());
+        let vectors = tokio::task::spawn_blocking(move || embedder.embed(&[text], &cancel)).await.ok()?;
+        match vectors {
+            Ok(vectors) => vectors.into_iter().next(),
+            Err(error) => {
+                tracing::warn!(%error, "no vector: retrieval is lexical only");
+                None
+            }
+        }
+    }
+}
+
+/// How often a waiting turn looks whether it was cancelled.
+const CANCEL_POLL: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Ends when the flag is set. The flag is set from signal handlers and other threads, so it is polled.
+pub async fn cancelled(cancel: &Cancel) {
+    while !cancel.is_cancelled() {
+        tokio::time::sleep(CANCEL_POLL).await;
+    }
+}
+
+/// Adds up what model calls cost. Clones count together.
+#[derive(Clone)]
+pub struct Meter {
+    usage: Arc<Mutex<Usage>>,
+    started: Instant,
+}
+
+impl Meter {
+    pub fn start() -> Meter {
+        Meter { usage: Arc::default(), started: Instant::now() }
+    }
+
+    pub fn add(&self, tally: &Tally) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.model_calls += 1;
+        usage.prompt_tokens += tally.prompt_tokens;
+        usage.cached_tokens += tally.cached_tokens;
+        usage.generated_tokens += tally.generated_tokens;
+    }
+
+    /// Scoring reads prompts but writes nothing; its tokens count, a generation it is not.
+    pub fn add_scoring(&self, tally: &Tally) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.prompt_tokens += tally.prompt_tokens;
+        usage.cached_tokens += tally.cached_tokens;
+    }
+
+    /// Everything so far, with the time since [`Meter::start`].
+    pub fn usage(&self) -> Usage {
+        let usage = *self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        Usage { wall_ms: self.started.elapsed().as_millis() as u64, ..usage }
+    }
+}

@@ -1,0 +1,106 @@
+//! Words of a text as planning and checking compare them: content words, and marks that must not be changed.
+
+use std::collections::HashSet;
+
+/// Words too common to say what a sentence is about.
+const COMMON: &[&str] = &[
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+    "do", "does", "each", "file", "files", "for", "from", "get", "gets", "has", "have", "how", "i", "if", "in", "into", "is", "it",
+    "its", "let", "many", "me", "much", "my", "of", "on", "or", "our", "out", "please", "should", "so", "some", "tell", "than",
+    "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "up", "use", "used", "uses", "was",
+    "we", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+];
+
+/// Lower-case words and parts of identifiers that carry meaning, singular where that is plain.
+pub fn content(text: &str) -> HashSet<String> {
+    split(text).into_iter().filter(|word| !COMMON.contains(&word.as_str())).map(|word| stem(&word)).collect()
+}
+
+/// Every word and number of a text in lower case, identifiers split at case changes and underscores.
+pub fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut before = ' ';
+    for letter in text.chars() {
+        let starts_new = letter.is_uppercase() && before.is_lowercase();
+        if (!letter.is_alphanumeric() || starts_new) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        before = letter;
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// A light stem: plural and a few verb endings go, so that `downloads` meets `download` and `retries` meets `retry`.
+pub fn stem(word: &str) -> String {
+    let cut = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() >= 3);
+    if let Some(rest) = cut("ies") {
+        return format!("{rest}y");
+    }
+    for ending in ["ing", "ed", "es", "s"] {
+        match cut(ending) {
+            Some(rest) if ending != "s" || !word.ends_with("ss") => return rest.trim_end_matches('e').to_owned(),
+            _ => {}
+        }
+    }
+    word.trim_end_matches('e').to_owned()
+}
+
+/// Paths, file names, numbers, identifiers and quoted words: what a rewording must neither lose nor invent.
+pub fn marks(text: &str) -> Vec<String> {
+    let mut marks = Vec::new();
+    for raw in text.split_whitespace() {
+        let word = raw.trim_matches(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '_' | '~' | '.'));
+        let word = word.trim_end_matches(['.', '?', '!']);
+        if is_mark(word) {
+            marks.push(word.to_owned());
+        }
+    }
+    marks
+}
+
+fn is_mark(word: &str) -> bool {
+    let has = |test: fn(char) -> bool| word.chars().any(test);
+    let inside = |letter: char| word.len() > 2 && word[1..word.len() - 1].contains(letter);
+    let camel = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    !word.is_empty()
+        && (has(|c| c.is_ascii_digit())
+            || word.starts_with('/')
+            || (word.is_ascii() && (inside('/') || inside('.') || inside('_')))
+            || camel
+            || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
+}
+
+/// `text`, or its beginning and end with a mark between when it is longer than `chars_max`.
+pub fn shorten(text: &str, chars_max: usize) -> String {
+    if text.len() <= chars_max {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(chars_max * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - chars_max / 3);
+    format!("{} […] {}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_and_plain_words_meet() {
+        assert!(content("ATTEMPTS_DEFAULT").contains(&stem("attempt")));
+        assert!(content("maxRetries").contains(&stem("retry")));
+        assert_eq!(stem("class"), "class");
+    }
+
+    #[test]
+    fn marks_are_what_must_survive() {
+        assert_eq!(marks("In src/a.rs change `maxRetries` from 5 to 3."), ["src/a.rs", "maxRetries", "5", "3"]);
+        assert!(marks("Read the file, please.").is_empty());
+    }
+}
