@@ -2,4 +2,32 @@
 
 pub mod spec;
 
+pub mod builtin;
+pub mod catalog;
+pub mod schema;
+
+pub mod clues;
+pub mod prefilter;
+pub mod thesaurus;
+pub mod words;
+
+pub mod call;
+pub mod policy;
+pub mod preview;
+pub mod shell;
+
+pub mod arguments;
+pub mod confine;
+pub mod context;
+pub mod execute;
+pub mod outcome;
+
+pub mod command;
+pub mod files;
+
+pub use call::ToolCall;
+pub use catalog::Catalog;
+pub use context::Context;
+pub use execute::execute;
+pub use outcome::{Finding, Outcome, Status};
 pub use spec::ToolSpec;

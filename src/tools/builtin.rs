@@ -1,0 +1,145 @@
+//! The tools that come with the program: what each is called, says of itself and takes.
+
+use serde_json::{Value, json};
+
+use crate::tools::spec::ToolSpec;
+
+/// One built-in tool. Running one is `execute`'s business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    ReadFile,
+    ListDir,
+    FindFiles,
+    SearchText,
+    WriteFile,
+    ReplaceInFile,
+    RunCommand,
+}
+
+const FILES: (&str, &str) =
+    ("files", "read, list, find and search files of the project; create files and change passages in them");
+const COMMAND: (&str, &str) = ("command", "run shell commands in the project: build, test, format, version control");
+
+impl Builtin {
+    pub const ALL: [Builtin; 7] = [
+        Builtin::ReadFile,
+        Builtin::ListDir,
+        Builtin::FindFiles,
+        Builtin::SearchText,
+        Builtin::WriteFile,
+        Builtin::ReplaceInFile,
+        Builtin::RunCommand,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Builtin::ReadFile => "read_file",
+            Builtin::ListDir => "list_dir",
+            Builtin::FindFiles => "find_files",
+            Builtin::SearchText => "search_text",
+            Builtin::WriteFile => "write_file",
+            Builtin::ReplaceInFile => "replace_in_file",
+            Builtin::RunCommand => "run_command",
+        }
+    }
+
+    pub fn mutates(self) -> bool {
+        matches!(self, Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::RunCommand)
+    }
+
+    /// Says what the tool is for and which sibling to take instead: small models choose by the contrast.
+    fn description(self) -> &'static str {
+        match self {
+            Builtin::ReadFile => {
+                "Read what is in one file whose path is known, whole or a range of lines, with line numbers. \
+                 To find a file use find_files; to look for words in many files use search_text."
+            }
+            Builtin::ListDir => {
+                "List the files and folders in a directory: names and sizes, not contents. \
+                 To find a file by its name use find_files."
+            }
+            Builtin::FindFiles => {
+                "Find files by name or wildcard, such as *.rs or config, anywhere in the project. Looks at names only; \
+                 to look inside files use search_text."
+            }
+            Builtin::SearchText => {
+                "Search inside files for a word, phrase or regular expression; gives each matching line with file and \
+                 line number: where something is used, defined or mentioned."
+            }
+            Builtin::WriteFile => {
+                "Create a new file, or overwrite a whole one, with the given content. To change a part of an existing \
+                 file use replace_in_file."
+            }
+            Builtin::ReplaceInFile => {
+                "Edit an existing file: change, rename, fix, set or remove one passage by giving the old text and the \
+                 new text; the rest stays as it is."
+            }
+            Builtin::RunCommand => {
+                "Run a shell command in the project folder and give its output: compile, run tests or a script, \
+                 install, git. Not for reading or editing files."
+            }
+        }
+    }
+
+    /// Each parameter: name, type, description, whether it is required.
+    fn parameters(self) -> &'static [(&'static str, &'static str, &'static str, bool)] {
+        const PATH: (&str, &str, &str, bool) = ("path", "string", "File, relative to the project", true);
+        match self {
+            Builtin::ReadFile => &[
+                PATH,
+                ("start_line", "integer", "First line, counted from 1", false),
+                ("end_line", "integer", "Last line", false),
+            ],
+            Builtin::ListDir => &[
+                ("path", "string", "Folder, relative to the project; `.` is the project itself", false),
+                ("recursive", "boolean", "Everything below it as well", false),
+            ],
+            Builtin::FindFiles => {
+                &[("pattern", "string", "Part of a path, or wildcards: `*.toml`, `src/**/mod.rs`", true)]
+            }
+            Builtin::SearchText => &[
+                ("pattern", "string", "Text to look for", true),
+                ("path", "string", "File or folder to search; the whole project when left out", false),
+                ("regex", "boolean", "The pattern is a regular expression", false),
+            ],
+            Builtin::WriteFile => &[PATH, ("content", "string", "The whole text of the file", true)],
+            Builtin::ReplaceInFile => &[
+                PATH,
+                ("old", "string", "The passage as it stands in the file; must occur once", true),
+                ("new", "string", "The text to put in its place", true),
+            ],
+            Builtin::RunCommand => &[
+                ("command", "string", "A command line for `sh`", true),
+                ("timeout_s", "integer", "Seconds until it is stopped, 60 when left out, at most 600", false),
+            ],
+        }
+    }
+
+    pub fn spec(self) -> ToolSpec {
+        let (server, server_description) = if self == Builtin::RunCommand { COMMAND } else { FILES };
+        ToolSpec {
+            name: self.name().to_owned(),
+            description: self.description().to_owned(),
+            server: server.to_owned(),
+            server_description: server_description.to_owned(),
+            mutates: self.mutates(),
+            parameters: schema(self.parameters()),
+        }
+    }
+}
+
+fn schema(parameters: &[(&str, &str, &str, bool)]) -> Value {
+    let properties: serde_json::Map<String, Value> = parameters
+        .iter()
+        .map(|(name, kind, description, _)| {
+            let least = if *kind == "integer" { json!(1) } else { Value::Null };
+            let mut one = json!({ "type": kind, "description": description });
+            if let (Value::Object(fields), false) = (&mut one, least.is_null()) {
+                fields.insert("minimum".to_owned(), least);
+            }
+            ((*name).to_owned(), one)
+        })
+        .collect();
+    let required: Vec<&str> = parameters.iter().filter(|p| p.3).map(|p| p.0).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}

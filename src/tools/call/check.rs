@@ -1,0 +1,328 @@
+//! Holds a call against the tools there are: repairs what has one meaning, refuses what has none or several.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::models::dialect::RawCall;
+use crate::tools::call::ToolCall;
+use crate::tools::call::fit::{self, Misfit};
+use crate::tools::outcome::cut_line;
+use crate::tools::spec::{Parameter, ToolSpec};
+use crate::tools::words;
+
+/// A call that fits, and everything that was changed to make it fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    pub call: ToolCall,
+    pub repairs: Vec<Repair>,
+}
+
+/// One change that lost nothing, or dropped what no tool could use.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Repair {
+    Tool { from: String, to: String },
+    Argument { from: String, to: String },
+    Value { argument: String, from: Value, to: Value },
+    Dropped { argument: String },
+    Default { argument: String, value: Value },
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Repair::Tool { from, to } => write!(f, "tool `{from}` read as `{to}`"),
+            Repair::Argument { from, to } => write!(f, "argument `{from}` read as `{to}`"),
+            Repair::Value { argument, from, to } => write!(f, "`{argument}`: {from} read as {to}"),
+            Repair::Dropped { argument } => write!(f, "argument `{argument}` left out: the tool has none of that name"),
+            Repair::Default { argument, value } => write!(f, "`{argument}` left open, so {value}"),
+        }
+    }
+}
+
+/// Why a call cannot be used, in words a model can act on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CallProblem {
+    #[error("there is no tool `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is `{n}`")))]
+    UnknownTool { name: String, nearest: Option<String> },
+    #[error("`{tool}` needs the argument `{argument}` ({description})")]
+    Missing { tool: String, argument: String, description: String },
+    #[error("`{argument}` of `{tool}` is {got}, expected {expected}")]
+    WrongType { tool: String, argument: String, expected: String, got: String },
+    #[error("`{argument}` of `{tool}` is {got}; it can be: {}", choices.join(", "))]
+    NotAChoice { tool: String, argument: String, got: String, choices: Vec<String> },
+}
+
+/// Repairs or refuses; never guesses silently.
+pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem> {
+    let mut repairs = Vec::new();
+    let spec = find_tool(&call.name, specs)?;
+    if spec.name != call.name {
+        repairs.push(Repair::Tool { from: call.name.clone(), to: spec.name.clone() });
+    }
+    let parameters = spec.parameters();
+    let given = named(&call.arguments, &parameters, &mut repairs);
+    let mut arguments = Map::new();
+    for parameter in &parameters {
+        let value = given.get(parameter.name).filter(|value| !value.is_null() || fit::allows_null(parameter.schema));
+        match value {
+            Some(value) => {
+                let fitted = fit::fit(value, parameter.schema, 0).map_err(|m| misfit(m, spec, parameter, value))?;
+                if fitted != *value {
+                    let argument = parameter.name.to_owned();
+                    repairs.push(Repair::Value { argument, from: value.clone(), to: fitted.clone() });
+                }
+                arguments.insert(parameter.name.to_owned(), fitted);
+            }
+            None if parameter.required => {
+                let (argument, description) = (parameter.name.to_owned(), cut_line(parameter.description(), 120));
+                let Some(value) = parameter.default().cloned() else {
+                    return Err(CallProblem::Missing { tool: spec.name.clone(), argument, description });
+                };
+                repairs.push(Repair::Default { argument: argument.clone(), value: value.clone() });
+                arguments.insert(argument, value);
+            }
+            None => {}
+        }
+    }
+    Ok(Checked { call: ToolCall { tool: spec.name.clone(), arguments }, repairs })
+}
+
+fn misfit(misfit: Misfit, spec: &ToolSpec, parameter: &Parameter<'_>, value: &Value) -> CallProblem {
+    let (tool, argument) = (spec.name.clone(), parameter.name.to_owned());
+    let got = cut_line(&value.to_string(), 80);
+    match misfit {
+        Misfit::Type(expected) => CallProblem::WrongType { tool, argument, expected, got },
+        Misfit::Choice(choices) => CallProblem::NotAChoice { tool, argument, got, choices },
+    }
+}
+
+/// The tool of that name; one whose name differs only in case, separators or the server before it, when it is the only
+/// one.
+fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, CallProblem> {
+    if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
+        return Ok(spec);
+    }
+    for same in [
+        |a: &str, b: &str| plain(a) == plain(b),
+        |a: &str, b: &str| plain(last(a)) == plain(last(b)) && (last(a) == a || last(b) == b),
+    ] {
+        let mut found = specs.iter().filter(|spec| same(&spec.name, name));
+        if let (Some(spec), None) = (found.next(), found.next()) {
+            return Ok(spec);
+        }
+    }
+    let nearest = specs.iter().map(|spec| (distance(&plain(name), &plain(&spec.name)), spec)).min_by_key(|(d, _)| *d);
+    let near = nearest.filter(|(d, spec)| *d <= (spec.name.len() / 3).max(2)).map(|(_, spec)| spec.name.clone());
+    Err(CallProblem::UnknownTool { name: cut_line(name, 100), nearest: near })
+}
+
+/// Letters and digits in lower case: `Read-File`, `readFile` and `read_file` are the same.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(128).collect()
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit(['.', '/', ':']).next().unwrap_or(name)
+}
+
+/// Edit distance (insert, delete, replace), over at most 128 characters a side.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(128).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().take(128).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Words for the same thing in arguments of tools everywhere.
+const SAME: [&[&str]; 8] = [
+    &["path", "file", "filename", "file_name", "filepath", "file_path", "dir", "directory", "folder", "dir_path"],
+    &["content", "contents", "text", "body", "data"],
+    &["pattern", "query", "search", "q", "term", "keyword", "regex_pattern", "glob"],
+    &["old", "old_text", "old_string", "old_str", "search_text", "find", "before", "original"],
+    &["new", "new_text", "new_string", "new_str", "replacement", "replace", "after", "updated"],
+    &["command", "cmd", "command_line", "shell", "script"],
+    &["timeout_s", "timeout", "timeout_seconds", "seconds"],
+    &["start_line", "start", "from_line", "line_start", "first_line"],
+];
+const SAME_END: &[&str] = &["end_line", "end", "to_line", "line_end", "last_line"];
+
+/// Arguments under the names of the schema. An unknown name is renamed when exactly one free parameter can be meant,
+/// else dropped.
+fn named(given: &Map<String, Value>, parameters: &[Parameter<'_>], repairs: &mut Vec<Repair>) -> Map<String, Value> {
+    let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
+    let mut arguments: Map<String, Value> =
+        given.iter().filter(|(name, _)| known(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+    for (name, value) in given.iter().filter(|(name, _)| !known(name)) {
+        let free: Vec<&str> =
+            parameters.iter().map(|p| p.name).filter(|parameter| !arguments.contains_key(*parameter)).collect();
+        match meant(name, &free) {
+            Some(to) => {
+                repairs.push(Repair::Argument { from: cut_line(name, 100), to: to.to_owned() });
+                arguments.insert(to.to_owned(), value.clone());
+            }
+            None => repairs.push(Repair::Dropped { argument: cut_line(name, 100) }),
+        }
+    }
+    arguments
+}
+
+fn meant<'a>(name: &str, free: &[&'a str]) -> Option<&'a str> {
+    let groups = || SAME.iter().copied().chain([SAME_END]);
+    let snake = words::parts(name).join("_");
+    let group_of = |name: &str| groups().position(|group| group.contains(&name));
+    let tests: [&dyn Fn(&str) -> bool; 3] = [
+        &|parameter| plain(parameter) == plain(name),
+        &|parameter| {
+            let group = group_of(&snake).or_else(|| group_of(&name.to_lowercase()));
+            group.is_some() && group == group_of(&words::parts(parameter).join("_"))
+        },
+        // A slip of the pen: `contnet`, `patern`.
+        &|parameter| {
+            parameter.len() >= 4 && distance(&plain(parameter), &plain(name)) <= 1 + usize::from(parameter.len() > 6)
+        },
+    ];
+    for test in tests {
+        let mut fitting = free.iter().filter(|parameter| test(parameter));
+        match (fitting.next(), fitting.next()) {
+            (Some(one), None) => return Some(one),
+            (Some(_), Some(_)) => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn specs() -> Vec<ToolSpec> {
+        let mut all = crate::tools::Catalog::builtin().specs().to_vec();
+        let outside = |name: &str, parameters: Value| ToolSpec {
+            name: name.to_owned(),
+            parameters,
+            ..crate::tools::builtin::Builtin::ReadFile.spec()
+        };
+        all.push(outside(
+            "lamp.setColor",
+            json!({ "properties": {
+            "color": { "type": "string", "enum": ["red", "Warm White"] },
+            "rooms": { "type": "array", "items": { "type": "string" } },
+            "level": { "type": "number", "minimum": 0, "maximum": 1 },
+            "fade": { "type": "boolean", "default": false }
+        }, "required": ["color", "fade"] }),
+        ));
+        all.push(outside("heater.stop", json!({})));
+        all.push(outside("lamp.stop", json!({})));
+        all
+    }
+
+    fn check(name: &str, arguments: Value, expected: &str) {
+        let raw = RawCall { name: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
+        let got = match super::check(&raw, &specs()) {
+            Ok(checked) => {
+                let repairs: String = checked.repairs.iter().map(|repair| format!("; {repair}")).collect();
+                format!("{} {}{repairs}", checked.call.tool, Value::Object(checked.call.arguments))
+            }
+            Err(problem) => problem.to_string(),
+        };
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_call_that_fits_stays_as_it_is() {
+        check("read_file", json!({ "path": "a", "end_line": 3 }), r#"read_file {"path":"a","end_line":3}"#);
+        check("list_dir", json!({ "path": null }), "list_dir {}");
+    }
+
+    #[test]
+    fn names_are_repaired_when_only_one_tool_can_be_meant() {
+        check("ReadFile", json!({ "path": "a" }), r#"read_file {"path":"a"}; tool `ReadFile` read as `read_file`"#);
+        check("files.list_dir", json!({}), "list_dir {}; tool `files.list_dir` read as `list_dir`");
+        check("stop", json!({}), "there is no tool `stop`");
+        check("heater_stop", json!({}), "heater.stop {}; tool `heater_stop` read as `heater.stop`");
+        check("read_fil", json!({}), "there is no tool `read_fil`; the nearest is `read_file`");
+        check("desk.read.it", json!({}), "there is no tool `desk.read.it`");
+        check(
+            "oven.setColor",
+            json!({ "color": "red" }),
+            "there is no tool `oven.setColor`; the nearest is `lamp.setColor`",
+        );
+    }
+
+    #[test]
+    fn arguments_are_renamed_dropped_or_missed() {
+        check("read_file", json!({ "filename": "a" }), r#"read_file {"path":"a"}; argument `filename` read as `path`"#);
+        check("read_file", json!({ "Path": "a" }), r#"read_file {"path":"a"}; argument `Path` read as `path`"#);
+        check(
+            "replace_in_file",
+            json!({ "file": "a", "old_str": "b", "newString": "c" }),
+            r#"replace_in_file {"path":"a","old":"b","new":"c"}; argument `file` read as `path`; argument `old_str` read as `old`; argument `newString` read as `new`"#,
+        );
+        check(
+            "read_file",
+            json!({ "path": "a", "why": 1 }),
+            r#"read_file {"path":"a"}; argument `why` left out: the tool has none of that name"#,
+        );
+        check("read_file", json!({}), "`read_file` needs the argument `path` (File, relative to the project)");
+        check(
+            "read_file",
+            json!({ "path": null }),
+            "`read_file` needs the argument `path` (File, relative to the project)",
+        );
+    }
+
+    #[test]
+    fn values_are_repaired_without_loss_or_refused() {
+        check(
+            "read_file",
+            json!({ "path": "a", "end_line": "3" }),
+            r#"read_file {"path":"a","end_line":3}; `end_line`: "3" read as 3"#,
+        );
+        check(
+            "read_file",
+            json!({ "path": "a", "end_line": 3.5 }),
+            "`end_line` of `read_file` is 3.5, expected integer",
+        );
+        check(
+            "read_file",
+            json!({ "path": "a", "end_line": 0 }),
+            "`end_line` of `read_file` is 0, expected integer of at least 1",
+        );
+        check("read_file", json!({ "path": ["a", "b"] }), r#"`path` of `read_file` is ["a","b"], expected string"#);
+        check(
+            "list_dir",
+            json!({ "recursive": "True" }),
+            r#"list_dir {"recursive":true}; `recursive`: "True" read as true"#,
+        );
+        check(
+            "lamp.setColor",
+            json!({ "color": "warm white", "rooms": "hall", "fade": true }),
+            r#"lamp.setColor {"color":"Warm White","rooms":["hall"],"fade":true}; `color`: "warm white" read as "Warm White"; `rooms`: "hall" read as ["hall"]"#,
+        );
+        check(
+            "lamp.setColor",
+            json!({ "color": "blue" }),
+            r#"`color` of `lamp.setColor` is "blue"; it can be: "red", "Warm White""#,
+        );
+        check(
+            "lamp.setColor",
+            json!({ "color": "red" }),
+            r#"lamp.setColor {"color":"red","fade":false}; `fade` left open, so false"#,
+        );
+        check(
+            "lamp.setColor",
+            json!({ "color": "red", "level": 2 }),
+            "`level` of `lamp.setColor` is 2, expected number of at most 1",
+        );
+    }
+}

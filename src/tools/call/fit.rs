@@ -1,0 +1,147 @@
+//! Makes one value fit its schema, where that loses nothing.
+
+use serde_json::{Map, Number, Value};
+
+/// Schemas are followed this deep; what lies below is taken as it is.
+const DEPTH_MAX: usize = 8;
+
+/// Why a value cannot be made to fit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Misfit {
+    /// What was expected instead.
+    Type(String),
+    /// The values that are allowed, as JSON.
+    Choice(Vec<String>),
+}
+
+/// The value itself, or one of the same meaning: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, one → a list of one.
+pub fn fit(value: &Value, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
+    if depth > DEPTH_MAX {
+        return Ok(value.clone());
+    }
+    let kinds = kinds(schema);
+    let fitted = match &kinds[..] {
+        [] => Ok(value.clone()),
+        // Any of several: as it is if one fits so, else the first that can be made to fit.
+        several => several
+            .iter()
+            .find(|kind| is_of(value, kind))
+            .map(|kind| as_kind(value, kind, schema, depth))
+            .or_else(|| several.iter().map(|kind| as_kind(value, kind, schema, depth)).find(Result::is_ok))
+            .unwrap_or_else(|| Err(Misfit::Type(several.join(" or ")))),
+    }?;
+    let fitted = in_choices(fitted, schema)?;
+    in_range(&fitted, schema)?;
+    Ok(fitted)
+}
+
+pub fn allows_null(schema: &Map<String, Value>) -> bool {
+    kinds(schema).contains(&"null")
+}
+
+/// The types a schema names; none when it leaves them open.
+fn kinds(schema: &Map<String, Value>) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_of(value: &Value, kind: &str) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
+fn as_kind(value: &Value, kind: &str, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
+    let wrong = || Misfit::Type(kind.to_owned());
+    match (kind, value) {
+        ("array", Value::Array(all)) => match schema.get("items").and_then(Value::as_object) {
+            Some(items) => all.iter().map(|one| fit(one, items, depth + 1)).collect::<Result<_, _>>().map(Value::Array),
+            None => Ok(value.clone()),
+        },
+        ("object", Value::Object(fields)) => object(fields, schema, depth),
+        _ if is_of(value, kind) => Ok(value.clone()),
+        ("integer", Value::Number(n)) => whole(n).ok_or_else(wrong),
+        ("integer", Value::String(text)) => text.trim().parse::<i64>().map(Value::from).map_err(|_| wrong()),
+        ("number", Value::String(text)) => number(text.trim()).ok_or_else(wrong),
+        ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" => Ok(Value::Bool(true)),
+            "false" | "no" => Ok(Value::Bool(false)),
+            _ => Err(wrong()),
+        },
+        ("string", Value::Number(_) | Value::Bool(_)) => Ok(Value::String(value.to_string())),
+        ("string", Value::Array(all)) if all.len() == 1 && all[0].is_string() => Ok(all[0].clone()),
+        ("array" | "object", Value::String(text)) if text.trim_start().starts_with(['[', '{']) => {
+            let inner: Value = serde_json::from_str(text).map_err(|_| wrong())?;
+            if is_of(&inner, kind) { as_kind(&inner, kind, schema, depth) } else { Err(wrong()) }
+        }
+        ("array", Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Object(_)) => {
+            as_kind(&Value::Array(vec![value.clone()]), kind, schema, depth)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn object(fields: &Map<String, Value>, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    if let Some(missing) = required.into_iter().find(|name| !fields.contains_key(*name)) {
+        return Err(Misfit::Type(format!("object with `{missing}`")));
+    }
+    let one = |(name, value): (&String, &Value)| {
+        let schema = properties.and_then(|all| all.get(name)).and_then(Value::as_object);
+        let fitted = schema.map_or(Ok(value.clone()), |schema| fit(value, schema, depth + 1))?;
+        Ok((name.clone(), fitted))
+    };
+    fields.iter().map(one).collect::<Result<_, _>>().map(Value::Object)
+}
+
+/// `3.0` is 3.
+fn whole(number: &Number) -> Option<Value> {
+    let float = number.as_f64()?;
+    (float.fract() == 0.0 && float.abs() < 9e15).then(|| Value::from(float as i64))
+}
+
+fn number(text: &str) -> Option<Value> {
+    match text.parse::<i64>() {
+        Ok(whole) => Some(Value::from(whole)),
+        Err(_) => text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number),
+    }
+}
+
+/// One of the listed values; upper and lower case, `-`, `_` and blanks do not count when only one is meant.
+fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, Misfit> {
+    let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|all| !all.contains(&value)) else {
+        return Ok(value);
+    };
+    let plain = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
+    };
+    let wanted = plain(&value);
+    let mut same = choices.iter().filter(|choice| !wanted.is_empty() && plain(choice) == wanted);
+    match (same.next(), same.next()) {
+        (Some(one), None) => Ok(one.clone()),
+        _ => Err(Misfit::Choice(choices.iter().take(20).map(Value::to_string).collect())),
+    }
+}
+
+fn in_range(value: &Value, schema: &Map<String, Value>) -> Result<(), Misfit> {
+    let Some(number) = value.as_f64() else { return Ok(()) };
+    let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let kind = kinds(schema).first().copied().unwrap_or("number");
+    match (bound("minimum"), bound("maximum")) {
+        (Some(least), _) if number < least => Err(Misfit::Type(format!("{kind} of at least {least}"))),
+        (_, Some(most)) if number > most => Err(Misfit::Type(format!("{kind} of at most {most}"))),
+        _ => Ok(()),
+    }
+}

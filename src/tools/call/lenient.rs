@@ -1,0 +1,252 @@
+//! Reads calls in any usual notation, anywhere in a text.
+//!
+//! ```text
+//! {"name": "read_file", "arguments": {"path": "a"}}      {"tool": "read_file", "args": {"path": "a"}}
+//! {"function": {"name": "read_file", "arguments": "{\"path\": \"a\"}"}}      {"read_file": {"path": "a"}}
+//! read_file(path="a")      read_file("a")      read_file: {"path": "a"}      `read_file` {"path": "a"}
+//! ```
+
+use serde_json::{Map, Value};
+
+use crate::models::dialect::RawCall;
+use crate::tools::call::CALLS_MAX;
+use crate::tools::call::literal::Reader;
+use crate::tools::spec::ToolSpec;
+
+const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];
+const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
+const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
+/// Signs that what stands in brackets is meant as a call, even of a tool that does not exist.
+const MARKS: [&str; 3] = ["<|tool_call_start|>", "[TOOL_CALLS]", "<tool_call>"];
+
+/// Calls in the order of the text, never overlapping.
+pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
+    let marked = MARKS.iter().any(|mark| text.contains(mark)) || is_bare_call(text);
+    let mut reader = Reader::new(text);
+    let mut calls = Vec::new();
+    while calls.len() < CALLS_MAX && reader.fuel > 0 {
+        let Some(c) = reader.peek() else { break };
+        let here = reader.at;
+        let found = if c == '{' {
+            attempt(&mut reader, |reader| from_value(&reader.value()?, specs, 0))
+        } else if c.is_alphabetic() || c == '_' {
+            let name = reader.word().trim_end_matches('.');
+            reader.at = here + name.len();
+            attempt(&mut reader, |reader| after_name(reader, name, marked, specs))
+        } else {
+            None
+        };
+        match found {
+            Some(mut more) => calls.append(&mut more),
+            // A word is skipped whole, anything else by one character.
+            None if reader.at == here => {
+                reader.at += c.len_utf8();
+                reader.fuel = reader.fuel.saturating_sub(1);
+            }
+            None => {}
+        }
+    }
+    calls
+}
+
+/// Goes back when nothing was found, but the work stays spent.
+fn attempt<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
+    let start = reader.at;
+    let found = read(reader);
+    if found.is_none() {
+        reader.at = start;
+    }
+    found
+}
+
+/// The whole text, without fences and brackets, is `name(…)`.
+fn is_bare_call(text: &str) -> bool {
+    let bare = text.trim().trim_matches('`').trim_start_matches('[').trim_end_matches(']').trim();
+    let name = Reader::new(bare).word();
+    !name.is_empty() && bare[name.len()..].starts_with('(') && bare.ends_with(')')
+}
+
+/// The tool a name may mean, with or without a server before either; `check` decides whether it is the only one.
+fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
+    fn last(full: &str) -> &str {
+        full.rsplit(['.', '/', ':']).next().unwrap_or(full)
+    }
+    let exact = specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
+    exact.or_else(|| specs.iter().find(|spec| last(&spec.name).eq_ignore_ascii_case(last(name))))
+}
+
+fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
+    let spec = known(name, specs);
+    if spec.is_none() && !marked {
+        return None;
+    }
+    if reader.eat('(') {
+        let arguments = pythonic(reader, spec)?;
+        return Some(vec![RawCall { name: name.to_owned(), arguments }]);
+    }
+    spec?;
+    // `name`: {…} with fences, colons, arrows and blanks between.
+    for _ in 0..40 {
+        match reader.peek()? {
+            ' ' | '\n' | '\t' | '\r' | '`' | ':' | '*' | '=' | '>' | '-' | '"' => reader.at += 1,
+            'j' if reader.rest().starts_with("json") => reader.at += 4,
+            '{' => {
+                let Value::Object(fields) = reader.value()? else { return None };
+                // The name may have stood before a whole call.
+                let whole = from_object(&fields, specs, 0);
+                return whole.or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: unwrapped(fields) }]));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// `a="x", n=1)` after the opening parenthesis; values without a name belong to the parameters in their order.
+fn pythonic(reader: &mut Reader<'_>, spec: Option<&ToolSpec>) -> Option<Map<String, Value>> {
+    let parameters: Vec<&str> = spec.map_or(Vec::new(), |spec| spec.parameters().iter().map(|p| p.name).collect());
+    let mut arguments = Map::new();
+    for position in 0.. {
+        reader.skip_blank();
+        if reader.eat(')') {
+            break;
+        }
+        let named = attempt(reader, |reader| {
+            let quoted = matches!(reader.peek(), Some('"' | '\''));
+            let name = if quoted { reader.string()? } else { reader.word().to_owned() };
+            reader.skip_blank();
+            let assigns = reader.eat('=') || reader.eat(':');
+            (assigns && !name.is_empty()).then_some(name)
+        });
+        let value = reader.value()?;
+        match (named, value) {
+            (Some(name), value) => drop(arguments.insert(name, value)),
+            // `name({"a": 1})`
+            (None, Value::Object(fields)) if position == 0 => arguments.extend(fields),
+            (None, value) => drop(arguments.insert((*parameters.get(position)?).to_owned(), value)),
+        }
+        reader.skip_blank();
+        if !reader.eat(',') && reader.peek() != Some(')') {
+            return None;
+        }
+    }
+    Some(arguments)
+}
+
+fn from_value(value: &Value, specs: &[ToolSpec], depth: usize) -> Option<Vec<RawCall>> {
+    match value {
+        Value::Object(fields) => from_object(fields, specs, depth),
+        Value::Array(all) => {
+            let calls: Vec<RawCall> =
+                all.iter().filter_map(|one| from_value(one, specs, depth + 1)).flatten().collect();
+            (!calls.is_empty()).then_some(calls)
+        }
+        _ => None,
+    }
+}
+
+fn from_object(fields: &Map<String, Value>, specs: &[ToolSpec], depth: usize) -> Option<Vec<RawCall>> {
+    if depth > 4 {
+        return None;
+    }
+    if let Some(list) = LIST_KEYS.iter().find_map(|key| fields.get(*key)).filter(|list| list.is_array()) {
+        return from_value(list, specs, depth + 1);
+    }
+    if let Some(inner) = ["function", "tool_call", "function_call"].iter().find_map(|key| fields.get(*key)?.as_object())
+    {
+        return from_object(inner, specs, depth + 1);
+    }
+    let arguments = ARGUMENT_KEYS.iter().find_map(|key| Some((*key, fields.get(*key)?)));
+    for key in NAME_KEYS {
+        let Some(name) = fields.get(key).and_then(Value::as_str).filter(|name| is_name(name)) else { continue };
+        let arguments = match arguments {
+            Some((_, given)) => as_object(given)?,
+            // `{"name": "read_file", "path": "a"}`
+            None if known(name, specs).is_some() => {
+                fields.iter().filter(|(field, _)| *field != key).map(|(k, v)| (k.clone(), v.clone())).collect()
+            }
+            None => continue,
+        };
+        return Some(vec![RawCall { name: name.to_owned(), arguments }]);
+    }
+    let (name, inner) = fields.iter().next().filter(|_| fields.len() == 1)?;
+    let arguments = as_object(inner)?;
+    known(name, specs).map(|_| vec![RawCall { name: name.clone(), arguments }])
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && !text.contains(char::is_whitespace)
+}
+
+/// Arguments as an object, or as text that holds one.
+fn as_object(value: &Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(fields) => Some(fields.clone()),
+        Value::Null => Some(Map::new()),
+        Value::String(text) => match Reader::new(text).value()? {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `{"arguments": {…}}` is its inner object.
+fn unwrapped(fields: Map<String, Value>) -> Map<String, Value> {
+    let only = fields.iter().next().filter(|(key, _)| fields.len() == 1 && ARGUMENT_KEYS.contains(&key.as_str()));
+    only.and_then(|(_, inner)| as_object(inner)).unwrap_or(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Catalog;
+
+    fn check(text: &str, expected: &[&str]) {
+        let calls = read(text, Catalog::builtin().specs());
+        let shown = |call: &RawCall| format!("{} {}", call.name, Value::Object(call.arguments.clone()));
+        assert_eq!(calls.iter().map(shown).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn json_in_every_usual_shape() {
+        let expected = &[r#"read_file {"path":"a"}"#];
+        check(r#"Sure! {"name": "read_file", "arguments": {"path": "a"}} done"#, expected);
+        check(r#"<tool_call>{"name":"read_file","parameters":{"path":"a"}}</tool_call>"#, expected);
+        check("```json\n{\"tool\": \"read_file\", \"args\": {\"path\": \"a\"}}\n```", expected);
+        check(r#"{"type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}"#, expected);
+        check(r#"{"tool_calls":[{"name":"read_file","arguments":{"path":"a"}}]}"#, expected);
+        check(r#"[{"name":"read_file","arguments":{"path":"a"}}]"#, expected);
+        check(r#"{"read_file": {"path": "a"}}"#, expected);
+        check(r#"{"name": "read_file", "path": "a"}"#, expected);
+        check("{'name': 'read_file', 'arguments': {'path': 'a',}}", expected);
+    }
+
+    #[test]
+    fn python_and_names_before_objects() {
+        let expected = &[r#"read_file {"path":"a"}"#];
+        check(r#"[read_file(path="a")]"#, expected);
+        check("<|tool_call_start|>[read_file(path='a')]<|tool_call_end|>", expected);
+        check(r#"I call read_file("a") now."#, expected);
+        check(r#"read_file({"path": "a"})"#, expected);
+        check(r#"read_file: {"path": "a"}"#, expected);
+        check("Use `read_file`:\n```json\n{\"path\": \"a\"}\n```", expected);
+        check(r#"read_file {"arguments": {"path": "a"}}"#, expected);
+        check(r#"I call files.read_file(path="a")."#, &[r#"files.read_file {"path":"a"}"#]);
+        check(r#"[read_file(path="a"), list_dir()]"#, &[r#"read_file {"path":"a"}"#, "list_dir {}"]);
+    }
+
+    #[test]
+    fn an_unknown_tool_is_reported_only_where_a_call_is_meant() {
+        check(r#"{"name":"open_file","arguments":{"path":"a"}}"#, &[r#"open_file {"path":"a"}"#]);
+        check(r#"[open_file(path="a")]"#, &[r#"open_file {"path":"a"}"#]);
+        check("The function f(x=1) is pure.", &[]);
+        check(r#"{"name": "Ann", "age": 3}"#, &[]);
+        check("fn main() { let x = 1; }", &[]);
+    }
+
+    #[test]
+    fn calls_after_broken_ones_are_still_found() {
+        check(r#"{"name": "read_file", "arguments": {"path" {"name":"list_dir","arguments":{}}"#, &["list_dir {}"]);
+    }
+}

@@ -1,0 +1,234 @@
+//! Reads one value as JSON, Python or a hurried model writes it: `{"a": 1}`, `{'a': True,}`, `[1, "x"]`, `None`.
+
+use serde_json::{Map, Number, Value};
+
+/// Deeper values are no arguments.
+const DEPTH_MAX: usize = 24;
+/// Work shared by all attempts on one text, in characters looked at; keeps hostile text linear.
+pub const FUEL: usize = 2_000_000;
+
+/// A place in a text, and how much work is left.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    pub text: &'a str,
+    pub at: usize,
+    pub fuel: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(text: &'a str) -> Reader<'a> {
+        Reader { text, at: 0, fuel: FUEL }
+    }
+
+    pub fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        self.fuel = self.fuel.checked_sub(1)?;
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    pub fn skip_blank(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) && self.next().is_some() {}
+    }
+
+    pub fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        found && self.next().is_some()
+    }
+
+    /// Letters, digits, `_`, `-`, `.` from here on.
+    pub fn word(&mut self) -> &'a str {
+        let start = self.at;
+        while self.peek().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) && self.next().is_some()
+        {
+        }
+        &self.text[start..self.at]
+    }
+
+    /// One value; `None` leaves the place undefined.
+    pub fn value(&mut self) -> Option<Value> {
+        self.value_at(0)
+    }
+
+    fn value_at(&mut self, depth: usize) -> Option<Value> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        self.skip_blank();
+        match self.peek()? {
+            '{' => self.object(depth).map(Value::Object),
+            '[' => self.list(']', depth),
+            '(' => self.list(')', depth),
+            '"' | '\'' => self.string().map(Value::String),
+            _ => plain(self.word_with_sign()),
+        }
+    }
+
+    fn word_with_sign(&mut self) -> &'a str {
+        let start = self.at;
+        while self.peek().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'))
+            && self.next().is_some()
+        {}
+        &self.text[start..self.at]
+    }
+
+    fn object(&mut self, depth: usize) -> Option<Map<String, Value>> {
+        let mut fields = Map::new();
+        self.next()?;
+        loop {
+            self.skip_blank();
+            if self.eat('}') {
+                return Some(fields);
+            }
+            let name = match self.peek()? {
+                '"' | '\'' => self.string()?,
+                _ => Some(self.word()).filter(|word| !word.is_empty())?.to_owned(),
+            };
+            self.skip_blank();
+            if !self.eat(':') {
+                return None;
+            }
+            let value = self.value_at(depth + 1)?;
+            fields.insert(name, value);
+            self.skip_blank();
+            if !self.eat(',') && self.peek() != Some('}') {
+                return None;
+            }
+        }
+    }
+
+    fn list(&mut self, close: char, depth: usize) -> Option<Value> {
+        let mut all = Vec::new();
+        self.next()?;
+        loop {
+            self.skip_blank();
+            if self.eat(close) {
+                return Some(Value::Array(all));
+            }
+            all.push(self.value_at(depth + 1)?);
+            self.skip_blank();
+            if !self.eat(',') && self.peek() != Some(close) {
+                return None;
+            }
+        }
+    }
+
+    /// A string in single, double or three double quotes, with the escapes of JSON; a raw line break stays one.
+    pub fn string(&mut self) -> Option<String> {
+        let triple = ["\"\"\"", "'''"].into_iter().find(|quotes| self.rest().starts_with(quotes));
+        if let Some(quotes) = triple {
+            let inner = &self.rest()[3..];
+            // Two empty strings side by side look like one long one; only a closed one is taken.
+            if let Some(end) = inner.find(quotes) {
+                self.fuel = self.fuel.checked_sub(end)?;
+                self.at += end + 6;
+                return Some(inner[..end].to_owned());
+            }
+        }
+        let quote = self.next()?;
+        let mut out = String::new();
+        loop {
+            match self.next()? {
+                c if c == quote => return Some(out),
+                '\\' => self.escape(&mut out)?,
+                c => out.push(c),
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) -> Option<()> {
+        match self.next()? {
+            'n' => out.push('\n'),
+            't' => out.push('\t'),
+            'r' => out.push('\r'),
+            'b' => out.push('\u{8}'),
+            'f' => out.push('\u{c}'),
+            'u' => {
+                let first = self.four_digits()?;
+                let second = (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u");
+                let code = if second {
+                    self.at += 2;
+                    let low = self.four_digits()?;
+                    0x10000 + ((first - 0xd800) << 10) + low.wrapping_sub(0xdc00) % 0x400
+                } else {
+                    first
+                };
+                out.push(char::from_u32(code).unwrap_or('\u{fffd}'));
+            }
+            '\n' => {}
+            c @ ('"' | '\'' | '\\' | '/' | '`') => out.push(c),
+            // No escape at all: a model that wrote a regular expression or a Windows path.
+            other => out.extend(['\\', other]),
+        }
+        Some(())
+    }
+
+    fn four_digits(&mut self) -> Option<u32> {
+        let digits = self.rest().get(..4)?;
+        let code = u32::from_str_radix(digits, 16).ok()?;
+        self.at += 4;
+        Some(code)
+    }
+}
+
+/// A number, a truth value or nothing; any other bare word is no value.
+fn plain(word: &str) -> Option<Value> {
+    match word {
+        "true" | "True" => Some(Value::Bool(true)),
+        "false" | "False" => Some(Value::Bool(false)),
+        "null" | "None" => Some(Value::Null),
+        _ if !word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) => None,
+        _ => match word.parse::<i64>() {
+            Ok(whole) => Some(Value::Number(whole.into())),
+            Err(_) => word.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let mut reader = Reader::new(text);
+        assert_eq!(reader.value().map(|value| value.to_string()).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn json_python_and_the_hurried_are_read() {
+        check(r#"{"a": [1, 2.5, true, null]}"#, Some(r#"{"a":[1,2.5,true,null]}"#));
+        check("{'a': True, 'b': None, 'c': (1, 2,),}", Some(r#"{"a":true,"b":null,"c":[1,2]}"#));
+        check("{path: \"x\"}", Some(r#"{"path":"x"}"#));
+        check("-3", Some("-3"));
+        check("'it\\'s'", Some("\"it's\""));
+        check("\"a\\\\d\\d\"", Some(r#""a\\d\\d""#));
+        check("\"\"\"two\nlines \"x\" \"\"\"", Some(r#""two\nlines \"x\" ""#));
+        check("\"\\ud83d\\ude00\"", Some("\"😀\""));
+        check("\"\"", Some("\"\""));
+    }
+
+    #[test]
+    fn what_is_no_value_is_none() {
+        for text in ["", "word", "{", "{\"a\" 1}", "[1 2]", "\"open", "{\"a\":}", "\"\\u12", "2024-01-01"] {
+            check(text, None);
+        }
+        check(&"[".repeat(1_000), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_json_value_is_read_as_itself(text in "\\PC{0,20}", number in -1_000_000i64..1_000_000, flag: bool) {
+            let value = serde_json::json!({ "t": text, "n": [number], "f": { "x": flag } });
+            prop_assert_eq!(Reader::new(&value.to_string()).value(), Some(value));
+        }
+    }
+}

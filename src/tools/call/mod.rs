@@ -1,0 +1,161 @@
+//! Calls: read out of what a model wrote, in tiers, and checked against the tools there are.
+
+pub mod check;
+pub mod fit;
+pub mod lenient;
+pub mod literal;
+pub mod prose;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::models::dialect::{Dialect, RawCall};
+use crate::tools::spec::ToolSpec;
+
+pub use check::{CallProblem, Checked, check};
+
+/// Longest text calls are looked for in; a model that wrote more than this wrote no call.
+pub const TEXT_MAX_BYTES: usize = 64 << 10;
+/// Most calls of one text.
+pub const CALLS_MAX: usize = 32;
+
+/// A call whose tool exists and whose arguments fit its schema, once it has gone through [`check`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+}
+
+/// How a call had to be read; later ones deserve more doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// As the model's family writes calls.
+    Strict,
+    /// Any usual notation: JSON, `name(a=1)`, fenced or bare.
+    Lenient,
+    /// A tool named in prose, with its arguments.
+    Prose,
+}
+
+/// Calls found in a text, all by one tier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    pub calls: Vec<RawCall>,
+    /// `None` when there is no call.
+    pub tier: Option<Tier>,
+}
+
+/// Reads calls with the first tier that finds any.
+pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec]) -> Reading {
+    let text = bounded(text);
+    let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
+    let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] = [
+        (Tier::Strict, &strict),
+        (Tier::Lenient, &|| lenient::read(text, specs)),
+        (Tier::Prose, &|| prose::read(text, specs)),
+    ];
+    for (tier, find) in tiers {
+        let mut calls = find();
+        if !calls.is_empty() {
+            calls.truncate(CALLS_MAX);
+            return Reading { calls, tier: Some(tier) };
+        }
+    }
+    Reading { calls: Vec::new(), tier: None }
+}
+
+/// How many places look like a call that was written as text: for telemetry, where a model's template was missed.
+pub fn textual_patterns(text: &str) -> usize {
+    const SIGNS: [&str; 12] = [
+        "tool_calls:",
+        "tool_call:",
+        "\"tool_calls\"",
+        "\"tool_call\"",
+        "\"function_call\"",
+        "function_call:",
+        "<tool_call>",
+        "<|tool_call_start|>",
+        "<function=",
+        "<function_call>",
+        "[tool_calls]",
+        "```tool",
+    ];
+    let text = bounded(text).to_ascii_lowercase();
+    SIGNS.iter().map(|sign| text.matches(sign).count()).sum()
+}
+
+fn bounded(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_MAX_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Catalog;
+    use proptest::prelude::*;
+    use std::time::{Duration, Instant};
+
+    fn check(text: &str, expected: &[&str]) {
+        let reading = read(text, None, Catalog::builtin().specs());
+        let shown = |call: &RawCall| format!("{} {}", call.name, Value::Object(call.arguments.clone()));
+        assert_eq!(reading.calls.iter().map(shown).collect::<Vec<_>>(), expected, "{text}: {:?}", reading.tier);
+    }
+
+    #[test]
+    fn the_first_tier_that_finds_calls_wins() {
+        check(
+            r#"I call read_file with path "b". {"name":"read_file","arguments":{"path":"a"}}"#,
+            &[r#"read_file {"path":"a"}"#],
+        );
+        check("I will use read_file with path `src/a.rs`.", &[r#"read_file {"path":"src/a.rs"}"#]);
+        check("The file has 12 lines.", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn calls_written_as_text_are_counted() {
+        assert_eq!(textual_patterns("tool_calls: [..] and <tool_call>x</tool_call>"), 2);
+        assert_eq!(textual_patterns("I called my mother."), 0);
+    }
+
+    #[test]
+    fn hostile_text_is_read_in_bounded_time() {
+        let specs = Catalog::builtin();
+        for part in [
+            "[",
+            "{",
+            "read_file(",
+            "{\"a\":",
+            "[\"",
+            "read_file: {",
+            "((((",
+            "read_file path \"",
+            "\\\"",
+            "{'a': [",
+            "`",
+            "read_file(path=[",
+            "\"path\":",
+            "name(a=(b=",
+        ] {
+            let text = part.repeat(TEXT_MAX_BYTES * 2 / part.len());
+            let start = Instant::now();
+            read(&text, None, specs.specs());
+            textual_patterns(&text);
+            assert!(start.elapsed() < Duration::from_secs(2), "{part} took {:?}", start.elapsed());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reading_never_panics(text in "\\PC{0,300}") {
+            read(&text, None, Catalog::builtin().specs());
+        }
+
+        #[test]
+        fn nor_on_broken_calls(text in "(read_file|name|path|[\\[\\](){}\"'`:=,.\\\\ \n]|é|1|-){0,40}") {
+            for call in read(&text, None, Catalog::builtin().specs()).calls {
+                let _ = super::check(&call, Catalog::builtin().specs());
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Reads a call out of a sentence that names a tool and its arguments: the last resort before giving up.
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::models::dialect::RawCall;
+use crate::tools::call::literal::Reader;
+use crate::tools::spec::{Parameter, ToolSpec};
+
+/// How far behind a tool's name its arguments may stand.
+const REACH_MAX_BYTES: usize = 2_000;
+/// Shorter names, and names that are one plain word, occur in prose without being meant.
+const NAME_MIN_BYTES: usize = 5;
+
+/// At most one call, of the tool that is named first with arguments that can be recognised.
+pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
+    let mut named: Vec<(usize, &ToolSpec)> =
+        specs.iter().filter_map(|spec| Some((find_name(text, &spec.name)?, spec))).collect();
+    // Of two names at one place the longer is meant.
+    named.sort_by_key(|(at, spec)| (*at, std::cmp::Reverse(spec.name.len())));
+    for (index, (at, spec)) in named.iter().enumerate() {
+        let start = at + spec.name.len();
+        let next = named[index + 1..].iter().map(|(next, _)| *next).find(|next| *next >= start).unwrap_or(text.len());
+        let end = text.floor_char_boundary(next.min(start + REACH_MAX_BYTES));
+        if denied(&text[..*at]) {
+            continue;
+        }
+        if let Some(arguments) = arguments(&text[start..end], spec) {
+            return vec![RawCall { name: spec.name.clone(), arguments }];
+        }
+    }
+    Vec::new()
+}
+
+/// "could not use read_file", "instead of read_file": the name is mentioned, not meant.
+fn denied(before: &str) -> bool {
+    let from = before.ceil_char_boundary(before.len().saturating_sub(30));
+    let near = before[from..].rsplit(['.', '\n', ';']).next().unwrap_or("").to_lowercase();
+    let near = near.trim_end_matches([' ', '`', '"', '*']);
+    ["not", "n't", "cannot", "without", "instead of", "rather than", "never"]
+        .iter()
+        .any(|no| near.split_whitespace().rev().take(4).any(|word| word.ends_with(no)) || near.ends_with(no))
+}
+
+fn find_name(text: &str, name: &str) -> Option<usize> {
+    if name.len() < NAME_MIN_BYTES || !name.contains(['_', '.', '-', '/', ':']) {
+        return None;
+    }
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .map(|(at, _)| at)
+        .find(|at| !text[..*at].ends_with(part) && !text[at + name.len()..].starts_with(part))
+}
+
+fn arguments(after: &str, spec: &ToolSpec) -> Option<Map<String, Value>> {
+    let parameters = spec.parameters();
+    let mut found = Map::new();
+    for parameter in &parameters {
+        if let Some(value) = named_value(after, parameter) {
+            found.insert(parameter.name.to_owned(), value);
+        }
+    }
+    let missing: Vec<&Parameter<'_>> =
+        parameters.iter().filter(|p| p.required && !found.contains_key(p.name)).collect();
+    match missing[..] {
+        [] => {}
+        // One text is missing and one stands in quotes.
+        [one] if one.kind() == "string" && found.is_empty() => {
+            let mut quoted = quoted(after);
+            let value = quoted.next().filter(|_| quoted.next().is_none())?;
+            found.insert(one.name.to_owned(), Value::String(value));
+        }
+        _ => return None,
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// `path: "a"`, `path = a.rs`, `path `a``, `"path": "a"`.
+fn named_value(after: &str, parameter: &Parameter<'_>) -> Option<Value> {
+    let pattern =
+        format!(r#"(?i)(?:^|[^\w]){}["'`*]*\s*(?:=|:|\bis\b|\bof\b|\bto\b)?\s*"#, regex::escape(parameter.name));
+    let pattern = Regex::new(&pattern).ok()?;
+    // A name may be mentioned before it is given a value; a few mentions are looked at.
+    for place in pattern.find_iter(after).take(8) {
+        let rest = &after[place.end()..];
+        let assigned = place.as_str().contains(['=', ':']);
+        if let Some(value) = quoted_here(rest) {
+            return Some(Value::String(value));
+        }
+        let word =
+            rest.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or("").trim_end_matches(['.', ')', ';']);
+        let value = Reader::new(word).value();
+        match (parameter.kind(), value) {
+            ("integer" | "number", Some(number @ Value::Number(_))) => return Some(number),
+            ("boolean", Some(flag @ Value::Bool(_))) => return Some(flag),
+            ("string", _) if assigned && !word.is_empty() => return Some(Value::String(word.to_owned())),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn quoted_here(text: &str) -> Option<String> {
+    match text.chars().next()? {
+        '`' => text[1..].split_once('`').map(|(inner, _)| inner.to_owned()),
+        '"' | '\'' => Reader { text, at: 0, fuel: REACH_MAX_BYTES * 2 }.string(),
+        _ => None,
+    }
+}
+
+/// Texts in backticks or double quotes.
+fn quoted(text: &str) -> impl Iterator<Item = String> {
+    let quoted = ['`', '"'].into_iter().flat_map(|quote| text.split(quote).skip(1).step_by(2));
+    quoted.filter(|inner| !inner.trim().is_empty()).map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Catalog;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let calls = read(text, Catalog::builtin().specs());
+        let shown = calls.first().map(|call| format!("{} {}", call.name, Value::Object(call.arguments.clone())));
+        assert_eq!(shown.as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn a_sentence_with_tool_and_arguments_is_a_call() {
+        check("I'll use read_file with path: src/a.rs.", Some(r#"read_file {"path":"src/a.rs"}"#));
+        check("Use **read_file** on `src/a.rs`", Some(r#"read_file {"path":"src/a.rs"}"#));
+        check("read_file path \"a b.txt\" start_line 3", Some(r#"read_file {"path":"a b.txt","start_line":3}"#));
+        check(
+            "replace_in_file: path is `a`, old is `x`, new is `y`",
+            Some(r#"replace_in_file {"path":"a","old":"x","new":"y"}"#),
+        );
+    }
+
+    #[test]
+    fn a_mention_is_no_call() {
+        check("You could run the read_file tool.", None);
+        check("I could not use read_file on `a`.", None);
+        check("read_file takes `path` and `start_line`.", None);
+        check("Instead of read_file \"a\" I did nothing.", None);
+        check("my_read_file_2 path: a", None);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a step shows on its face (paths, dates, addresses, quoted text) against what a tool's parameters take.
+
+use crate::tools::spec::ToolSpec;
+use crate::tools::words;
+
+/// Kinds of values that can be told from each other without understanding a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clues {
+    pub path: bool,
+    pub date: bool,
+    pub email: bool,
+    pub url: bool,
+    pub number: bool,
+    pub quoted: bool,
+}
+
+/// Reward, in standard deviations, for a kind that both show. Rare kinds say more than paths, which most tools take.
+const WEIGHTS: [f32; 6] = [0.15, 0.3, 0.4, 0.4, 0.1, 0.1];
+
+impl Clues {
+    /// The kinds of values that stand in a step.
+    pub fn of_step(step: &str) -> Clues {
+        let mut clues = Clues { quoted: has_quoted(step), ..Clues::default() };
+        for token in step.split_whitespace() {
+            let token = token.trim_matches(|c: char| ",;:!?\"'`()[]".contains(c)).trim_end_matches('.');
+            let lower = token.to_lowercase();
+            clues.url |= lower.starts_with("http://") || lower.starts_with("https://") || lower.starts_with("www.");
+            clues.email |= is_email(token);
+            clues.path |= !clues.url && !is_email(token) && is_path(token);
+            clues.number |= lower.trim_start_matches(['$', '€', '#']).parse::<f64>().is_ok();
+            clues.date |= is_date(&lower);
+        }
+        clues
+    }
+
+    /// The kinds of values that a tool takes.
+    pub fn of_tool(spec: &ToolSpec) -> Clues {
+        let mut clues = Clues::default();
+        for parameter in spec.parameters() {
+            let name = words::parts(parameter.name);
+            let has = |any: &[&str]| name.iter().any(|word| any.contains(&word.as_str()));
+            let format = parameter.schema.get("format").and_then(|format| format.as_str()).unwrap_or("");
+            clues.path |= has(&["path", "paths", "file", "files", "filename", "folder", "directory", "dir"]);
+            clues.date |=
+                has(&["date", "time", "day", "due", "deadline", "since", "until"]) || format.starts_with("date");
+            clues.email |=
+                has(&["email", "to", "cc", "bcc", "recipient", "recipients", "attendees"]) || format == "email";
+            clues.url |= has(&["url", "uri", "link", "website"]) || format == "uri";
+            clues.number |= matches!(parameter.kind(), "integer" | "number");
+            clues.quoted |=
+                has(&["text", "content", "query", "pattern", "title", "name", "message", "body", "subject"]);
+        }
+        clues
+    }
+
+    /// Reward for every kind that the step shows and the tool takes.
+    pub fn agreement(&self, seen: &Clues) -> f32 {
+        self.flags()
+            .into_iter()
+            .zip(seen.flags())
+            .zip(WEIGHTS)
+            .map(|((own, seen), w)| if own && seen { w } else { 0.0 })
+            .sum()
+    }
+
+    fn flags(&self) -> [bool; 6] {
+        [self.path, self.date, self.email, self.url, self.number, self.quoted]
+    }
+}
+
+fn has_quoted(step: &str) -> bool {
+    ['"', '`', '“'].iter().any(|quote| step.matches(*quote).count() + usize::from(*quote == '“') >= 2)
+        || step.split_once(" '").is_some_and(|(_, rest)| rest.contains('\''))
+}
+
+fn is_email(token: &str) -> bool {
+    token.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'))
+}
+
+/// `/a/b`, `./a`, `~/a`, `src/main.rs`, `notes.txt`, `C:\a`; not `and/or`, `1.5`, `e.g`.
+fn is_path(token: &str) -> bool {
+    let starts =
+        ["/", "./", "../", "~/", ".\\"].iter().any(|start| token.starts_with(start) && token.len() > start.len());
+    let drive = token.as_bytes().get(1..3).is_some_and(|next| next == b":\\");
+    let ending = token.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty()
+            && (1..=5).contains(&end.len())
+            && end.bytes().all(|b| b.is_ascii_alphanumeric())
+            && end.bytes().any(|b| b.is_ascii_alphabetic())
+            && (end.len() > 1 || token.len() > 3)
+    });
+    starts || drive || ending
+}
+
+fn is_date(word: &str) -> bool {
+    const DAYS: &[&str] = &[
+        "today",
+        "tomorrow",
+        "yesterday",
+        "tonight",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "noon",
+        "midnight",
+        "week",
+        "month",
+    ];
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let clock = ["am", "pm"].iter().any(|half| word.strip_suffix(half).is_some_and(|h| number(&h.replace(':', ""))));
+    let numeric = ['-', '/', ':'].iter().any(|sign| word.contains(*sign) && word.split(*sign).all(number));
+    DAYS.contains(&word) || clock || numeric
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(step: &str, expected: &str) {
+        let clues = Clues::of_step(step);
+        let names = ["path", "date", "email", "url", "number", "quoted"];
+        let got: Vec<&str> =
+            names.into_iter().zip(clues.flags()).filter(|(_, flag)| *flag).map(|(name, _)| name).collect();
+        assert_eq!(got.join(" "), expected, "{step}");
+    }
+
+    #[test]
+    fn kinds_of_values_are_seen() {
+        check("Open /etc/hosts.", "path");
+        check("Open notes.txt and src/main.rs", "path");
+        check("Write to ann@example.org", "email");
+        check("Get https://example.org/a.html", "url");
+        check("Wake me at 7:30", "date");
+        check("Meet on 2026-03-01 at 3pm", "date");
+        check("Say \"hello\" 3 times", "number quoted");
+        check("Say 'hello' twice", "quoted");
+        check("It's this and/or that, e.g. one", "");
+        check("", "");
+    }
+
+    #[test]
+    fn tools_that_take_what_a_step_shows_are_rewarded() {
+        let spec = crate::tools::builtin::Builtin::ReadFile.spec();
+        let agreement = |step| Clues::of_tool(&spec).agreement(&Clues::of_step(step));
+        assert!(agreement("open a.txt") > agreement("open it"));
+    }
+}

@@ -1,0 +1,267 @@
+//! `run_command`: a shell command in the project, bounded in time and output, gone when its call is gone.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::outcome::Outcome;
+
+pub const TIMEOUT_DEFAULT_S: usize = 60;
+pub const TIMEOUT_MAX_S: usize = 600;
+/// Kept of each of the two streams: so much of the head and as much of the tail.
+const KEPT_HALF_BYTES: usize = 16 << 10;
+/// How often the cancellation flag is looked at.
+const CANCEL_POLL: Duration = Duration::from_millis(50);
+/// A process that left the group may hold a pipe open; its output is not waited for longer than this.
+const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// Variables a command inherits; everything else, tokens and keys above all, it does not see.
+const INHERITED: [&str; 13] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "JAVA_HOME",
+];
+
+/// Dropping the future kills the whole process group.
+pub async fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let line = arguments.text("command")?;
+    if line.trim().is_empty() || line.contains('\0') {
+        return Err("`command` is empty or has a zero byte; give one shell command".to_owned());
+    }
+    let seconds = arguments.optional_count("timeout_s")?.unwrap_or(TIMEOUT_DEFAULT_S).clamp(1, TIMEOUT_MAX_S);
+    let started = Instant::now();
+    let mut child = command(line, context).spawn().map_err(|e| format!("`sh` cannot be started: {e}"))?;
+    let group = Group(child.id());
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let ended = tokio::select! {
+        status = child.wait() => match status {
+            Ok(status) => Ended::By(status),
+            Err(error) => return Err(format!("waiting for the command failed: {error}")),
+        },
+        () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => Ended::Deadline(seconds),
+        () = cancelled(context) => Ended::Cancelled,
+    };
+    // What the command left running in the background ends with it, and so do its pipes.
+    drop(group);
+    let (out, err) = (drained(out).await, drained(err).await);
+    Ok(outcome(line, &ended, started.elapsed(), &out, &err))
+}
+
+fn command(line: &str, context: &Context) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).current_dir(context.root.path()).env_clear();
+    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    // Nothing may wait for a terminal or a person.
+    command.envs([
+        ("TERM", "dumb"),
+        ("NO_COLOR", "1"),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+    command
+}
+
+async fn cancelled(context: &Context) {
+    while !context.cancel.is_cancelled() {
+        tokio::time::sleep(CANCEL_POLL).await;
+    }
+}
+
+enum Ended {
+    By(ExitStatus),
+    Deadline(usize),
+    Cancelled,
+}
+
+fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept) -> Outcome {
+    let seconds = took.as_secs_f32();
+    let (ok, how) = match ended {
+        Ended::By(status) => (status.success(), format!("{status} after {seconds:.1} s")),
+        Ended::Deadline(limit) => {
+            (false, format!("stopped at its deadline of {limit} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
+        }
+        Ended::Cancelled => (false, format!("cancelled after {seconds:.1} s")),
+    };
+    let mut text = format!("$ {line}\n[{how}]\n");
+    out.show("", &mut text);
+    err.show("[stderr]\n", &mut text);
+    if ok { Outcome::ok(text) } else { Outcome::error(text) }
+}
+
+/// Kills the process group it was made for when it is dropped.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let Some(group) = self.0.and_then(|id| libc::pid_t::try_from(id).ok()).filter(|id| *id > 1) else { return };
+        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by
+        // `process_group(0)`; once all its processes are gone the call finds nothing to kill.
+        unsafe { libc::killpg(group, libc::SIGKILL) };
+    }
+}
+
+/// The head and the tail of a stream, and how long it was.
+#[derive(Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total: usize,
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len();
+        let room = KEPT_HALF_BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        self.tail.extend_from_slice(&bytes[room..]);
+        if self.tail.len() > KEPT_HALF_BYTES * 2 {
+            self.tail.drain(..self.tail.len() - KEPT_HALF_BYTES);
+        }
+    }
+
+    fn show(&self, title: &str, text: &mut String) {
+        if self.total == 0 {
+            return;
+        }
+        text.push_str(title);
+        text.push_str(&String::from_utf8_lossy(&self.head));
+        let tail = &self.tail[self.tail.len().saturating_sub(KEPT_HALF_BYTES)..];
+        let left_out = self.total - self.head.len() - tail.len();
+        if left_out > 0 {
+            text.push_str(&format!("\n[… {left_out} bytes left out …]\n"));
+        }
+        text.push_str(&String::from_utf8_lossy(tail));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+}
+
+type Shared = std::sync::Arc<std::sync::Mutex<Kept>>;
+
+/// Reads a stream to its end in the background, so that a chatty command never blocks on a full pipe.
+fn collect(stream: Option<impl AsyncRead + Unpin + Send + 'static>) -> (Shared, JoinHandle<()>) {
+    let kept = Shared::default();
+    let into = kept.clone();
+    let task = tokio::spawn(async move {
+        let Some(mut stream) = stream else { return };
+        let mut buffer = vec![0; 8 << 10];
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            into.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(&buffer[..read]);
+        }
+    });
+    (kept, task)
+}
+
+async fn drained((kept, mut task): (Shared, JoinHandle<()>)) -> Kept {
+    if tokio::time::timeout(DRAIN_MAX, &mut task).await.is_err() {
+        task.abort();
+    }
+    std::mem::take(&mut *kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::files::walk::testing::Project;
+
+    async fn sh(project: &Project, arguments: serde_json::Value) -> Outcome {
+        let arguments = arguments.as_object().unwrap().clone();
+        run(Arguments(&arguments), &project.context).await.unwrap_or_else(Outcome::error)
+    }
+
+    async fn check(command: &str, ok: bool, expected: &str) {
+        let outcome = sh(&Project::with(&[("a.txt", "here\n")]), serde_json::json!({ "command": command })).await;
+        assert_eq!(outcome.is_ok(), ok, "{outcome:?}");
+        assert!(outcome.text.contains(expected), "{}", outcome.text);
+    }
+
+    #[tokio::test]
+    async fn a_command_runs_in_the_project_and_its_status_counts() {
+        check("cat a.txt", true, "here\n").await;
+        check("echo out; echo err >&2; exit 3", false, "[exit status: 3").await;
+        check("echo err >&2; false", false, "[stderr]\nerr\n").await;
+        check("cat", true, "exit status: 0").await;
+        check("kill -9 $$", false, "signal").await;
+        check(" ", false, "is empty").await;
+    }
+
+    #[tokio::test]
+    async fn only_harmless_variables_are_inherited() {
+        // Cargo sets this one for every test; it is not on the list.
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        check("echo [$CARGO_MANIFEST_DIR] [${PATH:+path}]", true, "[] [path]").await;
+    }
+
+    #[tokio::test]
+    async fn long_output_keeps_head_and_tail() {
+        let project = Project::with(&[]);
+        let outcome =
+            sh(&project, serde_json::json!({ "command": "echo first; yes | head -c 3000000; echo last" })).await;
+        assert!(outcome.text.contains("\nfirst\n") && outcome.text.ends_with("last\n"));
+        assert!(outcome.text.len() < 3 * KEPT_HALF_BYTES && outcome.text.contains("bytes left out"));
+    }
+
+    #[tokio::test]
+    async fn a_deadline_ends_the_whole_group() {
+        let project = Project::with(&[]);
+        let line = "sleep 30 & echo $! > pid; wait";
+        let outcome = sh(&project, serde_json::json!({ "command": line, "timeout_s": 1 })).await;
+        assert!(!outcome.is_ok() && outcome.text.contains("deadline of 1 s"), "{}", outcome.text);
+        gone(&project).await;
+    }
+
+    #[tokio::test]
+    async fn a_background_process_ends_with_its_command() {
+        let project = Project::with(&[]);
+        let started = Instant::now();
+        let outcome = sh(&project, serde_json::json!({ "command": "sleep 30 & echo $! > pid" })).await;
+        assert!(outcome.is_ok() && started.elapsed() < Duration::from_secs(5), "{outcome:?}");
+        gone(&project).await;
+    }
+
+    #[tokio::test]
+    async fn cancelling_and_dropping_kill_the_command() {
+        let project = Project::with(&[]);
+        let line = serde_json::json!({ "command": "sleep 30 & echo $! > pid; wait" });
+        let cancel = project.context.cancel.clone();
+        let dropped = tokio::time::timeout(Duration::from_millis(500), sh(&project, line.clone())).await;
+        assert!(dropped.is_err());
+        gone(&project).await;
+        let (outcome, ()) = tokio::join!(sh(&project, line), async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            cancel.cancel();
+        });
+        assert!(outcome.text.contains("cancelled after"), "{}", outcome.text);
+        gone(&project).await;
+    }
+
+    /// The process whose id was written to `pid` has ended, at the latest after two seconds.
+    async fn gone(project: &Project) {
+        let pid: i32 = project.text("pid").trim().parse().unwrap();
+        for _ in 0..40 {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            if stat.is_empty() || stat.contains(") Z") {
+                return;
+            }
+            tokio::time::sleep(CANCEL_POLL).await;
+        }
+        panic!("process {pid} still runs");
+    }
+}

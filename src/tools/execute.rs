@@ -1,0 +1,90 @@
+//! Runs an approved call. There is no other way to run a tool.
+
+use crate::tools::arguments::Arguments;
+use crate::tools::builtin::Builtin;
+use crate::tools::call::ToolCall;
+use crate::tools::context::Context;
+use crate::tools::outcome::Outcome;
+use crate::tools::policy::Approved;
+use crate::tools::{command, files};
+
+/// Runs the call and waits for its end; every failure is an outcome. Work on files runs on a thread that may block,
+/// commands as processes; both look at `context.cancel`.
+pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome {
+    let call = approved.into_call();
+    let Some(builtin) = Builtin::ALL.into_iter().find(|builtin| builtin.name() == call.tool) else {
+        return Outcome::error(format!("tool `{}` is only described here; nothing can run it", call.tool));
+    };
+    if context.cancel.is_cancelled() {
+        return Outcome::error(format!("`{}` was cancelled before it began", call.tool));
+    }
+    let result = match builtin {
+        Builtin::RunCommand => command::run(Arguments(&call.arguments), context).await,
+        _ => {
+            let context = context.clone();
+            let work = tokio::task::spawn_blocking(move || on_files(builtin, Arguments(&call.arguments), &context));
+            work.await.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
+        }
+    };
+    result.unwrap_or_else(Outcome::error)
+}
+
+fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    match builtin {
+        Builtin::ReadFile => files::read::run(arguments, context),
+        Builtin::ListDir => files::list::run(arguments, context),
+        Builtin::FindFiles => files::find::run(arguments, context),
+        Builtin::SearchText => files::search::run(arguments, context),
+        Builtin::WriteFile => files::write::run(arguments, context),
+        Builtin::ReplaceInFile => files::replace::run(arguments, context),
+        Builtin::RunCommand => Err("commands run apart from files; this is a bug in tools".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::config::ApproveMode;
+    use crate::models::dialect::RawCall;
+    use crate::tools::call::check::check as checked;
+    use crate::tools::files::walk::testing::Project;
+    use crate::tools::{Catalog, policy};
+
+    async fn run(project: &Project, name: &str, arguments: serde_json::Value) -> Outcome {
+        let catalog = Catalog::builtin();
+        let raw = RawCall { name: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
+        let call = checked(&raw, catalog.specs()).unwrap().call;
+        let spec = catalog.get(name).unwrap();
+        execute(policy::approved_by_rule(call, spec, ApproveMode::Never).unwrap(), &project.context).await
+    }
+
+    #[tokio::test]
+    async fn every_builtin_tool_runs() {
+        let project = Project::with(&[("a.txt", "one\n")]);
+        let arguments = serde_json::json!({
+            "path": "a.txt", "pattern": "one", "content": "two\n", "old": "two", "new": "one", "command": "cat a.txt"
+        });
+        for builtin in [
+            Builtin::ReadFile,
+            Builtin::SearchText,
+            Builtin::WriteFile,
+            Builtin::ReplaceInFile,
+            Builtin::RunCommand,
+            Builtin::FindFiles,
+        ] {
+            let outcome = run(&project, builtin.name(), arguments.clone()).await;
+            assert!(outcome.is_ok(), "{builtin:?}: {outcome:?}");
+        }
+        assert!(run(&project, "list_dir", serde_json::json!({})).await.text.contains("a.txt  4 B"));
+    }
+
+    #[tokio::test]
+    async fn a_failed_tool_is_an_error_and_a_cancelled_one_does_not_begin() {
+        let project = Project::with(&[]);
+        let missing = run(&project, "read_file", serde_json::json!({ "path": "none" })).await;
+        assert!(!missing.is_ok() && missing.text.contains("`none` does not exist"), "{missing:?}");
+        project.context.cancel.cancel();
+        let late = run(&project, "write_file", serde_json::json!({ "path": "a", "content": "" })).await;
+        assert!(!late.is_ok() && !project.dir.path().join("a").exists(), "{late:?}");
+    }
+}

@@ -1,0 +1,131 @@
+//! `read_file`: lines of one file, numbered, so that an answer can cite them.
+
+use std::io::Read;
+
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::confine::Access;
+use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
+
+/// How far into a file lines are looked for.
+const SCAN_MAX_BYTES: u64 = 16 << 20;
+/// A finding is one line of evidence, not a minified bundle.
+const FINDING_MAX_CHARS: usize = 400;
+
+pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let file = context.root.resolve(arguments.text("path")?, Access::Read).map_err(|e| e.to_string())?;
+    let path = file.relative();
+    if file.is_dir() {
+        return Err(format!("`{path}` is a folder; list_dir shows what is in it"));
+    }
+    let first = arguments.optional_count("start_line")?.unwrap_or(1).max(1);
+    let last = arguments.optional_count("end_line")?.unwrap_or(usize::MAX);
+    if last < first {
+        return Err(format!("start_line {first} lies after end_line {last}"));
+    }
+    let mut bytes = Vec::new();
+    let mut open = file.open().map_err(|e| e.to_string())?.take(SCAN_MAX_BYTES + 1);
+    open.read_to_end(&mut bytes).map_err(|e| format!("{path}: {e}"))?;
+    let more = bytes.len() as u64 > SCAN_MAX_BYTES;
+    bytes.truncate(SCAN_MAX_BYTES as usize);
+    if is_binary(&bytes) {
+        return Err(format!("{path} is a binary file of {} bytes; only text is read", bytes.len()));
+    }
+    let content = String::from_utf8_lossy(&bytes);
+    show(&path, &content, first, last, more)
+}
+
+/// A zero byte near the beginning, what git takes for a sign of a binary file.
+pub fn is_binary(bytes: &[u8]) -> bool {
+    bytes.iter().take(8_000).any(|byte| *byte == 0)
+}
+
+fn show(path: &str, content: &str, first: usize, last: usize, more: bool) -> Result<Outcome, String> {
+    let total = content.lines().count();
+    let of = if more { format!("over {total}") } else { total.to_string() };
+    if total == 0 {
+        return Ok(Outcome::ok(format!("{path} is empty")));
+    }
+    if first > total {
+        return Err(format!("{path} has {of} lines; start_line {first} lies after its end"));
+    }
+    let (mut body, mut findings, mut shown_to, mut cut) = (String::new(), Vec::new(), first, None);
+    let wanted = last.min(total);
+    for (at, line) in content.lines().enumerate().take(wanted).skip(first - 1) {
+        let number = at + 1;
+        // The notes around the lines have to fit as well.
+        let room = (TEXT_MAX_BYTES - 512).saturating_sub(body.len());
+        if line.len() + 16 > room {
+            if number == first {
+                let end = line.floor_char_boundary(room - 16);
+                body.push_str(&format!("{number}| {}\n", &line[..end]));
+                findings.push(Finding::at(path, number, cut_line(line, FINDING_MAX_CHARS)));
+                cut = Some(format!("line {number} was cut after {end} of {} bytes", line.len()));
+            } else {
+                cut =
+                    Some(format!("cut at 256 KiB; go on with start_line {number} (lines {number}-{wanted} left out)"));
+            }
+            break;
+        }
+        body.push_str(&format!("{number}| {line}\n"));
+        shown_to = number;
+        if !line.trim().is_empty() && findings.len() < FINDINGS_MAX {
+            findings.push(Finding::at(path, number, cut_line(line, FINDING_MAX_CHARS)));
+        }
+    }
+    let mut text = format!("{path}, lines {first}-{shown_to} of {of}\n{body}");
+    if let Some(cut) = cut {
+        text.push_str(&format!("[{cut}]\n"));
+    }
+    Ok(Outcome::ok(text).with_findings(findings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::files::walk::testing::{Project, call};
+
+    fn check(content: &str, arguments: &str, expected: &str) {
+        let project = Project::with(&[("a.txt", content)]);
+        let outcome = call(run, &project, arguments);
+        assert_eq!(outcome.text, expected, "{arguments}");
+    }
+
+    #[test]
+    fn lines_come_with_their_numbers() {
+        check("one\n\nthree\n", r#"{"path":"a.txt"}"#, "a.txt, lines 1-3 of 3\n1| one\n2| \n3| three\n");
+        check("one\r\ntwo", r#"{"path":"a.txt","start_line":2}"#, "a.txt, lines 2-2 of 2\n2| two\n");
+        check("1\n2\n3\n", r#"{"path":"a.txt","start_line":2,"end_line":2}"#, "a.txt, lines 2-2 of 3\n2| 2\n");
+        check("1\n", r#"{"path":"a.txt","end_line":99}"#, "a.txt, lines 1-1 of 1\n1| 1\n");
+        check("", r#"{"path":"a.txt"}"#, "a.txt is empty");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        check("1\n", r#"{"path":"a.txt","start_line":9}"#, "a.txt has 1 lines; start_line 9 lies after its end");
+        check("1\n", r#"{"path":"a.txt","start_line":3,"end_line":1}"#, "start_line 3 lies after end_line 1");
+        check("\0\0", r#"{"path":"a.txt"}"#, "a.txt is a binary file of 2 bytes; only text is read");
+        check("1", r#"{"path":"."}"#, "`.` is a folder; list_dir shows what is in it");
+        check("1", r#"{"path":7}"#, "argument `path` is 7, not a text");
+    }
+
+    #[test]
+    fn a_long_file_is_cut_and_says_where_to_go_on() {
+        let project = Project::with(&[("a.txt", &"0123456789\n".repeat(50_000)), ("b.txt", &"x".repeat(600_000))]);
+        let outcome = call(run, &project, r#"{"path":"a.txt"}"#);
+        assert!(outcome.text.len() <= TEXT_MAX_BYTES, "{}", outcome.text.len());
+        let last = outcome.text.lines().last().unwrap();
+        let next: usize = last.split("start_line ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let rest = call(run, &project, &format!(r#"{{"path":"a.txt","start_line":{next}}}"#));
+        assert!(rest.text.contains(&format!("\n{next}| ")), "{last}");
+        let outcome = call(run, &project, r#"{"path":"b.txt"}"#);
+        assert!(outcome.text.len() <= TEXT_MAX_BYTES && outcome.text.contains("line 1 was cut after"), "no note");
+    }
+
+    #[test]
+    fn every_line_with_text_is_a_finding() {
+        let project = Project::with(&[("a.txt", "one\n\nthree\n")]);
+        let outcome = call(run, &project, r#"{"path":"a.txt"}"#);
+        assert_eq!(outcome.findings, [Finding::at("a.txt", 1, "one"), Finding::at("a.txt", 3, "three")]);
+    }
+}

@@ -1,0 +1,156 @@
+//! `search_text`: lines that contain a text or match a regular expression.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use ignore::WalkState;
+use regex::{Regex, RegexBuilder};
+
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::confine::Access;
+use crate::tools::files::read::is_binary;
+use crate::tools::files::walk::{Ended, walk};
+use crate::tools::outcome::{Finding, Outcome, cut_line};
+
+/// Most lines of one result.
+pub const SEARCH_MAX_HITS: usize = 200;
+/// Larger files are data, not text that somebody wrote.
+const FILE_MAX_BYTES: u64 = 4 << 20;
+/// Longest search; what was found until then is given.
+const TIME_MAX: Duration = Duration::from_secs(20);
+const LINE_MAX_CHARS: usize = 300;
+
+pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let pattern = arguments.text("pattern")?;
+    let is_regex = arguments.flag("regex")?;
+    let wanted = compile(pattern, is_regex)?;
+    let path = arguments.optional_text("path")?.unwrap_or(".");
+    let start = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
+    let deadline = Instant::now() + TIME_MAX;
+    let (mut hits, mut files) = (Vec::new(), 0);
+    let ended = walk(context, &start, |entry| {
+        if hits.len() > SEARCH_MAX_HITS || Instant::now() > deadline {
+            return WalkState::Quit;
+        }
+        if entry.is_file {
+            files += usize::from(search_file(context, &entry.path, &wanted, &mut hits));
+        }
+        WalkState::Continue
+    });
+    if ended == Ended::Cancelled {
+        return Err("the search was cancelled".to_owned());
+    }
+    let whole = ended == Ended::Whole && hits.len() <= SEARCH_MAX_HITS;
+    hits.truncate(SEARCH_MAX_HITS);
+    Ok(shown(pattern, is_regex, hits, files, whole))
+}
+
+/// Lower-case patterns match either case; one capital letter makes case matter.
+fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
+    if pattern.is_empty() {
+        return Err("`pattern` is empty; give the text to look for".to_owned());
+    }
+    let source = if is_regex { pattern.to_owned() } else { regex::escape(pattern) };
+    let any_case = !pattern.chars().any(char::is_uppercase);
+    RegexBuilder::new(&source).case_insensitive(any_case).size_limit(4 << 20).dfa_size_limit(4 << 20).build().map_err(
+        |error| format!("`{pattern}` is no regular expression ({error}); leave out `regex` to look for it literally"),
+    )
+}
+
+/// True when the file was searched.
+fn search_file(context: &Context, path: &str, wanted: &Regex, hits: &mut Vec<Finding>) -> bool {
+    let Ok(file) = context.root.resolve(path, Access::Read).and_then(|inside| inside.open()) else { return false };
+    let mut bytes = Vec::new();
+    if file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes).is_err()
+        || bytes.len() as u64 > FILE_MAX_BYTES
+        || is_binary(&bytes)
+    {
+        return false;
+    }
+    let content = String::from_utf8_lossy(&bytes);
+    for (at, line) in content.lines().enumerate() {
+        if let Some(hit) = wanted.find(line) {
+            hits.push(Finding::at(path, at + 1, window(line, hit.start())));
+            if hits.len() > SEARCH_MAX_HITS {
+                break;
+            }
+        }
+    }
+    true
+}
+
+/// The line, or the part of a very long one around the hit.
+fn window(line: &str, hit: usize) -> String {
+    if line.chars().count() <= LINE_MAX_CHARS {
+        return line.trim_end().to_owned();
+    }
+    let from = line.floor_char_boundary(hit.saturating_sub(LINE_MAX_CHARS / 3));
+    let before = if from > 0 { "…" } else { "" };
+    format!("{before}{}", cut_line(&line[from..], LINE_MAX_CHARS))
+}
+
+fn shown(pattern: &str, is_regex: bool, hits: Vec<Finding>, files: usize, whole: bool) -> Outcome {
+    let cut = if whole { "" } else { " (more left out; give a path or a narrower pattern)" };
+    let mut text = format!("{} lines match `{pattern}` in {files} files searched{cut}\n", hits.len());
+    for hit in &hits {
+        text.push_str(&format!("{}:{}: {}\n", hit.path, hit.line.unwrap_or(0), hit.text.trim()));
+    }
+    if hits.is_empty() && !is_regex && [".*", ".+", "\\", "|", "^"].iter().any(|sign| pattern.contains(sign)) {
+        text.push_str("The pattern was taken literally; with regex = true it is a regular expression.\n");
+    }
+    Outcome::ok(text).with_findings(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::files::walk::testing::{Project, call};
+
+    fn check(arguments: &str, expected: &[&str]) {
+        let project = Project::with(&[
+            ("src/a.rs", "fn main() {}\nlet total = 3; // Total\n"),
+            ("src/b.rs", "total += a[0];\r\n"),
+            ("blob.bin", "total\0"),
+        ]);
+        let outcome = call(run, &project, arguments);
+        let lines: Vec<&str> = outcome.text.lines().skip(usize::from(outcome.is_ok())).collect();
+        assert_eq!(lines, expected, "{arguments}");
+    }
+
+    #[test]
+    fn text_is_found_with_its_file_and_line() {
+        check(r#"{"pattern":"total"}"#, &["src/a.rs:2: let total = 3; // Total", "src/b.rs:1: total += a[0];"]);
+        check(r#"{"pattern":"a[0]"}"#, &["src/b.rs:1: total += a[0];"]);
+        check(r#"{"pattern":"Total"}"#, &["src/a.rs:2: let total = 3; // Total"]);
+        check(r#"{"pattern":"total","path":"src/b.rs"}"#, &["src/b.rs:1: total += a[0];"]);
+        check(r#"{"pattern":"^fn \\w+","regex":true}"#, &["src/a.rs:1: fn main() {}"]);
+    }
+
+    #[test]
+    fn a_pattern_that_looks_like_a_regular_expression_gets_a_hint() {
+        check(
+            r#"{"pattern":"fn .*main"}"#,
+            &["The pattern was taken literally; with regex = true it is a regular expression."],
+        );
+    }
+
+    #[test]
+    fn wrong_patterns_are_refused() {
+        let project = Project::with(&[]);
+        for arguments in [r#"{"pattern":""}"#, r#"{"pattern":"(","regex":true}"#, r#"{"pattern":"x","path":"../"}"#] {
+            assert!(!call(run, &project, arguments).is_ok(), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn hits_are_bounded_and_long_lines_shown_around_the_hit() {
+        let project = Project::with(&[
+            ("a", &"x\n".repeat(500)),
+            ("b", &format!("{}needle{}", "-".repeat(9_000), "-".repeat(9_000))),
+        ]);
+        assert_eq!(call(run, &project, r#"{"pattern":"x"}"#).findings.len(), SEARCH_MAX_HITS);
+        let hit = &call(run, &project, r#"{"pattern":"needle"}"#).findings[0].text;
+        assert!(hit.contains("needle") && hit.chars().count() < 310, "{hit}");
+    }
+}

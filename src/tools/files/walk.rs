@@ -1,0 +1,108 @@
+//! Walks the project as a programmer sees it: no ignored files, nothing git keeps for itself, no links followed.
+
+use std::path::Path;
+
+use ignore::{WalkBuilder, WalkState};
+
+use crate::tools::Context;
+use crate::tools::confine::Inside;
+
+/// Most entries one walk looks at; a home folder given by mistake ends here.
+pub const WALK_MAX_ENTRIES: usize = 200_000;
+
+/// One entry of a walk.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Relative to the project, with `/`.
+    pub path: String,
+    pub is_dir: bool,
+    pub is_file: bool,
+}
+
+/// Why a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Whole,
+    /// The visitor had enough.
+    Stopped,
+    /// [`WALK_MAX_ENTRIES`] were looked at.
+    TooMany,
+    Cancelled,
+}
+
+/// Shows every entry below `start`, in the order of names, until `visit` says stop.
+pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> WalkState) -> Ended {
+    let mut builder = WalkBuilder::new(start.absolute());
+    // Ignore files outside the project say nothing about it: the result must not depend on the machine.
+    builder.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
+    builder.sort_by_file_name(|a, b| a.cmp(b));
+    builder
+        .filter_entry(|entry| entry.depth() == 0 || !matches!(entry.file_name().to_str(), Some(".git" | ".monobloc")));
+    for (seen, entry) in builder.build().enumerate() {
+        if context.cancel.is_cancelled() {
+            return Ended::Cancelled;
+        }
+        if seen >= WALK_MAX_ENTRIES {
+            return Ended::TooMany;
+        }
+        // What may not be read is left out, like what is ignored.
+        let Ok(entry) = entry else { continue };
+        if entry.depth() == 0 && start.is_dir() {
+            continue;
+        }
+        let kind = entry.file_type();
+        let shown = Entry {
+            path: below(context.root.path(), entry.path()),
+            is_dir: kind.is_some_and(|kind| kind.is_dir()),
+            is_file: kind.is_some_and(|kind| kind.is_file()),
+        };
+        if visit(&shown) == WalkState::Quit {
+            return Ended::Stopped;
+        }
+    }
+    Ended::Whole
+}
+
+fn below(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! A small project in a temporary folder, and the way to call a tool in it.
+
+    use super::*;
+    use crate::base::Cancel;
+    use crate::tools::Outcome;
+    use crate::tools::arguments::Arguments;
+    use crate::tools::confine::Root;
+
+    pub struct Project {
+        pub dir: tempfile::TempDir,
+        pub context: Context,
+    }
+
+    impl Project {
+        pub fn with(files: &[(&str, &str)]) -> Project {
+            let dir = tempfile::tempdir().unwrap();
+            for (path, content) in files {
+                let path = dir.path().join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, content).unwrap();
+            }
+            let context = Context::new(Root::open(dir.path()).unwrap(), Cancel::new());
+            Project { dir, context }
+        }
+
+        pub fn text(&self, path: &str) -> String {
+            std::fs::read_to_string(self.dir.path().join(path)).unwrap()
+        }
+    }
+
+    type Tool = fn(Arguments<'_>, &Context) -> Result<Outcome, String>;
+
+    pub fn call(tool: Tool, project: &Project, arguments: &str) -> Outcome {
+        let arguments = serde_json::from_str(arguments).unwrap();
+        tool(Arguments(&arguments), &project.context).unwrap_or_else(Outcome::error)
+    }
+}

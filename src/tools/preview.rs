@@ -1,0 +1,78 @@
+//! Shows what a call would do, without doing it.
+
+use std::path::PathBuf;
+
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::call::ToolCall;
+use crate::tools::files::change::Change;
+use crate::tools::files::{replace, write};
+
+/// What a person sees when asked, and what has to be protected first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preview {
+    /// A unified diff, a command line, or the call itself.
+    pub text: String,
+    /// Files the call would write, relative to the project.
+    pub changes: Vec<PathBuf>,
+}
+
+/// An error means that the call would fail in the same words, so that nobody need be asked.
+pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
+    let arguments = Arguments(&call.arguments);
+    match call.tool.as_str() {
+        "write_file" => write::plan(arguments, context).map(of_change),
+        "replace_in_file" => replace::plan(arguments, context).map(of_change),
+        "run_command" => Ok(Preview { text: format!("$ {}", arguments.text("command")?), changes: Vec::new() }),
+        tool => {
+            let arguments = serde_json::Value::Object(call.arguments.clone());
+            Ok(Preview { text: format!("{tool} {arguments}"), changes: Vec::new() })
+        }
+    }
+}
+
+fn of_change(change: Change) -> Preview {
+    let mut text = change.diff();
+    if text.is_empty() {
+        text = format!("{} would stay as it is\n", change.file.relative());
+    }
+    change.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+    Preview { text, changes: vec![PathBuf::from(change.file.relative())] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::files::walk::testing::Project;
+
+    fn check(tool: &str, arguments: &str, expected: Result<&str, &str>) {
+        let project = Project::with(&[("a.txt", "one\n")]);
+        let call = ToolCall { tool: tool.to_owned(), arguments: serde_json::from_str(arguments).unwrap() };
+        let preview = of(&call, &project.context).map(|preview| preview.text);
+        assert_eq!(preview.as_deref().map_err(String::as_str), expected);
+        assert_eq!(project.text("a.txt"), "one\n");
+    }
+
+    #[test]
+    fn a_change_is_shown_as_a_diff_and_not_made() {
+        let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
+        check("write_file", r#"{"path":"a.txt","content":"two\n"}"#, Ok(diff));
+        check("replace_in_file", r#"{"path":"a.txt","old":"one","new":"two"}"#, Ok(diff));
+        check("write_file", r#"{"path":"a.txt","content":"one\n"}"#, Ok("a.txt would stay as it is\n"));
+    }
+
+    #[test]
+    fn a_command_is_shown_as_it_would_run() {
+        check("run_command", r#"{"command":"rm -rf target"}"#, Ok("$ rm -rf target"));
+        check("read_file", r#"{"path":"a.txt"}"#, Ok(r#"read_file {"path":"a.txt"}"#));
+    }
+
+    #[test]
+    fn a_call_that_would_fail_says_so_before_anyone_is_asked() {
+        check(
+            "replace_in_file",
+            r#"{"path":"b.txt","old":"one","new":"two"}"#,
+            Err("`b.txt` does not exist; write_file creates files"),
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! General English for what people do with computers: words that may stand for each other in a request and a tool.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::tools::words;
+
+/// A word of the same group counts this much of the word itself.
+const SYNONYM_WEIGHT: f32 = 0.4;
+
+/// Groups of words with one meaning, as a thesaurus has them. A word may be in several.
+const GROUPS: &[&str] = &[
+    // doing
+    "show display view see print get list open present",
+    "list enumerate browse",
+    "get fetch retrieve obtain read load check",
+    "read open view",
+    "find search locate look seek discover query lookup",
+    "create make new add generate build produce start",
+    "write save store put record",
+    "add insert append include attach",
+    "delete remove erase discard trash drop clear",
+    "change update edit modify alter adjust set fix replace",
+    "rename name title call",
+    "move transfer relocate put",
+    "copy duplicate clone replicate backup",
+    "send deliver forward share mail",
+    "reply respond answer",
+    "draft compose prepare write",
+    "compare diff difference differ contrast",
+    "merge combine join unite concatenate",
+    "split divide separate",
+    "convert transform translate turn change export",
+    "extract pull parse grab",
+    "run execute launch start invoke perform",
+    "stop end cancel kill terminate abort quit",
+    "schedule plan book arrange",
+    "summarize summary overview digest brief recap",
+    "count number total many sum",
+    "calculate compute sum total",
+    "organize sort arrange order group categorize classify",
+    "detect identify recognize spot find",
+    "mask hide redact conceal obscure anonymize",
+    "monitor watch observe track follow",
+    "lock protect encrypt secure password",
+    "verify validate check confirm test",
+    "record capture log",
+    "fill complete enter populate",
+    "download fetch pull",
+    "compress zip archive pack",
+    "play listen hear",
+    // things
+    "file document doc",
+    "folder directory dir",
+    "picture image photo screenshot scan",
+    "mail email message inbox",
+    "meeting event appointment calendar call",
+    "task todo reminder item",
+    "note memo",
+    "contact person people",
+    "table spreadsheet sheet grid",
+    "word docx",
+    "slide presentation deck",
+    "text content contents words",
+    "audio recording sound voice speech",
+    "speech transcript transcribe transcription dictation",
+    "video movie clip",
+    "web page site internet url link online",
+    "computer system machine device",
+    "memory ram",
+    "disk storage drive space",
+    "process program app application",
+    "screen display desktop",
+    "metadata size date property detail info information",
+    "error bug problem issue failure",
+    "person name contact",
+    "money amount price cost expense bill invoice receipt",
+    "secret password credential key token",
+    "history log audit trail past",
+    "activity action usage",
+    "private personal sensitive confidential",
+    "free available open slot",
+    "copy backup",
+    "latest recent last newest",
+];
+
+/// File endings and the things they are.
+const ENDINGS: &[(&str, &str)] = &[
+    ("pdf", "pdf document"),
+    ("doc docx odt rtf", "docx word document"),
+    ("xls xlsx ods csv tsv", "spreadsheet table csv"),
+    ("png jpg jpeg gif bmp webp tif tiff heic", "image picture"),
+    ("mp3 wav m4a flac ogg aac", "audio recording"),
+    ("mp4 mov avi mkv webm", "video"),
+    ("ppt pptx odp key", "presentation slide"),
+    ("zip tar gz tgz 7z rar", "archive zip"),
+    ("eml msg", "email message"),
+    ("ics", "calendar event"),
+    ("txt md log", "text file"),
+    ("json yaml yml toml xml", "file data"),
+    ("html htm", "page web html"),
+    ("sh py js ts rs go java rb c cpp", "file code script"),
+];
+
+/// The terms of a step with their weights: its own words in full, words of the same meaning in part.
+pub fn expand(step: &str) -> HashMap<String, f32> {
+    let mut query = HashMap::new();
+    let mut add = |term: String, weight: f32| {
+        let had = query.entry(term).or_insert(0.0f32);
+        *had = had.max(weight);
+    };
+    for word in words::parts(step) {
+        if let Some((_, things)) = ENDINGS.iter().find(|(endings, _)| endings.split(' ').any(|ending| ending == word)) {
+            things.split(' ').for_each(|thing| add(words::stem(thing), SYNONYM_WEIGHT));
+        }
+    }
+    for term in words::terms(step) {
+        synonyms(&term).iter().for_each(|synonym| add(synonym.clone(), SYNONYM_WEIGHT));
+        add(term, 1.0);
+    }
+    query
+}
+
+fn synonyms(term: &str) -> &'static [String] {
+    static BY_TERM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
+        let mut all: HashMap<String, Vec<String>> = HashMap::new();
+        for group in GROUPS {
+            let stems: Vec<String> = group.split(' ').map(words::stem).collect();
+            for term in &stems {
+                all.entry(term.clone()).or_default().extend(stems.iter().filter(|other| *other != term).cloned());
+            }
+        }
+        all
+    });
+    BY_TERM.get(term).map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,133 @@
+//! Splits names and sentences into plain words, so that `readFiles`, `read_file` and "Reading files" can meet.
+
+/// Most words of one text; a request of a megabyte is no longer by what it asks for.
+const WORDS_MAX: usize = 2_000;
+
+/// The parts of a name or sentence in lower case: split at everything that is no letter or digit, and inside `camelCase`.
+pub fn parts(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars().peekable();
+    let mut previous_lower = false;
+    while let Some(c) = chars.next() {
+        // `HTMLFile` is html and file: the last capital before a small letter begins a word.
+        let next_lower = chars.peek().is_some_and(|next| next.is_lowercase());
+        let starts = c.is_uppercase() && (previous_lower || (next_lower && word.len() > 1));
+        if (starts || !c.is_alphanumeric()) && !word.is_empty() {
+            all.push(std::mem::take(&mut word));
+            if all.len() >= WORDS_MAX {
+                return all;
+            }
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        previous_lower = c.is_lowercase() || c.is_ascii_digit();
+    }
+    if !word.is_empty() {
+        all.push(word);
+    }
+    all
+}
+
+/// The stems of a text's words, without the words that say nothing.
+pub fn terms(text: &str) -> Vec<String> {
+    parts(text).into_iter().filter(|word| !is_filler(word)).map(|word| stem(&word)).collect()
+}
+
+/// Takes plural and verb endings off: files → file, copies → copy, running → run, merged → merg, merge → merg.
+pub fn stem(word: &str) -> String {
+    if word.len() < 4 || !word.is_ascii() {
+        return word.to_owned();
+    }
+    let cut = |end: &str, left_min: usize| word.strip_suffix(end).filter(|rest| rest.len() >= left_min);
+    let base = match () {
+        () if word.ends_with("ss") || word.ends_with("us") || word.ends_with("is") => word.to_owned(),
+        () if word.ends_with("ies") => cut("ies", 2).map_or(word.to_owned(), |rest| format!("{rest}y")),
+        () if ["sses", "ches", "shes", "xes", "zes"].iter().any(|end| word.ends_with(end)) => {
+            word[..word.len() - 2].to_owned()
+        }
+        () if word.ends_with('s') => word[..word.len() - 1].to_owned(),
+        () => word.to_owned(),
+    };
+    let ending =
+        ["ing", "ed"].iter().find_map(|end| base.strip_suffix(end).filter(|rest| rest.len() >= 3 && has_vowel(rest)));
+    let base = match ending {
+        Some(rest) => undoubled(rest).to_owned(),
+        None => base,
+    };
+    // `merge`, `merged` and `merging` have to meet, so a silent e goes from all of them.
+    match base.strip_suffix('e') {
+        Some(rest) if rest.len() >= 3 && !rest.ends_with('e') => rest.to_owned(),
+        _ => base,
+    }
+}
+
+fn has_vowel(text: &str) -> bool {
+    text.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+}
+
+/// runn → run, but pass and fill keep their letters.
+fn undoubled(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    match bytes {
+        [.., a, b] if a == b && !b"lsz".contains(b) => &text[..text.len() - 1],
+        _ => text,
+    }
+}
+
+/// Words of grammar and politeness.
+pub fn is_filler(word: &str) -> bool {
+    const FILLERS: &[&str] = &[
+        "a", "an", "the", "this", "that", "these", "those", "of", "to", "in", "on", "at", "by", "for", "from", "with",
+        "and", "or", "is", "are", "was", "were", "be", "been", "it", "its", "i", "me", "my", "mine", "we", "us", "our",
+        "you", "your", "he", "she", "they", "them", "their", "do", "does", "did", "can", "could", "would", "should",
+        "will", "please", "have", "has", "had", "as", "into", "so", "if", "but", "not", "no", "there", "here", "what",
+        "which", "who", "how", "when", "where", "why", "some", "any", "just", "also", "then", "than", "let", "want",
+        "need", "like", "s", "t", "am", "about", "up", "out", "all",
+    ];
+    FILLERS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(parts(text), expected, "{text}");
+    }
+
+    #[test]
+    fn names_are_split_as_people_read_them() {
+        check("read_file", &["read", "file"]);
+        check("readFile", &["read", "file"]);
+        check("parseHTMLFile2", &["parse", "html", "file2"]);
+        check("mail.send-now", &["mail", "send", "now"]);
+        check("PDF", &["pdf"]);
+        check("Straße groß", &["straße", "groß"]);
+        check(" ,;", &[]);
+    }
+
+    #[test]
+    fn forms_of_a_word_meet() {
+        for forms in [
+            &["file", "files"][..],
+            &["copy", "copies"],
+            &["run", "running", "runs"],
+            &["merge", "merged", "merging", "merges"],
+            &["search", "searches", "searched", "searching"],
+            &["process", "processes"],
+            &["delete", "deleted", "deleting"],
+            &["list", "lists", "listed"],
+        ] {
+            let stems: std::collections::HashSet<String> = forms.iter().map(|form| stem(form)).collect();
+            assert_eq!(stems.len(), 1, "{forms:?}: {stems:?}");
+        }
+        assert_ne!(stem("status"), stem("stat"));
+    }
+
+    #[test]
+    fn a_megabyte_is_read_only_in_part() {
+        assert_eq!(parts(&"word ".repeat(200_000)).len(), WORDS_MAX);
+    }
+}
