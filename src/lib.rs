@@ -6,5 +6,8 @@ pub mod protocol;
 pub mod models;
 
 pub mod embed;
+pub mod index;
+
+pub mod retrieve;
 
 pub mod tools;
