@@ -9,5 +9,11 @@ pub mod budget;
 
 pub mod embed;
 pub mod engine;
+pub mod index;
+
+pub mod lessons;
+pub mod retrieve;
 
 pub mod tools;
+
+pub mod orchestrate;

@@ -1,0 +1,235 @@
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn refresh(index: &Index) -> Report {
+    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap()
+}
+
+/// Everything an index holds that can be asked for, as text.
+fn contents(index: &Index) -> String {
+    let store = index.reader();
+    let paths: Vec<String> =
+        store.files().unwrap().into_iter().filter(|f| f.skipped.is_none()).map(|f| f.path).collect();
+    let mut chunks: Vec<String> =
+        paths.iter().flat_map(|p| store.chunks_of_file(p).unwrap()).map(|c| format!("{c:?}")).collect();
+    chunks.sort();
+    let mut edges: Vec<String> = store.edges().unwrap().into_iter().map(|e| format!("{e:?}")).collect();
+    edges.sort();
+    let symbols = store.symbols().unwrap();
+    let words = ["alpha", "beta", "gamma", "shared"].map(|w| {
+        let mut found = store.by_words(&[w.to_owned()], [1.0; 5], 1_000).unwrap();
+        found.sort_by_key(|(id, _)| *id);
+        let lost = store.unresolved(w).unwrap();
+        format!("{:?} {lost:?}", found.iter().map(|(id, score)| (*id, (score * 1e6) as i64)).collect::<Vec<_>>())
+    });
+    format!("{paths:#?}\n{chunks:#?}\n{symbols:#?}\n{edges:#?}\n{words:#?}\n{:?}", store.counts().unwrap())
+}
+
+const NAMES: [&str; 4] = ["alpha", "beta", "gamma", "shared"];
+const FILES: [&str; 4] = ["a.ts", "lib/b.ts", "lib/index.ts", "c.js"];
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Write(usize, Vec<(usize, usize)>),
+    Delete(usize),
+    Rename(usize, usize),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let file = 0..FILES.len();
+    prop_oneof![
+        4 => (file.clone(), prop::collection::vec((0..6usize, 0..NAMES.len()), 1..6)).prop_map(|(f, lines)| Edit::Write(f, lines)),
+        1 => file.clone().prop_map(Edit::Delete),
+        1 => (file.clone(), file).prop_map(|(a, b)| Edit::Rename(a, b)),
+    ]
+}
+
+fn line(form: usize, name: &str) -> String {
+    match form {
+        0 => format!("export function {name}() {{ return 1; }}\n"),
+        1 => format!("import {{ {name} }} from './lib';\n"),
+        2 => format!("{name}();\n"),
+        3 => "export * from './b';\n".into(),
+        4 => format!("export class Box_{name} {{ {name}() {{ this.{name}(); }} }}\n"),
+        _ => format!("export const other_{name} = () => {name}();\n"),
+    }
+}
+
+fn apply(folder: &Path, edit: &Edit) {
+    match edit {
+        Edit::Write(file, lines) => {
+            write(folder, FILES[*file], &lines.iter().map(|(form, name)| line(*form, NAMES[*name])).collect::<String>())
+        }
+        // Deleting or renaming a file that is not there changes nothing.
+        Edit::Delete(file) => drop(fs::remove_file(folder.join(FILES[*file]))),
+        Edit::Rename(from, to) => {
+            fs::create_dir_all(folder.join(FILES[*to]).parent().unwrap()).unwrap();
+            drop(fs::rename(folder.join(FILES[*from]), folder.join(FILES[*to])));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_incremental_index_equals_a_clean_one(edits in prop::collection::vec(prop::collection::vec(edit(), 1..4), 1..6)) {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path()).unwrap();
+        for some in &edits {
+            some.iter().for_each(|e| apply(folder.path(), e));
+            refresh(&index);
+            let clean = tempfile::tempdir().unwrap();
+            for path in FILES {
+                if let Ok(text) = fs::read_to_string(folder.path().join(path)) {
+                    write(clean.path(), path, &text);
+                }
+            }
+            let fresh = Index::open(clean.path()).unwrap();
+            refresh(&fresh);
+            prop_assert_eq!(contents(&index), contents(&fresh));
+        }
+    }
+}
+
+#[test]
+fn an_unchanged_project_is_not_read_again_and_a_touched_one_not_parsed() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.ts", "import { alpha } from './a';\nalpha();\n");
+    let index = Index::open(folder.path()).unwrap();
+    let first = refresh(&index);
+    assert_eq!((first.files, first.parsed), (2, 2));
+    assert_eq!(refresh(&index).parsed, 0);
+    let file = fs::File::options().append(true).open(folder.path().join("a.ts")).unwrap();
+    file.set_modified(std::time::SystemTime::now() + Duration::from_secs(5)).unwrap();
+    assert_eq!(refresh(&index).parsed, 0);
+    write(folder.path(), "a.ts", "export function alpha() { return 2; }\n");
+    let second = refresh(&index);
+    assert_eq!((second.parsed, second.edges), (1, first.edges));
+}
+
+#[test]
+fn a_deleted_file_leaves_no_ghost() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.ts", "import { alpha } from './a';\nexport function beta() { alpha(); }\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    assert_eq!(index.graph().unwrap().callers("alpha").len(), 1);
+    fs::remove_file(folder.path().join("a.ts")).unwrap();
+    assert_eq!(refresh(&index).removed, 1);
+    let graph = index.graph().unwrap();
+    assert!(graph.named("alpha").is_empty() && graph.callees("beta").is_empty());
+    assert_eq!(index.symbols_named(&["alpha".into()]).unwrap(), []);
+    assert_eq!(index.unresolved("alpha").unwrap().len(), 1);
+    assert!(index.by_words(&["alpha".into()], [1.0; 5], 9).unwrap().len() == 1);
+}
+
+#[test]
+fn a_cancelled_run_is_finished_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.ts", "import { alpha } from './a';\nalpha();\n");
+    let index = Index::open(folder.path()).unwrap();
+    let cancel = Cancel::new();
+    let stopped = index.refresh_lexical(
+        &mut |p| {
+            if p.stage == Stage::Parse {
+                cancel.cancel()
+            }
+        },
+        &cancel,
+    );
+    assert!(matches!(stopped, Err(IndexError::Cancelled)));
+    drop(index);
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    assert_eq!(index.graph().unwrap().callers("alpha").len(), 1);
+}
+
+#[test]
+fn what_is_skipped_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "a.min.js", &"var a=1;".repeat(5_000));
+    write(folder.path(), "picture.bin", "a\0b");
+    let index = Index::open(folder.path()).unwrap();
+    for _ in 0..2 {
+        let report = refresh(&index);
+        assert_eq!(report.files, 1);
+        let reason =
+            |path: &str| report.skipped.iter().find(|s| s.path == path).map(|s| s.reason.clone()).unwrap_or_default();
+        assert!(
+            reason("a.min.js").contains("minified") && reason("picture.bin").contains("binary"),
+            "{:?}",
+            report.skipped
+        );
+    }
+}
+
+/// A vector of four numbers that depends on the text's letters.
+fn letters(text: &str) -> Vec<f32> {
+    let mut counts = [1.0f32; 4];
+    text.bytes().for_each(|b| counts[b as usize % 4] += 1.0);
+    let length = counts.iter().map(|c| c * c).sum::<f32>().sqrt();
+    counts.iter().map(|c| c / length).collect()
+}
+
+fn embed(index: &Index, embedded: &mut usize) -> usize {
+    let mut count = |texts: &[String]| {
+        *embedded += texts.len();
+        Ok(texts.iter().map(|t| letters(t)).collect())
+    };
+    index.refresh_vectors_with("model", 4, &mut count, &mut |_| {}, &Cancel::new()).unwrap()
+}
+
+#[test]
+fn a_renamed_file_is_not_embedded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.ts", "export function beta() {}\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    let mut embedded = 0;
+    assert_eq!(embed(&index, &mut embedded), 2);
+    fs::rename(folder.path().join("a.ts"), folder.path().join("c.ts")).unwrap();
+    refresh(&index);
+    assert_eq!(embed(&index, &mut embedded), 2);
+    assert_eq!(embedded, 2);
+    let found = index.by_vector(&letters("a alpha export function alpha"), 5).unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(index.chunks(&[found[0].0]).unwrap()[0].path == "c.ts");
+}
+
+#[test]
+fn vectors_of_deleted_chunks_are_not_found_and_lost_files_are_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.ts", "export function beta() {}\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    let mut embedded = 0;
+    embed(&index, &mut embedded);
+    fs::remove_file(folder.path().join("a.ts")).unwrap();
+    refresh(&index);
+    assert_eq!(index.by_vector(&letters("alpha"), 5).unwrap().len(), 1);
+    drop(index);
+    fs::write(folder.path().join(".monobloc/vectors.usearch"), "damaged").unwrap();
+    let index = Index::open(folder.path()).unwrap();
+    assert_eq!(index.load_vectors("model", 4).unwrap(), 1);
+    assert_eq!(index.by_vector(&letters("beta"), 5).unwrap().len(), 1);
+    embed(&index, &mut embedded);
+    assert_eq!(embedded, 2);
+}

@@ -1,0 +1,187 @@
+//! The code graph in memory: who calls, imports and contains whom.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
+
+use super::IndexError;
+use super::resolve::EdgeKind;
+use super::store::Store;
+
+/// A symbol as the graph knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub id: i64,
+    pub name: String,
+    pub kind: String,
+    pub path: String,
+    /// First and last line, counted from 1.
+    pub start: usize,
+    pub end: usize,
+    pub chunk: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+struct Link {
+    kind: EdgeKind,
+    confidence: f64,
+    reason: String,
+    line: usize,
+}
+
+/// One step from a symbol to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// The other symbol.
+    pub node: Node,
+    pub kind: EdgeKind,
+    pub confidence: f64,
+    pub reason: String,
+    /// Where the edge arises: a line in the file of its source, counted from 1.
+    pub line: usize,
+}
+
+/// All symbols and edges of a project.
+#[derive(Default)]
+pub struct Graph {
+    graph: DiGraph<Node, Link>,
+    by_id: HashMap<i64, NodeIndex>,
+    by_name: HashMap<String, Vec<NodeIndex>>,
+    modules: HashMap<String, NodeIndex>,
+    of_chunk: HashMap<i64, Vec<NodeIndex>>,
+}
+
+impl Graph {
+    /// Reads the graph of a project. An edge whose end was removed by a run that did not finish is left out.
+    pub fn load(store: &Store) -> Result<Graph, IndexError> {
+        let mut graph = Graph::default();
+        for symbol in store.symbols()? {
+            let (id, module, chunk) = (symbol.id, symbol.kind == "module" && symbol.container.is_none(), symbol.chunk);
+            let (name, path) = (symbol.name.clone(), symbol.path.clone());
+            let node = Node {
+                id,
+                name: symbol.name,
+                kind: symbol.kind,
+                path: symbol.path,
+                start: symbol.start,
+                end: symbol.end,
+                chunk,
+            };
+            let at = graph.graph.add_node(node);
+            graph.by_id.insert(id, at);
+            match module {
+                true => drop(graph.modules.insert(path, at)),
+                false => {
+                    graph.by_name.entry(name).or_default().push(at);
+                    chunk.into_iter().for_each(|c| graph.of_chunk.entry(c).or_default().push(at));
+                }
+            }
+        }
+        for (source, target, kind, confidence, reason, line) in store.edges()? {
+            let ends = (graph.by_id.get(&source), graph.by_id.get(&target), EdgeKind::named(&kind));
+            if let (Some(source), Some(target), Some(kind)) = ends {
+                graph.graph.add_edge(*source, *target, Link { kind, confidence, reason, line });
+            }
+        }
+        Ok(graph)
+    }
+
+    pub fn node_count(&self) -> usize {
+        self.graph.node_count()
+    }
+
+    pub fn edge_count(&self) -> usize {
+        self.graph.edge_count()
+    }
+
+    /// Symbols of exactly this name; `Container.name` and `Container::name` narrow it down.
+    pub fn named(&self, name: &str) -> Vec<&Node> {
+        self.indices(name).into_iter().map(|at| &self.graph[at]).collect()
+    }
+
+    fn indices(&self, name: &str) -> Vec<NodeIndex> {
+        let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
+            Some((container, last)) => (container.rsplit(['.', ':']).next(), last),
+            None => (None, name),
+        };
+        let all = self.by_name.get(last).map(Vec::as_slice).unwrap_or_default();
+        let fits = |at: NodeIndex| match container {
+            None => true,
+            Some(wanted) => self.steps(at, Direction::Incoming, EdgeKind::Contains).any(|n| n.node.name == wanted),
+        };
+        all.iter().copied().filter(|at| fits(*at)).collect()
+    }
+
+    fn steps(&self, at: NodeIndex, direction: Direction, kind: EdgeKind) -> impl Iterator<Item = Neighbour> {
+        self.graph.edges_directed(at, direction).filter(move |e| e.weight().kind == kind).map(move |e| {
+            let other = if direction == Direction::Incoming { e.source() } else { e.target() };
+            let Link { kind, confidence, reason, line } = e.weight().clone();
+            Neighbour { node: self.graph[other].clone(), kind, confidence, reason, line }
+        })
+    }
+
+    fn around(&self, starts: Vec<NodeIndex>, direction: Direction, kind: EdgeKind) -> Vec<Neighbour> {
+        let mut found: Vec<Neighbour> = starts.into_iter().flat_map(|at| self.steps(at, direction, kind)).collect();
+        found.sort_by(|a, b| (&a.node.path, a.line, a.node.id).cmp(&(&b.node.path, b.line, b.node.id)));
+        found.dedup_by(|a, b| a.node.id == b.node.id && a.line == b.line);
+        found
+    }
+
+    /// Who calls a symbol of this name, by file and line.
+    pub fn callers(&self, name: &str) -> Vec<Neighbour> {
+        self.around(self.indices(name), Direction::Incoming, EdgeKind::Calls)
+    }
+
+    /// Whom a symbol of this name calls.
+    pub fn callees(&self, name: &str) -> Vec<Neighbour> {
+        self.around(self.indices(name), Direction::Outgoing, EdgeKind::Calls)
+    }
+
+    /// What a file imports: modules and names.
+    pub fn imports(&self, path: &str) -> Vec<Neighbour> {
+        self.around(self.modules.get(path).copied().into_iter().collect(), Direction::Outgoing, EdgeKind::Imports)
+    }
+
+    /// Which files import this file or something in it.
+    pub fn dependents(&self, path: &str) -> Vec<Neighbour> {
+        let module = self.modules.get(path).copied().into_iter();
+        let mut found = self.around(module.collect(), Direction::Incoming, EdgeKind::Imports);
+        found.dedup_by(|a, b| a.node.id == b.node.id);
+        found
+    }
+
+    /// Chunks near the given ones along calls, references, bases and containment, with their distance in steps, nearest first.
+    pub fn near(&self, chunks: &[i64], steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
+        /// A symbol with more links than this (a logger, a base type) is near everything and says nothing.
+        const LINKS_MAX: usize = 64;
+        let mut seen: HashSet<i64> = chunks.iter().copied().collect();
+        let mut queue: VecDeque<(i64, usize)> = chunks.iter().map(|c| (*c, 0)).collect();
+        let mut found = Vec::new();
+        while let Some((chunk, steps)) = queue.pop_front() {
+            if steps >= steps_max {
+                continue;
+            }
+            for at in self.of_chunk.get(&chunk).into_iter().flatten() {
+                let links: Vec<_> = self.graph.neighbors_undirected(*at).take(LINKS_MAX + 1).collect();
+                if links.len() > LINKS_MAX {
+                    continue;
+                }
+                let others = links
+                    .into_iter()
+                    .filter(|n| !self.modules.contains_key(&self.graph[*n].path) || self.graph[*n].kind != "module");
+                for other in others.filter_map(|n| self.graph[n].chunk) {
+                    if found.len() >= count_max {
+                        return found;
+                    }
+                    if seen.insert(other) {
+                        found.push((other, steps + 1));
+                        queue.push_back((other, steps + 1));
+                    }
+                }
+            }
+        }
+        found
+    }
+}

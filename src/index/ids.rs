@@ -1,0 +1,50 @@
+//! Numbers for symbols, chunks and contents that depend on nothing but what they name, so that edits elsewhere never change them.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+
+use super::syntax::Outline;
+
+/// The first 63 bits of the SHA-256 of the parts. Never negative; a million ids collide with a chance of 1 in 18 million.
+pub fn key(parts: &[&str]) -> i64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    let digest = hash.finalize();
+    let mut first = [0u8; 8];
+    first.copy_from_slice(&digest[..8]);
+    i64::from_le_bytes(first) & i64::MAX
+}
+
+/// The id of a file's module symbol.
+pub fn module(path: &str) -> i64 {
+    key(&[path, "module"])
+}
+
+pub fn chunk(path: &str, number: usize) -> i64 {
+    key(&[path, "chunk", &number.to_string()])
+}
+
+/// The key of a chunk's vector: the same words anywhere share one, so a renamed file needs no new ones.
+pub fn content(content: &str) -> i64 {
+    key(&["content", content])
+}
+
+/// One id a definition of the outline: by path, names of containers, kind, and position among namesakes.
+pub fn symbols(path: &str, outline: &Outline) -> Vec<i64> {
+    let mut namesakes: HashMap<String, usize> = HashMap::new();
+    let mut names: Vec<String> = Vec::with_capacity(outline.definitions.len());
+    let mut ids = Vec::with_capacity(outline.definitions.len());
+    for definition in &outline.definitions {
+        let container = definition.container.map_or("", |c| names[c].as_str());
+        let name = format!("{container}/{} {}", definition.kind.name(), definition.name);
+        let nth = namesakes.entry(name.clone()).and_modify(|n| *n += 1).or_insert(0);
+        let name = if *nth == 0 { name } else { format!("{name}#{nth}") };
+        ids.push(key(&[path, "symbol", &name]));
+        names.push(name);
+    }
+    ids
+}

@@ -1,0 +1,110 @@
+//! Finds the file that an import speaks of.
+
+use super::names::Target;
+use super::project::Project;
+use crate::index::syntax::Import;
+
+/// Tried in this order behind an import without extension, as TypeScript's compiler and bundlers do.
+const EXTENSIONS: &[&str] = &["ts", "tsx", "d.ts", "mts", "cts", "js", "jsx", "mjs", "cjs"];
+/// An import may name the compiled file; the source stands under the second name.
+const COMPILED: &[(&str, &[&str])] =
+    &[(".js", &["ts", "tsx", "d.ts"]), (".jsx", &["tsx"]), (".mjs", &["mts"]), (".cjs", &["cts"])];
+
+impl Project<'_> {
+    /// The file an import brings in, if it is in the project.
+    pub(super) fn module_of_import(&self, file: usize, import: &Import) -> Option<usize> {
+        if !self.is_rust(file) {
+            return self.script_module(file, &import.source);
+        }
+        match self.import_target(file, import) {
+            Some(Target::Module(target) | Target::Symbol(target, _)) => Some(target),
+            None => self.module(file, &import.source),
+        }
+    }
+
+    /// The module that a source names: `./x`, `crate::a::b`.
+    pub(super) fn module(&self, file: usize, source: &str) -> Option<usize> {
+        if !self.is_rust(file) {
+            return self.script_module(file, source);
+        }
+        match self.path(file, source) {
+            Some(Target::Module(target)) => Some(target),
+            _ => None,
+        }
+    }
+
+    pub(super) fn why_no_module(&self, file: usize, source: &str) -> String {
+        if self.is_rust(file) {
+            let first = source.split("::").next().unwrap_or_default();
+            return match first {
+                "crate" | "self" | "super" | "" => format!("no module `{source}`"),
+                name => format!("crate `{name}` is outside the project"),
+            };
+        }
+        match source.starts_with('.') {
+            true => format!("no file for `{source}`"),
+            false => format!("package `{source}` is outside the project"),
+        }
+    }
+
+    fn script_module(&self, file: usize, source: &str) -> Option<usize> {
+        if !source.starts_with('.') {
+            return None;
+        }
+        let folder = self.files[file].path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let base = join(folder, source)?;
+        let known = |path: &str| self.by_path.get(path).copied();
+        if let Some(found) = known(&base).filter(|_| !base.is_empty()) {
+            return Some(found);
+        }
+        for (ending, sources) in COMPILED {
+            if let Some(stem) = base.strip_suffix(ending) {
+                if let Some(found) = sources.iter().find_map(|e| known(&format!("{stem}.{e}"))) {
+                    return Some(found);
+                }
+            }
+        }
+        let inside = if base.is_empty() { "index".to_owned() } else { format!("{base}/index") };
+        EXTENSIONS
+            .iter()
+            .find_map(|e| known(&format!("{base}.{e}")))
+            .or_else(|| EXTENSIONS.iter().find_map(|e| known(&format!("{inside}.{e}"))))
+    }
+
+    /// The file of `mod name;` in a Rust file.
+    pub(super) fn child_module(&self, file: usize, name: &str) -> Option<usize> {
+        let path = &self.files[file].path;
+        let (folder, own) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = own.strip_suffix(".rs")?;
+        let slash = |folder: &str| if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let beside = slash(folder);
+        let below = format!("{beside}{stem}/");
+        // `mod.rs`, `lib.rs`, `main.rs` and other crate roots have their children beside them, all others in a folder of their name.
+        let folders = if matches!(stem, "mod" | "lib" | "main") { [&beside, &below] } else { [&below, &beside] };
+        let candidates = folders.into_iter().flat_map(|f| [format!("{f}{name}.rs"), format!("{f}{name}/mod.rs")]);
+        candidates.filter_map(|path| self.by_path.get(path.as_str()).copied()).find(|child| *child != file)
+    }
+
+    /// The root file of the crate a Rust file belongs to.
+    pub(super) fn crate_root(&self, file: usize) -> usize {
+        /// Modules nest a few levels.
+        const DEPTH_MAX: usize = 64;
+        let up = std::iter::successors(Some(file), |at| self.parents.get(at).copied());
+        up.take(DEPTH_MAX).last().unwrap_or(file)
+    }
+}
+
+/// `folder` and a relative path put together; `None` if it leads out of the project.
+fn join(folder: &str, relative: &str) -> Option<String> {
+    let mut pieces: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
+    for piece in relative.split('/') {
+        match piece {
+            "" | "." => {}
+            ".." => {
+                pieces.pop()?;
+            }
+            name => pieces.push(name),
+        }
+    }
+    Some(pieces.join("/"))
+}

@@ -1,0 +1,241 @@
+//! Finds what a name means: in its scope, through imports and re-exports, as a member.
+
+use super::project::{Memo, Project};
+use crate::index::syntax::{Import, Kind, ReferenceKind};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    Module(usize),
+    /// File and definition.
+    Symbol(usize, usize),
+}
+
+/// Longest chain of re-exports, aliases and bases that is followed.
+const CHAIN_MAX: usize = 32;
+
+impl Project<'_> {
+    /// A name as seen from inside `from`: its own members outwards to the top of the file.
+    /// An error if a parameter or local variable of that name hides everything further out.
+    pub(super) fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Target>, String> {
+        let definitions = &self.files[file].outline.definitions;
+        let mut scope = from;
+        for _ in 0..=definitions.len() {
+            // Members of a class are not in scope by their bare names.
+            let bare = scope.is_none_or(|s| {
+                matches!(definitions[s].kind, Kind::Function | Kind::Method | Kind::Module | Kind::Variable)
+            });
+            if let Some(found) = self.members.get(&(file, scope, name)).filter(|_| bare) {
+                let best = found
+                    .iter()
+                    .find(|d| !matches!(definitions[**d].kind, Kind::Impl | Kind::Method))
+                    .or(found.first());
+                return Ok(best.map(|d| Target::Symbol(file, *d)));
+            }
+            let Some(inside) = scope else { return Ok(None) };
+            if self.locals.contains(&(file, inside, name)) {
+                return Err(format!("`{name}` is a local value"));
+            }
+            scope = definitions[inside].container;
+        }
+        Ok(None)
+    }
+
+    /// A name that an import of the file binds.
+    pub(super) fn imported(&self, file: usize, name: &str) -> Option<Target> {
+        self.once(false, file, name, |project| {
+            let imports = &project.files[file].outline.imports;
+            let named = project.imports.get(&(file, name)).into_iter().flatten();
+            let target = named.filter(|_| !name.is_empty()).find_map(|i| project.import_target(file, &imports[*i]));
+            target.or_else(|| {
+                let globs = imports.iter().filter(|i| i.local == "*");
+                globs.filter_map(|i| project.holder(file, &i.source)).find_map(|holder| project.inside(holder, name))
+            })
+        })
+    }
+
+    /// A name as others see it who import it from this file.
+    pub(super) fn exported(&self, file: usize, name: &str) -> Option<Target> {
+        self.once(true, file, name, |project| {
+            let exports = &project.files[file].outline.exports;
+            let rust = project.is_rust(file);
+            let own = |name: &str| project.in_scope(file, None, name).ok().flatten();
+            if let Some(target) = own(name).filter(|_| rust) {
+                return Some(target);
+            }
+            for export in project.exports.get(&(file, name)).into_iter().flatten().map(|e| &exports[*e]) {
+                let target = match &export.source {
+                    Some(source) if export.local == "*" => project.module(file, source).map(Target::Module),
+                    Some(source) => {
+                        let found =
+                            project.holder(file, source).and_then(|holder| project.inside(holder, &export.local));
+                        found.or_else(|| project.path(file, &format!("{source}::{}", export.local)).filter(|_| rust))
+                    }
+                    None if export.local.is_empty() => Some(Target::Module(file)),
+                    None => own(&export.local).or_else(|| project.imported(file, &export.local)),
+                };
+                if target.is_some() {
+                    return target;
+                }
+            }
+            let everything =
+                exports.iter().filter(|e| e.name == "*").filter_map(|e| project.holder(file, e.source.as_deref()?));
+            let target = everything.filter(|_| name != "default").find_map(|holder| project.inside(holder, name));
+            // `require` of a file that fills `exports` gives all of it.
+            target
+                .or_else(|| (name == "default" && !rust && !exports.is_empty()).then_some(Target::Module(file)))
+                .or_else(|| project.imported(file, name).filter(|_| rust))
+        })
+    }
+
+    pub(super) fn import_target(&self, file: usize, import: &Import) -> Option<Target> {
+        if import.name.is_empty() {
+            return None;
+        }
+        if self.is_rust(file) {
+            return match import.name.as_str() {
+                "*" => self.path(file, &import.source),
+                name if import.source.is_empty() => self.path(file, name),
+                name => self.path(file, &format!("{}::{name}", import.source)),
+            };
+        }
+        let target = self.module(file, &import.source)?;
+        match import.name.as_str() {
+            "*" => Some(Target::Module(target)),
+            name => self.exported(target, name),
+        }
+    }
+
+    /// What a source stands for: a module, or in Rust also an enum whose variants are brought in.
+    fn holder(&self, file: usize, source: &str) -> Option<Target> {
+        match self.is_rust(file) {
+            true => self.path(file, source),
+            false => self.module(file, source).map(Target::Module),
+        }
+    }
+
+    fn inside(&self, holder: Target, name: &str) -> Option<Target> {
+        match holder {
+            Target::Module(file) => self.exported(file, name),
+            symbol => self.member(symbol, name).map(|(target, _)| target),
+        }
+    }
+
+    /// A Rust path, `crate::a::B`, `super::c`, `Self::D` or a bare name, as seen from the top of a file.
+    pub(super) fn path(&self, file: usize, path: &str) -> Option<Target> {
+        if !self.is_rust(file) {
+            return None;
+        }
+        let path = path.split('<').next().unwrap_or_default();
+        let mut segments = path.split("::").filter(|s| !s.is_empty());
+        let mut target = match segments.next()? {
+            "crate" => Target::Module(self.crate_root(file)),
+            "self" => Target::Module(file),
+            // In `mod tests { use super::*; }` super is the file itself; at the top of a file it is the parent module.
+            "super" => Target::Module(self.parents.get(&file).copied().unwrap_or(file)),
+            name => {
+                let own = self.in_scope(file, None, name).ok().flatten().or_else(|| self.imported(file, name));
+                own.or_else(|| self.crates.get(name).map(|root| Target::Module(*root)))?
+            }
+        };
+        for name in segments {
+            target = match (target, name) {
+                (Target::Module(f), "super") => Target::Module(self.parents.get(&f).copied()?),
+                (Target::Module(f), name) => match self.exported(f, name) {
+                    Some(found) => found,
+                    None => Target::Module(self.child_module(f, name)?),
+                },
+                (symbol, name) => self.member(symbol, name)?.0,
+            };
+        }
+        Some(target)
+    }
+
+    /// The class, impl or object that `this` or `self` means inside `from`.
+    pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Target> {
+        let definitions = &self.files[file].outline.definitions;
+        let mut at = from?;
+        for _ in 0..definitions.len() {
+            let container = definitions[at].container;
+            if definitions[at].kind == Kind::Method {
+                return container.map(|c| Target::Symbol(file, c));
+            }
+            at = container?;
+        }
+        None
+    }
+
+    /// A member of a definition or of its bases; true if it was inherited.
+    pub(super) fn member(&self, holder: Target, name: &str) -> Option<(Target, bool)> {
+        let mut waiting = vec![holder];
+        for step in 0..CHAIN_MAX {
+            let Target::Symbol(file, at) = *waiting.get(step)? else { continue };
+            let definitions = &self.files[file].outline.definitions;
+            let own = &definitions[at];
+            // A Rust type has its members in impl blocks of its name, here or in another file of the crate.
+            let blocks: Vec<(usize, usize)> = match self.is_rust(file) && own.kind.has_members() {
+                true => {
+                    let same_name = self.named(&own.name).into_iter();
+                    let same_crate = same_name.filter(|(f, _)| self.crate_root(*f) == self.crate_root(file));
+                    same_crate
+                        .filter(|(f, d)| {
+                            self.files[*f].outline.definitions[*d].kind == Kind::Impl || (*f, *d) == (file, at)
+                        })
+                        .collect()
+                }
+                false => vec![(file, at)],
+            };
+            let found = blocks
+                .iter()
+                .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Target::Symbol(*f, m[0])));
+            if let Some(found) = found {
+                return Some((found, step > 0));
+            }
+            for (f, d) in blocks {
+                let bases = self.files[f]
+                    .outline
+                    .references
+                    .iter()
+                    .filter(|r| r.kind == ReferenceKind::Extends && r.from == Some(d));
+                for base in bases {
+                    let target =
+                        self.in_scope(f, None, &base.name).ok().flatten().or_else(|| self.imported(f, &base.name));
+                    waiting.extend(target.filter(|t| !waiting.contains(t)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Looks a name up unless that very look-up is under way or has failed in this question; what was found is remembered.
+    fn once(
+        &self,
+        exported: bool,
+        file: usize,
+        name: &str,
+        look: impl FnOnce(&Self) -> Option<Target>,
+    ) -> Option<Target> {
+        let key = (exported, file, name.to_owned());
+        {
+            let memo = &mut *self.memo.borrow_mut();
+            let Memo { found, tried, depth } = memo;
+            if let Some(target) = found.get(&key) {
+                return Some(*target);
+            }
+            if *depth == 0 {
+                tried.clear();
+            }
+            if *depth >= CHAIN_MAX || !tried.insert(key.clone()) {
+                return None;
+            }
+            *depth += 1;
+        }
+        let target = look(self);
+        let mut memo = self.memo.borrow_mut();
+        memo.depth -= 1;
+        if let Some(target) = target {
+            memo.found.insert(key, target);
+        }
+        target
+    }
+}

@@ -1,0 +1,157 @@
+//! The project's index in SQLite: opened, rebuilt when its form changed, set aside when it is damaged.
+
+mod read;
+mod write;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+
+pub use read::{ChunkRow, FileRow, SymbolRow};
+pub use write::FileRecord;
+
+use super::IndexError;
+
+/// Raised whenever the schema or what is written into it changes; an index of another version is built again.
+const VERSION: &str = "1";
+/// How long a statement waits for another process that is writing.
+const BUSY_MS: u64 = 5_000;
+const TABLES: &[&str] = &["files", "chunks", "chunks_text", "symbols", "edges", "unresolved", "embeddings"];
+
+/// One connection to `.monobloc/monobloc.db`.
+pub struct Store {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens or makes the database of a project. The second value says what had to be thrown away, if anything.
+    pub fn open(project: &Path) -> Result<(Store, Option<String>), IndexError> {
+        let folder = project.join(".monobloc");
+        let unwritable = |source| IndexError::Folder { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(unwritable)?;
+        let ignore = folder.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n").map_err(unwritable)?;
+        }
+        let path = folder.join("monobloc.db");
+        match Store::connect(&path) {
+            Err(error) if is_damage(&error) => {
+                let aside = set_aside(&path).map_err(unwritable)?;
+                let (store, _) =
+                    Store::connect(&path).map_err(|source| IndexError::Store { path: path.clone(), source })?;
+                Ok((
+                    store,
+                    Some(format!("the index was damaged ({error}); it is kept as {} and built again", aside.display())),
+                ))
+            }
+            Err(source) => Err(IndexError::Store { path, source }),
+            Ok((store, note)) => Ok((store, note)),
+        }
+    }
+
+    /// A second connection to the same database, for reading beside a writer.
+    pub fn reopen(&self) -> Result<Store, IndexError> {
+        Store::connect(&self.path).map(|(store, _)| store).map_err(|e| self.error(e))
+    }
+
+    fn connect(path: &Path) -> rusqlite::Result<(Store, Option<String>)> {
+        let mut db = Connection::open(path)?;
+        db.busy_timeout(Duration::from_millis(BUSY_MS))?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        // A crash of the machine may lose the last batch, never the database; the files are still there to read again.
+        db.pragma_update(None, "synchronous", "NORMAL")?;
+        db.pragma_update(None, "cache_size", -32_000)?;
+        db.set_prepared_statement_cache_capacity(64);
+        db.execute_batch(
+            "CREATE TABLE IF NOT EXISTS index_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        )?;
+        let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let version: Option<String> =
+            change.query_row("SELECT value FROM index_meta WHERE name = 'version'", [], |r| r.get(0)).optional()?;
+        let mut note = None;
+        if version.as_deref() != Some(VERSION) {
+            for table in TABLES {
+                change.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
+            }
+            change.execute_batch(include_str!("schema.sql"))?;
+            change.execute("INSERT OR REPLACE INTO index_meta VALUES ('version', ?1)", [VERSION])?;
+            note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
+        }
+        change.commit()?;
+        Ok((Store { db, path: path.to_owned() }, note))
+    }
+
+    pub fn error(&self, source: rusqlite::Error) -> IndexError {
+        IndexError::Store { path: self.path.clone(), source }
+    }
+
+    pub fn meta(&self, name: &str) -> Result<Option<String>, IndexError> {
+        let found = self.db.query_row("SELECT value FROM index_meta WHERE name = ?1", [name], |r| r.get(0)).optional();
+        found.map_err(|e| self.error(e))
+    }
+
+    pub fn set_meta(&self, name: &str, value: &str) -> Result<(), IndexError> {
+        let done = self.db.execute("INSERT OR REPLACE INTO index_meta VALUES (?1, ?2)", params![name, value]);
+        done.map(|_| ()).map_err(|e| self.error(e))
+    }
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
+/// Renames a damaged database with its log, so that nothing is lost and nothing stands in the way.
+fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let with = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let aside = with(".damaged");
+    fs::rename(path, &aside)?;
+    for log in ["-wal", "-shm"] {
+        match fs::remove_file(with(log)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_database_is_set_aside_and_built_again() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Store::open(folder.path()).unwrap());
+        fs::write(
+            folder.path().join(".monobloc/monobloc.db"),
+            "no database at all, but long enough to be looked at".repeat(99),
+        )
+        .unwrap();
+        let (store, note) = Store::open(folder.path()).unwrap();
+        assert!(note.is_some_and(|n| n.contains("damaged")));
+        assert_eq!(store.files().unwrap(), []);
+        assert!(folder.path().join(".monobloc/monobloc.db.damaged").exists());
+    }
+
+    #[test]
+    fn another_form_of_index_is_dropped_without_touching_foreign_tables() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(folder.path()).unwrap();
+        store.db.execute_batch("CREATE TABLE journal (line TEXT); INSERT INTO journal VALUES ('kept')").unwrap();
+        store.set_meta("version", "0").unwrap();
+        drop(store);
+        let (store, note) = Store::open(folder.path()).unwrap();
+        assert!(note.is_some_and(|n| n.contains("form 0")));
+        assert_eq!(store.db.query_row("SELECT line FROM journal", [], |r| r.get::<_, String>(0)).unwrap(), "kept");
+    }
+
+    #[test]
+    fn the_folder_ignores_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        Store::open(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(folder.path().join(".monobloc/.gitignore")).unwrap(), "*\n");
+    }
+}

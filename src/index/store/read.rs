@@ -1,0 +1,272 @@
+//! What is asked of the store: files, facts, chunks by words, by id and by vector, symbols, edges.
+
+use half::f16;
+use rusqlite::{Row, ToSql, params_from_iter};
+
+use super::Store;
+use crate::index::IndexError;
+use crate::index::syntax::Outline;
+
+/// What is remembered of a file between runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileRow {
+    pub path: String,
+    pub size: u64,
+    pub mtime_ns: i64,
+    pub hash: i64,
+    pub skipped: Option<String>,
+    pub note: Option<String>,
+    pub interface: i64,
+    /// Hash of the edges it gave rise to; 0 if it was not resolved yet.
+    pub resolution: i64,
+}
+
+/// One chunk as stored (seed 002: the row of the index).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChunkRow {
+    pub id: i64,
+    pub path: String,
+    pub number: usize,
+    pub language: String,
+    /// First and last line, counted from 1.
+    pub start: usize,
+    pub end: usize,
+    pub symbol: Option<String>,
+    pub kind: Option<String>,
+    pub signature: String,
+    pub doc: String,
+    pub content: String,
+    pub functions: Vec<String>,
+    pub exports: Vec<String>,
+    pub imports: Vec<String>,
+    pub vector_key: i64,
+}
+
+/// One definition as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SymbolRow {
+    pub id: i64,
+    pub path: String,
+    pub name: String,
+    pub kind: String,
+    pub start: usize,
+    pub end: usize,
+    pub signature: String,
+    pub doc: String,
+    pub exported: bool,
+    pub container: Option<i64>,
+    /// The chunk it begins in.
+    pub chunk: Option<i64>,
+}
+
+/// An edge as stored: source, target, kind, confidence, reason, line.
+pub type EdgeRow = (i64, i64, String, f64, String, usize);
+
+/// Most values bound in one statement.
+const BOUND_MAX: usize = 500;
+
+impl Store {
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+        read: impl FnMut(&Row) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, IndexError> {
+        let run = || self.db.prepare_cached(sql)?.query_map(values, read)?.collect::<rusqlite::Result<Vec<T>>>();
+        run().map_err(|e| self.error(e))
+    }
+
+    /// Runs `sql` with `(?, ?, …)` in place of `{}` for the keys, some hundred at a time.
+    fn rows_for<K: ToSql, T>(
+        &self,
+        sql: &str,
+        keys: &[K],
+        mut read: impl FnMut(&Row) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, IndexError> {
+        let mut all = Vec::new();
+        for some in keys.chunks(BOUND_MAX) {
+            let marks = vec!["?"; some.len()].join(",");
+            let mut run = || -> rusqlite::Result<()> {
+                let mut statement = self.db.prepare(&sql.replace("{}", &marks))?;
+                for row in statement.query_map(params_from_iter(some), &mut read)? {
+                    all.push(row?);
+                }
+                Ok(())
+            };
+            run().map_err(|e| self.error(e))?;
+        }
+        Ok(all)
+    }
+
+    /// Every file known, by path.
+    pub fn files(&self) -> Result<Vec<FileRow>, IndexError> {
+        let sql = "SELECT path, size, mtime_ns, hash, skipped, note, interface, resolution FROM files ORDER BY path";
+        self.rows(sql, &[], |r| {
+            Ok(FileRow {
+                path: r.get(0)?,
+                size: r.get::<_, i64>(1)? as u64,
+                mtime_ns: r.get(2)?,
+                hash: r.get(3)?,
+                skipped: r.get(4)?,
+                note: r.get(5)?,
+                interface: r.get(6)?,
+                resolution: r.get(7)?,
+            })
+        })
+    }
+
+    /// The facts edges are resolved from: (path, language, outline, hash of the stored edges), by path.
+    pub fn outlines(&self) -> Result<Vec<(String, String, Outline, i64)>, IndexError> {
+        let sql = "SELECT path, language, outline, resolution FROM files WHERE skipped IS NULL ORDER BY path";
+        self.rows(sql, &[], |r| {
+            let outline: String = r.get(2)?;
+            Ok((r.get(0)?, r.get(1)?, serde_json::from_str(&outline).unwrap_or_default(), r.get(3)?))
+        })
+    }
+
+    /// Ids and BM25 scores (higher is better) of the chunks in which any of the words occur, best first.
+    /// `weights`: name, path, signature, doc, body.
+    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Words hold letters and digits only; quotes keep AND, OR and NOT from being operators.
+        let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
+        let [name, path, signature, doc, body] = weights;
+        let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
+                   WHERE chunks_text MATCH ?1 ORDER BY score DESC, rowid LIMIT ?7";
+        self.rows(sql, &[&query, &name, &path, &signature, &doc, &body, &(limit as i64)], |r| {
+            Ok((r.get(0)?, r.get(1)?))
+        })
+    }
+
+    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
+        self.rows_for(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
+    }
+
+    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
+        self.rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
+    }
+
+    /// Ids of the chunks that share these vectors: (vector key, chunk id).
+    pub fn chunks_by_vector(&self, keys: &[i64]) -> Result<Vec<(i64, i64)>, IndexError> {
+        let sql = "SELECT vector_key, id FROM chunks WHERE vector_key IN ({}) ORDER BY path, number";
+        self.rows_for(sql, keys, |r| Ok((r.get(0)?, r.get(1)?)))
+    }
+
+    /// Definitions of these names, letter case ignored; modules left out.
+    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
+        let sql =
+            format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
+        self.rows_for(&sql, names, symbol_row)
+    }
+
+    pub fn symbols_of_file(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
+        self.rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
+    }
+
+    pub fn symbols(&self) -> Result<Vec<SymbolRow>, IndexError> {
+        self.rows(&format!("{SELECT_SYMBOL} ORDER BY path, start, id"), &[], symbol_row)
+    }
+
+    pub fn edges(&self) -> Result<Vec<EdgeRow>, IndexError> {
+        let sql =
+            "SELECT source, target, kind, confidence, reason, line FROM edges ORDER BY path, source, target, kind";
+        self.rows(sql, &[], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize))
+        })
+    }
+
+    /// References to `name` whose target is not known: (path, line, reason).
+    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
+        let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
+        self.rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
+    }
+
+    /// (vector key, text to embed) of chunks that have no vector of this model yet, each key once.
+    pub fn without_embedding(&self, model: &str) -> Result<Vec<(i64, String)>, IndexError> {
+        let sql = "SELECT vector_key, summary FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
+                   GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
+        self.rows(sql, &[&model], |r| Ok((r.get(0)?, r.get(1)?)))
+    }
+
+    /// Keys of the vectors that chunks use and this model has computed, ascending.
+    pub fn vector_keys(&self, model: &str) -> Result<Vec<i64>, IndexError> {
+        let sql = "SELECT vector_key FROM embeddings e WHERE model = ?1 AND EXISTS
+                     (SELECT 1 FROM chunks c WHERE c.vector_key = e.vector_key) ORDER BY vector_key";
+        self.rows(sql, &[&model], |r| r.get(0))
+    }
+
+    pub fn embeddings(&self, model: &str, keys: &[i64]) -> Result<Vec<(i64, Vec<f32>)>, IndexError> {
+        let sql = format!(
+            "SELECT vector_key, vector FROM embeddings WHERE model = '{}' AND vector_key IN ({{}})",
+            model.replace('\'', "''")
+        );
+        self.rows_for(&sql, keys, |r| {
+            let bytes: Vec<u8> = r.get(1)?;
+            let vector = bytes.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect();
+            Ok((r.get(0)?, vector))
+        })
+    }
+
+    /// Rows in each of: chunks, symbols, edges, unresolved.
+    pub fn counts(&self) -> Result<[usize; 4], IndexError> {
+        let sql = "SELECT (SELECT COUNT(*) FROM chunks), (SELECT COUNT(*) FROM symbols), (SELECT COUNT(*) FROM edges),
+                   (SELECT COUNT(*) FROM unresolved)";
+        let count = |r: &Row, i: usize| r.get::<_, i64>(i).map(|n| n as usize);
+        let all = self.rows(sql, &[], |r| Ok([count(r, 0)?, count(r, 1)?, count(r, 2)?, count(r, 3)?]))?;
+        Ok(all.first().copied().unwrap_or_default())
+    }
+
+    /// How many chunks have a vector of this model.
+    pub fn chunks_with_vector(&self, model: &str) -> Result<usize, IndexError> {
+        let sql = "SELECT COUNT(*) FROM chunks c WHERE EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
+        Ok(self.rows(sql, &[&model], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
+    }
+}
+
+const SELECT_CHUNK: &str =
+    "SELECT id, path, number, language, start, end, symbol, kind, signature, doc, content, functions, exports, imports,
+    vector_key FROM chunks";
+
+fn chunk_row(r: &Row) -> rusqlite::Result<ChunkRow> {
+    let names = |i: usize| r.get::<_, String>(i).map(|json| serde_json::from_str(&json).unwrap_or_default());
+    Ok(ChunkRow {
+        id: r.get(0)?,
+        path: r.get(1)?,
+        number: r.get::<_, i64>(2)? as usize,
+        language: r.get(3)?,
+        start: r.get::<_, i64>(4)? as usize,
+        end: r.get::<_, i64>(5)? as usize,
+        symbol: r.get(6)?,
+        kind: r.get(7)?,
+        signature: r.get(8)?,
+        doc: r.get(9)?,
+        content: r.get(10)?,
+        functions: names(11)?,
+        exports: names(12)?,
+        imports: names(13)?,
+        vector_key: r.get(14)?,
+    })
+}
+
+const SELECT_SYMBOL: &str =
+    "SELECT id, path, name, kind, start, end, signature, doc, exported, container, chunk FROM symbols";
+
+fn symbol_row(r: &Row) -> rusqlite::Result<SymbolRow> {
+    Ok(SymbolRow {
+        id: r.get(0)?,
+        path: r.get(1)?,
+        name: r.get(2)?,
+        kind: r.get(3)?,
+        start: r.get::<_, i64>(4)? as usize,
+        end: r.get::<_, i64>(5)? as usize,
+        signature: r.get(6)?,
+        doc: r.get(7)?,
+        exported: r.get(8)?,
+        container: r.get(9)?,
+        chunk: r.get(10)?,
+    })
+}

@@ -1,0 +1,85 @@
+-- The index of a project. Everything here can be built again from the files; other parts of the program keep their own tables.
+CREATE TABLE files (
+    path TEXT PRIMARY KEY,
+    language TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    hash INTEGER NOT NULL,
+    skipped TEXT,            -- why it has no chunks; null for an indexed file
+    note TEXT,               -- what part of it could not be read
+    outline TEXT NOT NULL,   -- JSON, see syntax::Outline: the facts that edges are resolved from
+    interface INTEGER NOT NULL, -- changes when other files may have to be resolved again
+    resolution INTEGER NOT NULL -- hash of the edges it gave rise to
+) WITHOUT ROWID;
+
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    language TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    symbol TEXT,
+    kind TEXT,
+    signature TEXT NOT NULL,
+    doc TEXT NOT NULL,
+    content TEXT NOT NULL,
+    functions TEXT NOT NULL, -- JSON arrays of names
+    exports TEXT NOT NULL,
+    imports TEXT NOT NULL,
+    vector_key INTEGER NOT NULL,
+    summary TEXT NOT NULL
+);
+CREATE INDEX chunks_path ON chunks (path);
+CREATE INDEX chunks_vector_key ON chunks (vector_key);
+
+CREATE VIRTUAL TABLE chunks_text USING fts5 (
+    name, path, signature, doc, body,
+    content = '', contentless_delete = 1, tokenize = "porter unicode61"
+);
+
+CREATE TABLE symbols (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    doc TEXT NOT NULL,
+    exported INTEGER NOT NULL,
+    container INTEGER,
+    chunk INTEGER
+);
+CREATE INDEX symbols_path ON symbols (path);
+CREATE INDEX symbols_name ON symbols (name COLLATE NOCASE);
+
+CREATE TABLE edges (
+    path TEXT NOT NULL,      -- the file whose text gave rise to it
+    source INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    confidence REAL NOT NULL,
+    reason TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    PRIMARY KEY (path, source, target, kind)
+) WITHOUT ROWID;
+
+CREATE TABLE unresolved (
+    path TEXT NOT NULL,
+    source INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    reason TEXT NOT NULL
+);
+CREATE INDEX unresolved_path ON unresolved (path);
+CREATE INDEX unresolved_name ON unresolved (name);
+
+CREATE TABLE embeddings (
+    id INTEGER PRIMARY KEY,
+    vector_key INTEGER NOT NULL,
+    model TEXT NOT NULL,     -- fingerprint of the weights
+    vector BLOB NOT NULL,    -- half floats, little endian
+    UNIQUE (model, vector_key)
+);

@@ -1,0 +1,305 @@
+//! TypeScript, TSX, JavaScript and JSX: one reader, since their grammars share their node names.
+
+use tree_sitter::Node;
+
+use super::Grammar;
+use super::outline::{Kind, Reader, ReferenceKind};
+
+pub(super) struct EcmaScript(fn() -> tree_sitter::Language);
+
+pub(super) static TYPESCRIPT: EcmaScript = EcmaScript(|| tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into());
+pub(super) static TSX: EcmaScript = EcmaScript(|| tree_sitter_typescript::LANGUAGE_TSX.into());
+pub(super) static JAVASCRIPT: EcmaScript = EcmaScript(|| tree_sitter_javascript::LANGUAGE.into());
+
+impl Grammar for EcmaScript {
+    fn language(&self) -> tree_sitter::Language {
+        (self.0)()
+    }
+
+    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
+        match node.kind() {
+            "function_declaration" | "generator_function_declaration" | "function_signature" => {
+                declare(node, reader, Kind::Function)
+            }
+            "class_declaration" | "abstract_class_declaration" => declare(node, reader, Kind::Class),
+            "interface_declaration" => declare(node, reader, Kind::Interface),
+            "type_alias_declaration" => declare(node, reader, Kind::Type),
+            "enum_declaration" => declare(node, reader, Kind::Enum),
+            "internal_module" | "module" => declare(node, reader, Kind::Module),
+            "method_definition" | "method_signature" | "abstract_method_signature" => {
+                member(node, reader, Kind::Method)
+            }
+            "public_field_definition" | "field_definition" => field(node, reader),
+            "pair" => pair(node, reader),
+            "variable_declarator" => variable(node, reader),
+            "assignment_expression" => assignment(node, reader),
+            "import_statement" => import(node, reader),
+            "export_statement" => export(node, reader),
+            "call_expression" => call(node, reader),
+            "new_expression" => name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call),
+            "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
+            "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
+            "required_parameter" | "optional_parameter" => bind(node.child_by_field_name("pattern"), reader),
+            "formal_parameters" => children(node).for_each(|p| bind(Some(p), reader)),
+            "arrow_function" => bind(node.child_by_field_name("parameter"), reader),
+            "type_identifier" | "identifier" | "shorthand_property_identifier" => {
+                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
+            }
+            _ => {}
+        }
+    }
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
+}
+
+fn child_of_kind<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
+    children(node).find(|c| c.kind() == kind)
+}
+
+/// A declaration with everything before it that belongs to it (`export default`, `declare`), and whether that exports it.
+fn whole_statement(node: Node) -> (Node, bool) {
+    match node.parent() {
+        Some(parent) if parent.kind() == "export_statement" => (parent, true),
+        Some(parent)
+            if matches!(parent.kind(), "ambient_declaration" | "lexical_declaration" | "variable_declaration") =>
+        {
+            let (outer, exported) = whole_statement(parent);
+            (outer, exported)
+        }
+        Some(parent) if parent.kind() == "expression_statement" => (parent, false),
+        _ => (node, false),
+    }
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim_matches(['"', '\'', '`'])
+}
+
+fn declare<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
+    let Some(name) = reader.field(node, "name") else { return };
+    let (whole, exported) = whole_statement(node);
+    reader.define(whole, node, unquoted(name), kind, exported);
+}
+
+fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
+    let Some(name) = reader.field(node, "name") else { return };
+    reader.define(node, node, unquoted(name), kind, false);
+}
+
+fn is_function(node: Node) -> bool {
+    matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")
+}
+
+/// A class field: a method if it holds a function, else a variable of the class.
+fn field<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let kind = match node.child_by_field_name("value") {
+        Some(value) if is_function(value) => Kind::Method,
+        _ => Kind::Variable,
+    };
+    match reader.field(node, "name").or_else(|| reader.field(node, "property")) {
+        Some(name) => reader.define(node, node, unquoted(name), kind, false),
+        None => {}
+    }
+}
+
+/// `{ name: function () {} }`: a method of the object.
+fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    if let (Some(key), Some(value)) = (reader.field(node, "key"), node.child_by_field_name("value")) {
+        if is_function(value) {
+            reader.define(node, node, unquoted(key), Kind::Method, false);
+        }
+    }
+}
+
+/// `const name = value`: a definition at the top of a file or when it holds a function, else a local name.
+fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(pattern) = node.child_by_field_name("name") else { return };
+    let value = node.child_by_field_name("value");
+    if let Some(source) = value.and_then(|v| required(v, reader)) {
+        return require(node, pattern, source, reader);
+    }
+    let function = value.is_some_and(is_function);
+    if pattern.kind() != "identifier" || (reader.in_function() && !function) {
+        return bind(Some(pattern), reader);
+    }
+    let kind = match value.map(|v| v.kind()) {
+        _ if function => Kind::Function,
+        Some("class") => Kind::Class,
+        _ => Kind::Variable,
+    };
+    let (whole, exported) = whole_statement(node);
+    reader.define(whole, node, reader.text(pattern), kind, exported);
+}
+
+/// The argument of `require('…')`.
+fn required<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
+    let called = node.kind() == "call_expression" && reader.field(node, "function") == Some("require");
+    let argument = node.child_by_field_name("arguments").filter(|_| called)?.named_child(0)?;
+    (argument.kind() == "string").then(|| unquoted(reader.text(argument)))
+}
+
+fn require<'t>(node: Node<'t>, pattern: Node<'t>, source: &str, reader: &mut Reader<'t>) {
+    if pattern.kind() == "identifier" {
+        return reader.import(node, source, "default", reader.text(pattern));
+    }
+    for part in children(pattern) {
+        let (name, local) = match part.kind() {
+            "pair_pattern" => (reader.field(part, "key"), reader.field(part, "value")),
+            _ => (Some(reader.text(part)), Some(reader.text(part))),
+        };
+        reader.import(node, source, name.unwrap_or_default(), local.unwrap_or_default());
+    }
+}
+
+/// `a.b = function …` defines b; `module.exports = x` and `exports.b = x` export.
+fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+        return;
+    };
+    if left.kind() != "member_expression" {
+        return;
+    }
+    let (object, name) =
+        (reader.field(left, "object").unwrap_or_default(), reader.field(left, "property").unwrap_or_default());
+    let inner = right.child_by_field_name("left").filter(|_| right.kind() == "assignment_expression");
+    let value = inner.map_or_else(|| reader.text(right), |i| reader.text(i));
+    let plain = value.len() <= 60 && value.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
+    if object == "module" && name == "exports" {
+        reader.export(node, "default", if plain { value } else { "" }, None);
+        return;
+    }
+    let exported = object == "exports" || object == "module.exports";
+    if is_function(right) || right.kind() == "class" {
+        let kind = if exported { Kind::Function } else { Kind::Method };
+        reader.define(whole_statement(node).0, node, name, kind, exported);
+    }
+    if exported {
+        reader.export(node, name, if plain { value } else { name }, None);
+    }
+}
+
+fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(source) = reader.field(node, "source").map(unquoted) else {
+        return import_equals(node, reader);
+    };
+    let Some(clause) = child_of_kind(node, "import_clause") else { return reader.import(node, source, "", "") };
+    for part in children(clause) {
+        match part.kind() {
+            "identifier" => reader.import(node, source, "default", reader.text(part)),
+            "namespace_import" => {
+                let local = child_of_kind(part, "identifier").map_or("", |n| reader.text(n));
+                reader.import(node, source, "*", local);
+            }
+            "named_imports" => {
+                for specifier in children(part).filter(|s| s.kind() == "import_specifier") {
+                    let name = reader.field(specifier, "name").map(unquoted).unwrap_or_default();
+                    reader.import(node, source, name, reader.field(specifier, "alias").unwrap_or(name));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `import fs = require('fs')`.
+fn import_equals<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(clause) = child_of_kind(node, "import_require_clause") else { return };
+    let local = child_of_kind(clause, "identifier").map_or("", |n| reader.text(n));
+    let source = reader.field(clause, "source").map(unquoted).unwrap_or_default();
+    reader.import(node, source, "default", local);
+}
+
+fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let source = reader.field(node, "source").map(unquoted);
+    let default = (0..node.child_count()).filter_map(|i| node.child(i)).any(|c| c.kind() == "default");
+    if let Some(clause) = child_of_kind(node, "export_clause") {
+        for specifier in children(clause).filter(|s| s.kind() == "export_specifier") {
+            let local = reader.field(specifier, "name").map(unquoted).unwrap_or_default();
+            let name = reader.field(specifier, "alias").map(unquoted).unwrap_or(local);
+            reader.export(node, name, local, source);
+        }
+    } else if let Some(namespace) = child_of_kind(node, "namespace_export") {
+        let name = namespace.named_child(0).map_or("", |n| unquoted(reader.text(n)));
+        reader.export(node, name, "*", source);
+    } else if let Some(declaration) = node.child_by_field_name("declaration") {
+        for name in declared_names(declaration, reader) {
+            reader.export(node, if default { "default" } else { name }, name, None);
+        }
+    } else if let Some(source) = source {
+        reader.export(node, "*", "*", Some(source));
+    } else if let Some(value) = node.child_by_field_name("value").or_else(|| child_of_kind(node, "identifier")) {
+        let local = if value.kind() == "identifier" { reader.text(value) } else { "" };
+        reader.export(node, "default", local, None);
+    }
+}
+
+fn declared_names<'t>(declaration: Node<'t>, reader: &Reader<'t>) -> Vec<&'t str> {
+    match reader.field(declaration, "name") {
+        Some(name) => vec![name],
+        None => children(declaration)
+            .filter(|c| matches!(c.kind(), "variable_declarator" | "function_signature"))
+            .filter_map(|d| reader.field(d, "name"))
+            .collect(),
+    }
+}
+
+fn call<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(function) = node.child_by_field_name("function") else { return };
+    if function.kind() == "import" || function.kind() == "identifier" && reader.text(function) == "require" {
+        let argument = node.child_by_field_name("arguments").and_then(|a| a.named_child(0));
+        if let Some(source) = argument.filter(|a| a.kind() == "string") {
+            reader.import(node, unquoted(reader.text(source)), "", "");
+        }
+        return;
+    }
+    name_of(Some(function), reader, ReferenceKind::Call);
+}
+
+/// Notes a reference to `name` or `receiver.name`.
+fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
+    let Some(node) = node else { return };
+    match node.kind() {
+        "identifier" | "type_identifier" => reader.refer(node, reader.text(node), None, kind),
+        "member_expression" | "nested_type_identifier" => {
+            let name = reader.field(node, "property").or_else(|| reader.field(node, "name")).unwrap_or_default();
+            let receiver = reader.field(node, "object").or_else(|| reader.field(node, "module"));
+            reader.refer(node, name, receiver, kind);
+        }
+        "generic_type" | "parenthesized_expression" | "non_null_expression" | "await_expression" => {
+            name_of(node.named_child(0), reader, kind)
+        }
+        _ => {}
+    }
+}
+
+fn heritage<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    children(node).for_each(|base| name_of(Some(base), reader, ReferenceKind::Extends));
+}
+
+/// `<Name …>` calls a component; `<div>` does not.
+fn component<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let name = node.child_by_field_name("name");
+    let written = name.map(|n| reader.text(n)).unwrap_or_default();
+    if written.contains('.') || written.starts_with(char::is_uppercase) {
+        name_of(name, reader, ReferenceKind::Call);
+    }
+}
+
+/// Notes the names a pattern binds: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
+fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
+    /// Patterns nest a few levels; what is deeper is not written by people.
+    const NODES_MAX: usize = 500;
+    let mut waiting: Vec<Node> = pattern.into_iter().collect();
+    for _ in 0..NODES_MAX {
+        let Some(node) = waiting.pop() else { return };
+        match node.kind() {
+            "identifier" | "shorthand_property_identifier_pattern" => reader.local(reader.text(node)),
+            "pair_pattern" => waiting.extend(node.child_by_field_name("value")),
+            "assignment_pattern" | "object_assignment_pattern" => waiting.extend(node.child_by_field_name("left")),
+            "object_pattern" | "array_pattern" | "rest_pattern" => waiting.extend(children(node)),
+            _ => {}
+        }
+    }
+}

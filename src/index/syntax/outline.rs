@@ -1,0 +1,310 @@
+//! The outline of a file and the reader that grammars fill it through.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use tree_sitter::Node;
+
+/// Longest signature kept, in characters.
+const SIGNATURE_CHARS_MAX: usize = 300;
+/// Longest doc comment kept, in characters.
+const DOC_CHARS_MAX: usize = 1_200;
+/// Most definitions and references kept of one file: a generated file has no more to say beyond them.
+const ITEMS_MAX: usize = 20_000;
+
+/// What one file declares and what it needs from others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outline {
+    /// In source order; a container comes before what it contains.
+    pub definitions: Vec<Definition>,
+    pub imports: Vec<Import>,
+    pub exports: Vec<Export>,
+    /// Each (from, name, receiver, kind) once, at its first line.
+    pub references: Vec<Reference>,
+    /// Names bound inside a definition (parameters, local variables), which hide imports and outer definitions there.
+    pub locals: Vec<(usize, String)>,
+    /// Why part of the file is missing from the outline.
+    pub incomplete: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Module,
+    Function,
+    Method,
+    Class,
+    Struct,
+    Interface,
+    Trait,
+    Impl,
+    Type,
+    Enum,
+    Variable,
+    Constant,
+    Macro,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Module => "module",
+            Kind::Function => "function",
+            Kind::Method => "method",
+            Kind::Class => "class",
+            Kind::Struct => "struct",
+            Kind::Interface => "interface",
+            Kind::Trait => "trait",
+            Kind::Impl => "impl",
+            Kind::Type => "type",
+            Kind::Enum => "enum",
+            Kind::Variable => "variable",
+            Kind::Constant => "constant",
+            Kind::Macro => "macro",
+        }
+    }
+
+    /// Whether members are looked up in it by `receiver.name` or `Receiver::name`.
+    pub fn has_members(self) -> bool {
+        !matches!(self, Kind::Function | Kind::Method | Kind::Macro)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    pub name: String,
+    pub kind: Kind,
+    /// First and last line, counted from 1, without the doc comment.
+    pub start: usize,
+    pub end: usize,
+    /// First line of the doc comment or attributes above it; `start` if there are none.
+    pub doc_start: usize,
+    /// Text up to the body, on one line.
+    pub signature: String,
+    /// The comment above it, without its marks.
+    pub doc: String,
+    pub exported: bool,
+    /// Position in `definitions` of what it stands in.
+    pub container: Option<usize>,
+}
+
+/// One name brought in: `import {name as local} from 'source'`, `use source::name as local`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Import {
+    pub source: String,
+    /// Name in the other module; `default`, `*` for all of it, empty for an import for its effects only.
+    pub name: String,
+    /// Name in this file; empty if it binds none.
+    pub local: String,
+    pub line: usize,
+}
+
+/// One name handed out: `export {local as name} from 'source'`, `pub use source::local as name`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Export {
+    /// Name others import; `default`; `*` for everything `source` exports.
+    pub name: String,
+    /// Name in this file or, with a source, in the source; `*` for all of the source as one namespace.
+    pub local: String,
+    pub source: Option<String>,
+    pub line: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReferenceKind {
+    Call,
+    Use,
+    Extends,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    pub name: String,
+    /// What stands before the dot or `::`, as written; `None` for a bare name.
+    pub receiver: Option<String>,
+    pub kind: ReferenceKind,
+    pub line: usize,
+    /// Position in `definitions` of the innermost definition around it; `None` at the top of the file.
+    pub from: Option<usize>,
+}
+
+/// Collects an outline while a grammar walks the tree, and knows which definition the walk stands in.
+pub(super) struct Reader<'t> {
+    source: &'t str,
+    outline: Outline,
+    /// Definitions around the current node: (last byte, position).
+    open: Vec<(usize, usize)>,
+    seen: HashSet<(Option<usize>, String, Option<String>, ReferenceKind)>,
+}
+
+impl<'t> Reader<'t> {
+    pub fn new(source: &'t str) -> Reader<'t> {
+        Reader { source, outline: Outline::default(), open: Vec::new(), seen: HashSet::new() }
+    }
+
+    pub fn text(&self, node: Node) -> &'t str {
+        self.source.get(node.byte_range()).unwrap_or_default()
+    }
+
+    pub fn field(&self, node: Node, name: &str) -> Option<&'t str> {
+        node.child_by_field_name(name).map(|n| self.text(n))
+    }
+
+    pub fn leave_before(&mut self, byte: usize) {
+        while self.open.last().is_some_and(|(end, _)| *end <= byte) {
+            self.open.pop();
+        }
+    }
+
+    /// The innermost definition around the current node.
+    pub fn inside(&self) -> Option<usize> {
+        self.open.last().map(|(_, at)| *at)
+    }
+
+    pub fn kind_inside(&self) -> Option<Kind> {
+        self.inside().map(|at| self.outline.definitions[at].kind)
+    }
+
+    /// Whether the current node stands in a function or method, where variables are local.
+    pub fn in_function(&self) -> bool {
+        self.open.iter().any(|(_, at)| matches!(self.outline.definitions[*at].kind, Kind::Function | Kind::Method))
+    }
+
+    /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
+    pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) {
+        if name.is_empty() || self.outline.definitions.len() >= ITEMS_MAX {
+            return;
+        }
+        let (doc, doc_start) = doc_above(self.source, whole);
+        let body = ["body", "value", "right"].iter().find_map(|f| node.child_by_field_name(f));
+        let definition = Definition {
+            name: name.to_owned(),
+            kind,
+            start: whole.start_position().row + 1,
+            end: last_line(whole),
+            doc_start,
+            signature: signature(self.source, whole, body),
+            doc,
+            exported,
+            container: self.inside(),
+        };
+        self.outline.definitions.push(definition);
+        self.open.push((node.end_byte(), self.outline.definitions.len() - 1));
+    }
+
+    pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
+        let line = node.start_position().row + 1;
+        self.outline.imports.push(Import { source: source.into(), name: name.into(), local: local.into(), line });
+    }
+
+    pub fn export(&mut self, node: Node, name: &str, local: &str, source: Option<&str>) {
+        let line = node.start_position().row + 1;
+        let source = source.map(str::to_owned);
+        self.outline.exports.push(Export { name: name.into(), local: local.into(), source, line });
+    }
+
+    pub fn refer(&mut self, node: Node, name: &str, receiver: Option<&str>, kind: ReferenceKind) {
+        /// A longer receiver is an expression, not a name.
+        const RECEIVER_CHARS_MAX: usize = 60;
+        if name.is_empty() || self.outline.references.len() >= ITEMS_MAX {
+            return;
+        }
+        let receiver = receiver.map(|r| if r.len() > RECEIVER_CHARS_MAX { "(…)".to_owned() } else { r.to_owned() });
+        if self.seen.insert((self.inside(), name.to_owned(), receiver.clone(), kind)) {
+            let line = node.start_position().row + 1;
+            self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from: self.inside() });
+        }
+    }
+
+    pub fn local(&mut self, name: &str) {
+        if let Some(inside) = self.inside() {
+            if self.outline.locals.len() < ITEMS_MAX {
+                self.outline.locals.push((inside, name.to_owned()));
+            }
+        }
+    }
+
+    /// The outline, without plain uses of names that nothing in this file declares or imports (they are locals and keywords).
+    pub fn finish(self) -> Outline {
+        let mut outline = self.outline;
+        let known: HashSet<&str> = outline.definitions.iter().map(|d| d.name.as_str()).collect();
+        let known: HashSet<String> =
+            known.into_iter().chain(outline.imports.iter().map(|i| i.local.as_str())).map(str::to_owned).collect();
+        let calls: HashSet<(Option<usize>, String)> = outline
+            .references
+            .iter()
+            .filter(|r| r.kind != ReferenceKind::Use && r.receiver.is_none())
+            .map(|r| (r.from, r.name.clone()))
+            .collect();
+        outline.references.retain(|r| {
+            r.kind != ReferenceKind::Use || known.contains(&r.name) && !calls.contains(&(r.from, r.name.clone()))
+        });
+        outline.locals.sort();
+        outline.locals.dedup();
+        outline
+    }
+}
+
+fn last_line(node: Node) -> usize {
+    let end = node.end_position();
+    // A node that ends at column 0 ends with the line break of the line before.
+    let row = if end.column == 0 && end.row > node.start_position().row { end.row - 1 } else { end.row };
+    row + 1
+}
+
+fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
+    let end = body.map_or(whole.end_byte(), |b| b.start_byte());
+    let head = source.get(whole.start_byte()..end).unwrap_or_default();
+    let mut line = String::new();
+    for word in head.split_whitespace() {
+        if line.chars().count() + word.len() > SIGNATURE_CHARS_MAX {
+            line.push_str(" …");
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line.trim_end_matches(['{', '=', ' ']).to_owned()
+}
+
+/// The comments and attributes directly above a node: their words, and the line they begin on (counted from 1).
+fn doc_above(source: &str, node: Node) -> (String, usize) {
+    /// Comment lines are nodes of their own in Rust; no doc comment has more.
+    const LINES_MAX: usize = 200;
+    let mut start = node.start_position().row;
+    let mut comments: Vec<&str> = Vec::new();
+    let mut above = node.prev_sibling();
+    for _ in 0..LINES_MAX {
+        let Some(comment) = above else { break };
+        let is_comment = comment.kind().ends_with("comment");
+        if !is_comment && !matches!(comment.kind(), "attribute_item" | "decorator") {
+            break;
+        }
+        let first = comment.start_position();
+        let ends = comment.end_position();
+        let last_row = if ends.column == 0 { ends.row.saturating_sub(1) } else { ends.row };
+        // A blank line, or code before it on its line, says that the comment belongs to something else.
+        let line_start = source[..comment.start_byte()].rfind('\n').map_or(0, |n| n + 1);
+        let alone = source[line_start..comment.start_byte()].trim().is_empty();
+        if last_row + 1 < start || !alone {
+            break;
+        }
+        if is_comment {
+            comments.push(source.get(comment.byte_range()).unwrap_or_default());
+        }
+        start = first.row;
+        above = comment.prev_sibling();
+    }
+    let doc = comments.iter().rev().flat_map(|c| c.lines()).map(strip_marks).filter(|l| !l.is_empty());
+    let doc: String = doc.collect::<Vec<_>>().join("\n").chars().take(DOC_CHARS_MAX).collect();
+    (doc, start + 1)
+}
+
+/// A comment line without `///`, `//!`, `/**`, ` * ` and `*/`.
+fn strip_marks(line: &str) -> &str {
+    let line = line.trim().trim_start_matches(['/', '!', '*']);
+    line.trim_end_matches("*/").trim()
+}

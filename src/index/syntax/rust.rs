@@ -1,0 +1,192 @@
+//! Rust.
+
+use tree_sitter::Node;
+
+use super::Grammar;
+use super::outline::{Kind, Reader, ReferenceKind};
+
+pub(super) struct Rust;
+pub(super) static RUST: Rust = Rust;
+
+impl Grammar for Rust {
+    fn language(&self) -> tree_sitter::Language {
+        tree_sitter_rust::LANGUAGE.into()
+    }
+
+    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
+        match node.kind() {
+            "function_item" | "function_signature_item" => function(node, reader),
+            "struct_item" | "union_item" => declare(node, reader, Kind::Struct),
+            "enum_item" => declare(node, reader, Kind::Enum),
+            "trait_item" => declare(node, reader, Kind::Trait),
+            "type_item" => declare(node, reader, Kind::Type),
+            "const_item" | "static_item" => declare(node, reader, Kind::Constant),
+            "macro_definition" => declare(node, reader, Kind::Macro),
+            "mod_item" => module(node, reader),
+            "impl_item" => implementation(node, reader),
+            "use_declaration" => import(node, reader),
+            "call_expression" => called(node.child_by_field_name("function"), reader),
+            "macro_invocation" => called(node.child_by_field_name("macro"), reader),
+            "token_tree" => calls_in_tokens(node, reader),
+            "let_declaration" | "parameter" => bind(node, reader),
+            "type_identifier" | "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Use),
+            _ => {}
+        }
+    }
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
+}
+
+fn is_public(node: Node) -> bool {
+    children(node).any(|c| c.kind() == "visibility_modifier")
+}
+
+fn declare<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
+    let Some(name) = reader.field(node, "name") else { return };
+    let public = is_public(node);
+    if public && reader.inside().is_none() {
+        reader.export(node, name, name, None);
+    }
+    reader.define(node, node, name, kind, public);
+}
+
+fn function<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let kind = match reader.kind_inside() {
+        Some(Kind::Impl | Kind::Trait) => Kind::Method,
+        _ => Kind::Function,
+    };
+    declare(node, reader, kind);
+}
+
+/// `mod name { … }` is a container; `mod name;` brings in the file of that name.
+fn module<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(name) = reader.field(node, "name") else { return };
+    if node.child_by_field_name("body").is_some() {
+        return declare(node, reader, Kind::Module);
+    }
+    reader.import(node, &format!("self::{name}"), "*", name);
+    if is_public(node) {
+        reader.export(node, name, "*", Some(&format!("self::{name}")));
+    }
+}
+
+/// `impl Trait for Type`: a container named after the type, which extends the trait.
+fn implementation<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(name) = node.child_by_field_name("type").and_then(|t| type_name(t, reader)) else { return };
+    reader.define(node, node, name, Kind::Impl, false);
+    if let Some(base) = node.child_by_field_name("trait") {
+        let path = reader.text(base);
+        let receiver = path.split('<').next().and_then(|p| p.rsplit_once("::")).map(|(path, _)| path);
+        if let Some(name) = type_name(base, reader) {
+            reader.refer(base, name, receiver, ReferenceKind::Extends);
+        }
+    }
+}
+
+/// The last name of a type's path: `Index` for `crate::Index<'a, T>`, `&Index`.
+fn type_name<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
+    match node.kind() {
+        "type_identifier" | "primitive_type" => Some(reader.text(node)),
+        "generic_type" | "reference_type" => type_name(node.child_by_field_name("type")?, reader),
+        "scoped_type_identifier" => reader.field(node, "name"),
+        _ => None,
+    }
+}
+
+/// `use a::{b, c as d, e::*}`: one import a name; `pub use` hands it out as well.
+fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    /// A use list is written by hand; deeper or longer ones are generated.
+    const NAMES_MAX: usize = 1_000;
+    let public = is_public(node);
+    let mut waiting: Vec<(String, Node)> =
+        node.child_by_field_name("argument").map(|a| (String::new(), a)).into_iter().collect();
+    for _ in 0..NAMES_MAX {
+        let Some((prefix, part)) = waiting.pop() else { return };
+        match part.kind() {
+            "use_list" => waiting.extend(children(part).map(|c| (prefix.clone(), c))),
+            "scoped_use_list" => {
+                let path = join(&prefix, reader.field(part, "path").unwrap_or_default());
+                waiting.extend(part.child_by_field_name("list").map(|list| (path, list)));
+            }
+            "use_wildcard" => {
+                let path = part.named_child(0).map_or("", |p| reader.text(p));
+                bring_in(node, reader, public, &join(&join(&prefix, path), "*"), "*");
+            }
+            "use_as_clause" => {
+                let path = join(&prefix, reader.field(part, "path").unwrap_or_default());
+                bring_in(node, reader, public, &path, reader.field(part, "alias").unwrap_or_default());
+            }
+            _ => {
+                let path = join(&prefix, reader.text(part));
+                let path = path.strip_suffix("::self").unwrap_or(&path);
+                bring_in(node, reader, public, path, path.rsplit("::").next().unwrap_or_default());
+            }
+        }
+    }
+}
+
+fn join(prefix: &str, path: &str) -> String {
+    match (prefix, path) {
+        ("", path) => path.to_owned(),
+        (prefix, "") => prefix.to_owned(),
+        (prefix, path) => format!("{prefix}::{path}"),
+    }
+}
+
+fn bring_in<'t>(node: Node<'t>, reader: &mut Reader<'t>, public: bool, path: &str, local: &str) {
+    let (source, name) = path.rsplit_once("::").unwrap_or(("", path));
+    reader.import(node, source, name, local);
+    if public {
+        reader.export(node, local, name, Some(source));
+    }
+}
+
+fn called<'t>(function: Option<Node<'t>>, reader: &mut Reader<'t>) {
+    let Some(node) = function else { return };
+    match node.kind() {
+        "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Call),
+        "scoped_identifier" => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            reader.refer(node, name, reader.field(node, "path"), ReferenceKind::Call);
+        }
+        "field_expression" => {
+            let name = reader.field(node, "field").unwrap_or_default();
+            reader.refer(node, name, reader.field(node, "value"), ReferenceKind::Call);
+        }
+        "generic_function" => called(node.child_by_field_name("function"), reader),
+        _ => {}
+    }
+}
+
+/// Macro arguments are bare tokens: a name directly before `(` is a call there too.
+fn calls_in_tokens<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let tokens: Vec<Node> = (0..node.child_count()).filter_map(|i| node.child(i)).collect();
+    for (at, pair) in tokens.windows(2).enumerate() {
+        let (name, arguments) = (pair[0], pair[1]);
+        let opens = arguments.kind() == "token_tree" && reader.text(arguments).starts_with('(');
+        if name.kind() != "identifier" || !opens {
+            continue;
+        }
+        let before = |back: usize| at.checked_sub(back).map(|i| reader.text(tokens[i]));
+        let receiver = before(1).filter(|t| matches!(*t, "." | "::")).and_then(|_| before(2));
+        reader.refer(name, reader.text(name), receiver, ReferenceKind::Call);
+    }
+}
+
+fn bind<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    /// Patterns nest a few levels; what is deeper is not written by people.
+    const NODES_MAX: usize = 200;
+    let mut waiting: Vec<Node> = node.child_by_field_name("pattern").into_iter().collect();
+    for _ in 0..NODES_MAX {
+        let Some(node) = waiting.pop() else { return };
+        match node.kind() {
+            "identifier" => reader.local(reader.text(node)),
+            "tuple_pattern" | "ref_pattern" | "reference_pattern" | "mut_pattern" | "slice_pattern" => {
+                waiting.extend(children(node))
+            }
+            _ => {}
+        }
+    }
+}

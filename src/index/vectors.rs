@@ -1,0 +1,211 @@
+//! The vectors of a project in one usearch index beside the database: searched exactly while they are few.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
+
+/// Above this many vectors the graph search of usearch (HNSW) takes over; below it a scan takes milliseconds and misses nothing.
+pub const EXACT_MAX: usize = 100_000;
+/// Links a node in HNSW and candidates kept while adding and searching: the library's own defaults.
+const HNSW: (usize, usize, usize) = (16, 128, 64);
+/// For exact search nobody walks the links, so as few as the library allows are made.
+const EXACT: (usize, usize, usize) = (2, 1, 1);
+
+#[derive(Debug, thiserror::Error)]
+pub enum VectorError {
+    #[error("the vector index failed: {0}")]
+    Library(String),
+    #[error("a vector has {found} dimensions, the index {expected}; the embedder was changed without saying so")]
+    Dimensions { expected: usize, found: usize },
+    #[error("the vector file {path} cannot be written: {source}")]
+    File { path: PathBuf, source: std::io::Error },
+}
+
+fn library(error: impl std::fmt::Display) -> VectorError {
+    VectorError::Library(error.to_string())
+}
+
+/// Vectors of unit length under keys, most similar first by cosine. Empty until the first one arrives.
+pub struct Vectors {
+    index: Index,
+    dimensions: usize,
+    exact: bool,
+}
+
+impl Vectors {
+    /// An empty index for about `expected` vectors; their number decides between exact search and HNSW.
+    pub fn new(dimensions: usize, expected: usize) -> Result<Vectors, VectorError> {
+        Vectors::with_threshold(dimensions, expected, EXACT_MAX)
+    }
+
+    fn with_threshold(dimensions: usize, expected: usize, exact_max: usize) -> Result<Vectors, VectorError> {
+        let exact = expected <= exact_max;
+        let (connectivity, expansion_add, expansion_search) = if exact { EXACT } else { HNSW };
+        let options = IndexOptions {
+            dimensions,
+            metric: MetricKind::Cos,
+            // Half floats: rankings of unit vectors do not change visibly and the file is half as large.
+            quantization: ScalarKind::F16,
+            connectivity,
+            expansion_add,
+            expansion_search,
+            multi: false,
+        };
+        let index = Index::new(&options).map_err(library)?;
+        index.reserve(expected.max(64)).map_err(library)?;
+        Ok(Vectors { index, dimensions, exact })
+    }
+
+    pub fn len(&self) -> usize {
+        self.index.size()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    pub fn contains(&self, key: i64) -> bool {
+        self.index.contains(key as u64)
+    }
+
+    /// Adds a vector; one that is there under this key is kept (equal keys mean equal content).
+    pub fn add(&mut self, key: i64, vector: &[f32]) -> Result<(), VectorError> {
+        if vector.len() != self.dimensions {
+            return Err(VectorError::Dimensions { expected: self.dimensions, found: vector.len() });
+        }
+        if self.contains(key) {
+            return Ok(());
+        }
+        // usearch writes past its memory if there is no room; removed entries still take some.
+        if self.index.size() + 1 >= self.index.capacity() {
+            self.index.reserve((self.index.capacity() * 2).max(64)).map_err(library)?;
+        }
+        self.index.add(key as u64, vector).map_err(library)
+    }
+
+    /// The `count` most similar vectors: key and cosine, best first.
+    pub fn search(&self, query: &[f32], count: usize) -> Result<Vec<(i64, f32)>, VectorError> {
+        if query.len() != self.dimensions {
+            return Err(VectorError::Dimensions { expected: self.dimensions, found: query.len() });
+        }
+        if self.is_empty() || count == 0 {
+            return Ok(Vec::new());
+        }
+        let count = count.min(self.len());
+        let found = if self.exact { self.index.exact_search(query, count) } else { self.index.search(query, count) };
+        let found = found.map_err(library)?;
+        Ok(found.keys.iter().zip(&found.distances).map(|(key, distance)| (*key as i64, 1.0 - distance)).collect())
+    }
+
+    /// Writes the index to `path` under a temporary name first. Gives the mark by which `load` knows the file.
+    pub fn save(&self, path: &Path) -> Result<String, VectorError> {
+        let mut bytes = vec![0; self.index.serialized_length()];
+        self.index.save_to_buffer(&mut bytes).map_err(library)?;
+        let partial = path.with_extension("usearch.partial");
+        let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
+        written.map_err(|source| VectorError::File { path: path.to_owned(), source })?;
+        Ok(mark(&bytes))
+    }
+
+    /// Reads an index of these dimensions written by `save`; `None` if it is missing, damaged, or another than `mark` tells of.
+    pub fn load(path: &Path, dimensions: usize, expected: usize, known: &str) -> Option<Vectors> {
+        let bytes = fs::read(path).ok().filter(|bytes| mark(bytes) == known)?;
+        let vectors = Vectors::new(dimensions, expected).ok()?;
+        vectors.index.load_from_buffer(&bytes).ok()?;
+        if vectors.index.dimensions() != dimensions {
+            return None;
+        }
+        // Loading forgets what was reserved; adding without room would write past the end.
+        vectors.index.reserve(vectors.index.size().max(expected) + 64).ok()?;
+        Some(vectors)
+    }
+}
+
+fn mark(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A unit vector that leans towards one axis.
+    fn vector(seed: u64, dimensions: usize) -> Vec<f32> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let values: Vec<f32> = (0..dimensions).map(|_| random.f32() - 0.5).collect();
+        let length = values.iter().map(|v| v * v).sum::<f32>().sqrt();
+        values.iter().map(|v| v / length).collect()
+    }
+
+    fn filled(count: u64, exact_max: usize) -> Vectors {
+        let mut vectors = Vectors::with_threshold(48, 10, exact_max).unwrap();
+        (0..count).for_each(|key| vectors.add(key as i64, &vector(key, 48)).unwrap());
+        vectors
+    }
+
+    fn nearest_by_hand(query: &[f32], count: u64, best: usize) -> Vec<i64> {
+        let cosine = |key: u64| vector(key, 48).iter().zip(query).map(|(a, b)| a * b).sum::<f32>();
+        let mut keys: Vec<u64> = (0..count).collect();
+        keys.sort_by(|a, b| cosine(*b).total_cmp(&cosine(*a)));
+        keys.into_iter().take(best).map(|k| k as i64).collect()
+    }
+
+    #[test]
+    fn exact_search_finds_what_a_scan_by_hand_finds() {
+        let vectors = filled(2_000, EXACT_MAX);
+        for seed in 5_000..5_010 {
+            let query = vector(seed, 48);
+            let found = vectors.search(&query, 5).unwrap();
+            assert_eq!(found.iter().map(|f| f.0).collect::<Vec<_>>(), nearest_by_hand(&query, 2_000, 5));
+            assert!(found[0].1 > found[4].1);
+        }
+    }
+
+    #[test]
+    fn graph_search_finds_nearly_all_of_them() {
+        let vectors = filled(2_000, 0);
+        let mut hits = 0;
+        for seed in 5_000..5_020 {
+            let query = vector(seed, 48);
+            let expected = nearest_by_hand(&query, 2_000, 10);
+            hits += vectors.search(&query, 10).unwrap().iter().filter(|f| expected.contains(&f.0)).count();
+        }
+        assert!(hits >= 160, "{hits} of 200");
+    }
+
+    #[test]
+    fn a_saved_index_comes_back_and_takes_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors.usearch");
+        let mark = filled(100, EXACT_MAX).save(&path).unwrap();
+        let mut loaded = Vectors::load(&path, 48, 100, &mark).unwrap();
+        (100..400).for_each(|key| loaded.add(key, &vector(key as u64, 48)).unwrap());
+        assert_eq!(loaded.len(), 400);
+        assert_eq!(loaded.search(&vector(7, 48), 1).unwrap()[0].0, 7);
+        assert_eq!(loaded.search(&vector(333, 48), 1).unwrap()[0].0, 333);
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vectors.usearch");
+        let mark = filled(100, EXACT_MAX).save(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x40;
+        fs::write(&path, &bytes).unwrap();
+        assert!(Vectors::load(&path, 48, 100, &mark).is_none());
+        assert!(Vectors::load(&folder.path().join("missing"), 48, 100, &mark).is_none());
+    }
+
+    #[test]
+    fn a_vector_of_another_length_is_refused() {
+        assert!(matches!(filled(1, 10).add(9, &[1.0]), Err(VectorError::Dimensions { expected: 48, found: 1 })));
+    }
+}

@@ -1,0 +1,144 @@
+//! Splits identifiers, paths and prose into the words that are indexed and searched.
+
+/// Words of a question that say nothing about code. Articles, prepositions, auxiliaries, question words.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+    "do", "does", "each", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
+    "just", "me", "my", "of", "on", "or", "our", "should", "so", "some", "than", "that", "the", "their", "them",
+    "then", "there", "these", "they", "this", "those", "to", "up", "us", "was", "we", "were", "what", "when", "where",
+    "which", "while", "who", "whose", "why", "will", "with", "would", "you", "your",
+];
+
+/// Longest word that is indexed, in bytes: beyond this it is data (base64, hashes), not language.
+const WORD_BYTES_MAX: usize = 64;
+
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// The parts of one identifier, lower case: `parseHTTPHeader_v2` gives parse, http, header, v2.
+pub fn parts(identifier: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for piece in identifier.split(|c: char| !c.is_alphanumeric()).filter(|p| !p.is_empty()) {
+        split_case(piece, &mut parts);
+    }
+    parts
+}
+
+/// Cuts before a capital that follows a small letter, and before the last capital of a run: `HTTPHeader` is http, header.
+fn split_case(piece: &str, parts: &mut Vec<String>) {
+    let letters: Vec<char> = piece.chars().collect();
+    let mut start = 0;
+    for at in 1..letters.len() {
+        let (before, here) = (letters[at - 1], letters[at]);
+        let starts_word = here.is_uppercase() && !before.is_uppercase();
+        let ends_run =
+            here.is_uppercase() && before.is_uppercase() && letters.get(at + 1).is_some_and(|c| c.is_lowercase());
+        if starts_word || ends_run {
+            parts.push(lower(&letters[start..at]));
+            start = at;
+        }
+    }
+    parts.push(lower(&letters[start..]));
+}
+
+fn lower(letters: &[char]) -> String {
+    letters.iter().flat_map(|c| c.to_lowercase()).collect()
+}
+
+/// Calls `each` with every identifier-like run of `text`: letters, digits and `_`.
+pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty() && w.len() <= WORD_BYTES_MAX)
+}
+
+/// What the full-text index stores for `text`: every identifier whole (without `_`) and, where it has several, its parts.
+pub fn searchable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 2);
+    for identifier in identifiers(text) {
+        let parts = parts(identifier);
+        if parts.len() > 1 {
+            parts.iter().for_each(|p| out.push_str(p));
+            out.push(' ');
+        }
+        for part in &parts {
+            out.push_str(part);
+            out.push(' ');
+        }
+    }
+    out
+}
+
+/// Words to look for in the full-text index, each once: `searchable` without stop words. If only stop words remain they are kept.
+pub fn query_words(query: &str) -> Vec<String> {
+    let text = searchable(query);
+    let mut all: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        if !all.contains(&word) {
+            all.push(word);
+        }
+    }
+    let telling: Vec<String> = all.iter().filter(|w| !is_stop_word(w)).map(|w| (*w).to_owned()).collect();
+    match telling.is_empty() {
+        true => all.into_iter().map(str::to_owned).collect(),
+        false => telling,
+    }
+}
+
+/// The words of a path: the last three folders and the file's stem, split; extension left out.
+pub fn path_words(path: &str) -> Vec<String> {
+    let mut pieces: Vec<&str> = path.split('/').collect();
+    let file = pieces.pop().unwrap_or_default();
+    let kept = pieces.len().saturating_sub(3);
+    pieces[kept..].iter().copied().chain([stem(file)]).flat_map(parts).collect()
+}
+
+/// The file's name without folders and without extension (`.d.ts` and the like go whole).
+pub fn stem(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    match file.trim_start_matches('.').find('.') {
+        Some(dot) => &file[..dot + (file.len() - file.trim_start_matches('.').len())],
+        None => file,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(identifier: &str, expected: &str) {
+        assert_eq!(parts(identifier).join(" "), expected, "{identifier}");
+    }
+
+    #[test]
+    fn identifiers_are_cut_where_a_reader_would() {
+        check("parseHTTPHeader_v2", "parse http header v2");
+        check("snake_case_name", "snake case name");
+        check("ZodType", "zod type");
+        check("utf8", "utf8");
+        check("ÜberName", "über name");
+        check("$$typeof", "typeof");
+        check("___", "");
+    }
+
+    #[test]
+    fn identifiers_are_searchable_whole_and_in_parts() {
+        assert_eq!(searchable("getUser(id)"), "getuser get user id ");
+    }
+
+    #[test]
+    fn stop_words_are_dropped_unless_nothing_else_is_asked() {
+        assert_eq!(query_words("how is the ZodType parsed"), ["zodtype", "zod", "type", "parsed"]);
+        assert_eq!(query_words("what is it"), ["what", "is", "it"]);
+        assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn a_path_gives_its_last_folders_and_its_stem() {
+        assert_eq!(
+            path_words("packages/zod/src/v4/core/toJSONSchema.ts"),
+            ["src", "v4", "core", "to", "json", "schema"]
+        );
+        assert_eq!(stem("a/types.d.ts"), "types");
+        assert_eq!(stem(".eslintrc.json"), ".eslintrc");
+    }
+}

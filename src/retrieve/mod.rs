@@ -1,0 +1,112 @@
+//! Answers "where in this project is …": words, meaning and the graph together, each hit with the reasons for its rank.
+
+mod pack;
+mod query;
+mod rank;
+mod signals;
+
+pub use pack::{Form, Pack, Packed, pack};
+
+use crate::index::{ChunkRow, Index, IndexError};
+use query::Query;
+use rank::Ranking;
+
+/// Chunks taken from the words and from the vectors before signals decide; relevant files beyond these were not seen in measurements.
+const CANDIDATES: usize = 150;
+/// Hits whose neighbours in the graph are looked at, steps walked from them, and most neighbours taken.
+const GRAPH: (usize, usize, usize) = (5, 2, 40);
+
+/// A stretch of a file that answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    pub chunk: i64,
+    pub path: String,
+    /// First and last line, counted from 1.
+    pub start: usize,
+    pub end: usize,
+    /// What the stretch defines, if it is named.
+    pub symbol: Option<String>,
+    pub kind: Option<String>,
+    pub signature: String,
+    pub doc: String,
+    /// The lines themselves.
+    pub snippet: String,
+    pub score: f64,
+    /// What the score is made of: sums first (`words`, `meaning`, `definition`, …), then factors (`×test`, `×repeat`).
+    pub parts: Vec<(&'static str, f64)>,
+}
+
+/// Hits, best first, and what the reader should know about how they were found.
+#[derive(Clone, Debug, Default)]
+pub struct Hits {
+    pub hits: Vec<Hit>,
+    pub notes: Vec<String>,
+}
+
+/// The `k` stretches of the project that answer `query` best. `query_vector` is the query embedded by the model the index was built with.
+pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
+    let query = Query::read(query);
+    let mut notes = Vec::new();
+    let lexical = index.by_words(&query.words, rank::COLUMN_WEIGHTS, CANDIDATES)?;
+    let dense = by_meaning(index, query_vector, &mut notes);
+    let defined = index.symbols_named(&query.names)?;
+    let mut ranking = Ranking::new(&query, &lexical, &dense);
+    ranking.admit(defined.iter().take(CANDIDATES).filter_map(|s| s.chunk));
+    ranking.fill(index.chunks(&ranking.missing())?);
+    ranking.weigh(&defined);
+    let (sources, steps, most) = GRAPH;
+    let near = index.graph()?.near(&ranking.best(sources), steps, most);
+    ranking.admit(near.iter().map(|(chunk, _)| *chunk));
+    ranking.fill(index.chunks(&ranking.missing())?);
+    ranking.weigh_neighbours(&near);
+    let hits = ranking.finish(k);
+    if hits.is_empty() {
+        notes.push(why_nothing(index, &query)?);
+    }
+    Ok(Hits { hits, notes })
+}
+
+/// Nearest chunks by vector. Whatever keeps them away is said, and the search goes on without them.
+fn by_meaning(index: &Index, query_vector: Option<&[f32]>, notes: &mut Vec<String>) -> Vec<(i64, f32)> {
+    let Some(vector) = query_vector else {
+        notes.push("lexical only: no embedder".into());
+        return Vec::new();
+    };
+    if index.vector_count() == 0 {
+        notes.push("lexical only: no vectors computed yet".into());
+        return Vec::new();
+    }
+    index.by_vector(vector, CANDIDATES).unwrap_or_else(|error| {
+        notes.push(format!("lexical only: {error}"));
+        Vec::new()
+    })
+}
+
+fn why_nothing(index: &Index, query: &Query) -> Result<String, IndexError> {
+    Ok(match index.paths()?.len() {
+        _ if query.words.is_empty() => "nothing found: the query has no word to look for".into(),
+        0 => "nothing found: the index is empty; run `monobloc index`".into(),
+        files => format!("nothing found: none of {} stands in the {files} indexed files", query.words.join(", ")),
+    })
+}
+
+impl Hit {
+    fn new(row: ChunkRow, score: f64, parts: Vec<(&'static str, f64)>) -> Hit {
+        Hit {
+            chunk: row.id,
+            path: row.path,
+            start: row.start,
+            end: row.end,
+            symbol: row.symbol,
+            kind: row.kind,
+            signature: row.signature,
+            doc: row.doc,
+            snippet: row.content,
+            score,
+            parts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
