@@ -1,6 +1,9 @@
 //! Which models there are, what their files say about themselves, and how each wants to be spoken to.
 
 pub mod dialect;
+pub mod digest;
+pub mod gguf;
+pub mod places;
 
 use std::fmt;
 
