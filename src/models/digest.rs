@@ -8,8 +8,6 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 
-use super::places;
-
 /// Bytes hashed from the beginning of a file (a GGUF header with its vocabulary is a few MiB).
 const HEAD_BYTES: u64 = 1 << 20;
 /// Blocks hashed from the rest, evenly spread.
@@ -37,15 +35,11 @@ pub fn fingerprint(path: &Path) -> io::Result<String> {
     Ok(hex(&hash.finalize()[..8]))
 }
 
-/// The sha256 of a whole file in hexadecimal, remembered in the user's cache under path, length and time of change.
-pub fn sha256(path: &Path) -> io::Result<String> {
-    sha256_remembered(path, &places::cache_dir().join("sha256.json"))
-}
-
 /// Files remembered at most; a full memory starts anew.
 const REMEMBERED_MAX: usize = 1000;
 
-fn sha256_remembered(path: &Path, memory: &Path) -> io::Result<String> {
+/// The sha256 of a whole file in hexadecimal, remembered in the file `memory` under path, length and time of change.
+pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     let path = path.canonicalize()?;
     let (bytes, changed_ns) = stamp(&File::open(&path)?)?;
     let key = format!("{}|{bytes}|{changed_ns}", path.display());
@@ -110,12 +104,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (file, memory) = (dir.path().join("m.gguf"), dir.path().join("deep/sha256.json"));
         fs::write(&file, "abc").unwrap();
-        assert_eq!(sha256_remembered(&file, &memory).unwrap(), ABC);
+        assert_eq!(sha256(&file, &memory).unwrap(), ABC);
         let faked = fs::read_to_string(&memory).unwrap().replace(ABC, "from memory");
         fs::write(&memory, faked).unwrap();
-        assert_eq!(sha256_remembered(&file, &memory).unwrap(), "from memory");
+        assert_eq!(sha256(&file, &memory).unwrap(), "from memory");
         fs::write(&file, "abcd").unwrap();
-        assert_eq!(sha256_remembered(&file, &memory).unwrap(), sha256_now(&file).unwrap());
+        assert_eq!(sha256(&file, &memory).unwrap(), sha256_now(&file).unwrap());
     }
 
     #[test]
@@ -124,7 +118,7 @@ mod tests {
         let (file, memory) = (dir.path().join("m.gguf"), dir.path().join("sha256.json"));
         fs::write(&file, "abc").unwrap();
         fs::write(&memory, "{not json").unwrap();
-        assert_eq!(sha256_remembered(&file, &memory).unwrap(), ABC);
+        assert_eq!(sha256(&file, &memory).unwrap(), ABC);
     }
 
     #[test]

@@ -14,13 +14,18 @@ pub fn model_dir() -> PathBuf {
 }
 
 /// What can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.
-pub fn cache_dir() -> PathBuf {
+fn cache_dir() -> PathBuf {
     let base = if cfg!(target_os = "macos") {
         home().join("Library/Caches")
     } else {
         absolute("XDG_CACHE_HOME").unwrap_or_else(|| home().join(".cache"))
     };
     base.join("monobloc")
+}
+
+/// Where computed checksums are remembered.
+pub fn sha256_memory() -> PathBuf {
+    cache_dir().join("sha256.json")
 }
 
 /// The cache that every program of the hub shares: `$HF_HOME/hub`, else `~/.cache/huggingface/hub`.

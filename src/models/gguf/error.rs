@@ -10,14 +10,13 @@ use crate::base::Bytes;
 #[error("{}: {flaw}", path.display())]
 pub struct GgufError {
     pub path: PathBuf,
-    #[source]
     pub flaw: Flaw,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Flaw {
     #[error("cannot be read: {0}")]
-    Unreadable(#[source] io::Error),
+    Unreadable(io::Error),
     #[error("is empty (0 bytes); fetch it again")]
     Empty,
     #[error("is no GGUF file but looks like {looks_like}; give a file whose first four bytes are GGUF")]
