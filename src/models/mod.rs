@@ -1,10 +1,22 @@
 //! Which models there are, what their files say about themselves, and how each wants to be spoken to.
 
+pub mod architectures;
 pub mod dialect;
+pub mod digest;
+mod error;
+pub mod gguf;
+pub mod manifest;
+pub mod places;
+pub mod pull;
+pub mod registry;
+mod scan;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use error::ModelsError;
+pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
 
 /// What a model is used for. One file may play several roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

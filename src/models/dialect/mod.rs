@@ -1,6 +1,18 @@
 //! How a model wants to be spoken to: chat markers, tool lists, calls and results, one file a dialect.
 
+mod chatml;
+mod detect;
+mod format;
+mod json;
+mod lfm2;
+mod lfm25;
+mod list;
+mod plain;
+mod pythonic;
+
 use serde_json::{Map, Value};
+
+pub use detect::{CALL_FORMATS, DIALECTS, choose};
 
 /// Text for a model, in pieces. Only [`Piece::Special`] may become control tokens; a user's or a tool's text that
 /// happens to contain `<|im_end|>` stays ordinary text.

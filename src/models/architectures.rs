@@ -1,0 +1,45 @@
+//! The architectures that the bound llama.cpp can run as a text model.
+
+/// Whether a GGUF of this architecture can play planner or router; the error completes "architecture X, which …".
+pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
+    if GENERATING.split_whitespace().any(|known| known == architecture) {
+        Ok(())
+    } else if OTHER.split_whitespace().any(|known| known == architecture) {
+        Err("does not generate text")
+    } else {
+        Err("this build of llama.cpp does not know")
+    }
+}
+
+/// From `LLM_ARCH_NAMES` of llama-arch.cpp (as bound by llama-cpp-2 0.1.160): causal text models.
+const GENERATING: &str = "
+    llama llama4 deci falcon falcon-h1 grok gpt2 gptj gptneox gpt-oss mpt baichuan starcoder starcoder2 refact bloom
+    stablelm qwen qwen2 qwen2moe qwen2vl qwen3 qwen3moe qwen3next qwen3vl qwen3vlmoe qwen35 qwen35moe qwen4exp phi2 phi3
+    phimoe plamo plamo2 plamo3 codeshell orion internlm2 minicpm minicpm3 gemma gemma2 gemma3 gemma3n gemma4 mamba mamba2
+    maple jamba xverse command-r cohere2 cohere2moe dbrx olmo olmo2 olmoe openelm arctic deepseek deepseek2 deepseek32
+    deepseek4 chatglm glm4 glm4moe glm-dsa glm5-next bitnet jais jais2 nemotron nemotron_h nemotron_h_moe exaone exaone4
+    exaone-moe rwkv6 rwkv6qwen2 rwkv7 arwkv7 granite granitemoe granitehybrid graniteswitch granite_swa chameleon plm
+    bailingmoe bailingmoe2 bailingmoe3 dots1 dots3note arcee afmoe laguna ernie4_5 ernie4_5-moe hunyuan-moe hunyuan-dense
+    hunyuan_vl hy_v3 hy_v4 smollm3 lfm2 lfm2moe smallthinker seed_oss grovemoe apertus minimax-01 minimax-m2 minimax-m3
+    cogvlm pangu-embedded mistral3 mistral4 mimo2 step35 spark2_5 maincoder kimi-linear kimi-k3 mellum nanbeige talkie
+    muse-glimmer";
+
+/// Encoders, projectors, speech, diffusion and draft heads.
+const OTHER: &str = "
+    clip bert modern-bert nomic-bert nomic-bert-moe neo-bert jina-bert-v2 jina-bert-v3 eurobert gemma-embedding
+    llama-embed t5 t5encoder wavtokenizer-dec qwen3tts pockettts clef dream llada llada-moe rnd1 hrm_text eagle3 dflash
+    gemma4-assistant deepseek2-ocr paddleocr";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_are_sorted_by_what_they_can_do() {
+        for known in ["llama", "lfm2", "lfm2moe", "gemma3", "qwen2", "qwen3", "mistral3"] {
+            assert_eq!(can_generate(known), Ok(()), "{known}");
+        }
+        assert_eq!(can_generate("bert"), Err("does not generate text"));
+        assert_eq!(can_generate("hal9000"), Err("this build of llama.cpp does not know"));
+    }
+}

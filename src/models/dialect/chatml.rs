@@ -1,0 +1,114 @@
+//! ChatML, as SmolLM and Qwen speak it: turns between markers, tools as text, calls in plain brackets.
+
+use serde_json::{Map, Value};
+
+use super::{Dialect, Message, Prompt, RawCall, Speaker, ToolText, list, pythonic};
+use crate::models::gguf::Header;
+
+const OPEN: &str = "<|im_start|>";
+const CLOSE: &str = "<|im_end|>";
+
+#[derive(Clone, Debug, Default)]
+pub struct ChatMl {
+    begin: Option<String>,
+    /// What the model's own template says when nobody gives a system message.
+    default_system: Option<String>,
+}
+
+impl ChatMl {
+    pub fn of(header: &Header) -> ChatMl {
+        ChatMl {
+            begin: header.begin.clone().filter(|token| token != OPEN),
+            default_system: header.chat_template.as_deref().and_then(default_system),
+        }
+    }
+}
+
+impl Dialect for ChatMl {
+    fn name(&self) -> &'static str {
+        "chatml"
+    }
+
+    fn render(&self, messages: &[Message]) -> Prompt {
+        let start = self.begin.iter().fold(Prompt::default(), |prompt, token| prompt.special(token.as_str()));
+        let unasked = messages.first().is_none_or(|first| first.speaker != Speaker::System);
+        let default = self.default_system.iter().filter(|_| unasked).map(|text| ("system", text.as_str()));
+        let given = messages.iter().map(|message| (speaker(message.speaker), message.content.as_str()));
+        let turn = |prompt: Prompt, (speaker, content): (&str, &str)| {
+            prompt.special(OPEN).text(format!("{speaker}\n{content}")).special(CLOSE).text("\n")
+        };
+        default.chain(given).fold(start, turn).special(OPEN).text("assistant\n")
+    }
+
+    fn tool_list(&self, tools: &[ToolText]) -> String {
+        format!("Tools:\n{}", list::numbered(tools))
+    }
+
+    fn call_marks(&self) -> (&'static str, &'static str) {
+        ("[", "]")
+    }
+
+    fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
+        pythonic::write(name, arguments)
+    }
+
+    fn read_calls(&self, text: &str) -> Vec<RawCall> {
+        pythonic::scan(text)
+    }
+}
+
+pub(super) fn speaker(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+        Speaker::Tool => "tool",
+    }
+}
+
+/// The literal text between `<|im_start|>system` and `<|im_end|>` in a template; `None` if it is computed.
+fn default_system(template: &str) -> Option<String> {
+    let opening = [format!("{OPEN}system\n"), format!("{OPEN}system\\n")];
+    let rest = opening.iter().find_map(|opening| template.split_once(opening.as_str())).map(|(_, rest)| rest)?;
+    let (text, _) = rest.split_once(CLOSE)?;
+    (!text.contains(['{', '}', '\'', '"', '+'])).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEMPLATE: &str =
+        "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are Smol<|im_end|>\n' }}";
+
+    #[test]
+    fn the_models_own_system_message_stands_in_for_a_missing_one() {
+        let dialect = ChatMl { begin: None, default_system: default_system(TEMPLATE) };
+        let asked = dialect.render(&[Message::user("Hi")]).flat();
+        assert_eq!(
+            asked,
+            "<|im_start|>system\nYou are Smol<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+        );
+        let told = dialect.render(&[Message::system("Be brief."), Message::user("Hi")]).flat();
+        assert!(told.starts_with("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n"), "{told}");
+    }
+
+    #[test]
+    fn a_computed_system_message_is_not_taken_for_text() {
+        assert_eq!(default_system("'<|im_start|>system\n' + system + '<|im_end|>'"), None);
+        assert_eq!(default_system("no markers"), None);
+        assert_eq!(default_system("'<|im_start|>system\\nBe kind.<|im_end|>'").as_deref(), Some("Be kind."));
+    }
+
+    #[test]
+    fn a_begin_marker_is_added_once_where_the_file_asks_for_it() {
+        let dialect = ChatMl { begin: Some("<s>".into()), default_system: None };
+        assert!(dialect.render(&[Message::user("Hi")]).flat().starts_with("<s><|im_start|>user\nHi"));
+    }
+
+    #[test]
+    fn bracket_calls_are_read_from_prose() {
+        let calls = ChatMl::default().read_calls("I will call [fs.read(path=\"a.rs\")] now.");
+        assert_eq!(calls[0].name, "fs.read");
+    }
+}

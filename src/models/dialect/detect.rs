@@ -1,0 +1,111 @@
+//! Which dialect a model file speaks, from its architecture and the chat template it carries.
+
+use std::sync::Arc;
+
+use super::Dialect;
+use super::chatml::ChatMl;
+use super::format::{CallFormat, Formatted};
+use super::lfm2::Lfm2;
+use super::lfm25::Lfm25;
+use super::plain::Plain;
+use crate::models::gguf::Header;
+
+/// Names that `dialect` takes in `models.toml`.
+pub const DIALECTS: [&str; 5] = ["auto", "lfm2", "lfm2.5", "chatml", "plain"];
+
+/// Names that `tool_call_format` takes.
+pub const CALL_FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
+
+/// The dialect `configured` names, or for `auto` (and any name not in [`DIALECTS`]) the one the header points to;
+/// `call_format`, if it is one of [`CALL_FORMATS`], overrides how calls are written and read.
+pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<dyn Dialect> {
+    let name = if configured != "auto" && DIALECTS.contains(&configured) { configured } else { detect(header) };
+    let family: Arc<dyn Dialect> = match name {
+        "lfm2" => Arc::new(Lfm2),
+        "lfm2.5" => Arc::new(Lfm25),
+        "chatml" => Arc::new(ChatMl::of(header)),
+        _ => Arc::new(Plain::of(header)),
+    };
+    match call_format.and_then(CallFormat::by_name) {
+        Some(format) => Arc::new(Formatted { family, format }),
+        None => family,
+    }
+}
+
+/// LFM2 templates put the tool list between special tokens, those of LFM2.5 do not.
+fn detect(header: &Header) -> &'static str {
+    let template = header.chat_template.as_deref().unwrap_or("");
+    let named_25 = ["lfm2.5", "lfm2_5", "lfm25"].iter().any(|part| header.name.to_lowercase().contains(part));
+    let lfm = header.architecture.starts_with("lfm2");
+    match () {
+        () if lfm && template.contains("<|tool_list_start|>") => "lfm2",
+        () if lfm && (named_25 || template.contains("List of tools: [")) => "lfm2.5",
+        () if lfm => "lfm2",
+        () if template.contains("<|im_start|>") => "chatml",
+        () => "plain",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::models::gguf::{self, write::HeaderWriter};
+
+    fn header(architecture: &str, name: &str, template: &str) -> Header {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.gguf");
+        let mut writer = HeaderWriter::new(architecture).text("general.name", name);
+        if !template.is_empty() {
+            writer = writer.text("tokenizer.chat_template", template);
+        }
+        std::fs::write(&path, writer.finish()).unwrap();
+        gguf::inspect(Path::new(&path)).unwrap()
+    }
+
+    fn check(architecture: &str, name: &str, template: &str, expected: &str) {
+        assert_eq!(
+            choose(&header(architecture, name, template), "auto", None).name(),
+            expected,
+            "{architecture} {name}"
+        );
+    }
+
+    #[test]
+    fn the_template_decides() {
+        check("lfm2moe", "LFM2 24B A2B", "…<|tool_list_start|>…", "lfm2");
+        check("lfm2", "LFM2.5 1.2B", "…List of tools: […", "lfm2.5");
+        check("lfm2", "LFM2.5-1.2B-Router", "", "lfm2.5");
+        check("lfm2", "LFM2 1.2B", "<|im_start|>", "lfm2");
+        check("llama", "SmolLM2", "<|im_start|>user", "chatml");
+        check("qwen3", "Qwen3", "<|im_start|>user", "chatml");
+        check("gemma3", "Gemma base", "", "plain");
+        check("llama", "Llama 3", "<|start_header_id|>", "plain");
+    }
+
+    #[test]
+    fn the_configuration_overrides_the_template() {
+        let smol = header("llama", "SmolLM2", "<|im_start|>");
+        assert_eq!(choose(&smol, "plain", None).name(), "plain");
+        assert_eq!(choose(&smol, "klingon", None).name(), "chatml");
+    }
+
+    #[test]
+    fn a_call_format_set_by_hand_writes_and_reads_that_form() {
+        let smol = header("llama", "SmolLM2", "<|im_start|>");
+        let arguments: Map<_, _> = [("a".to_owned(), json!(1))].into_iter().collect();
+        for format in CALL_FORMATS {
+            let dialect = choose(&smol, "auto", Some(format));
+            let (before, after) = dialect.call_marks();
+            let text = format!("{before}{}{after}", dialect.write_call("f", &arguments));
+            assert_eq!(dialect.read_calls(&text).len(), 1, "{text}");
+            assert_eq!(dialect.name(), "chatml");
+        }
+        let json = choose(&smol, "auto", Some("native_json"));
+        assert_eq!(json.write_call("f", &arguments), r#"{"name":"f","arguments":{"a":1}}"#);
+        assert!(json.read_calls("[f(a=1)]").is_empty());
+    }
+}

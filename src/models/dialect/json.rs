@@ -1,0 +1,95 @@
+//! Calls written as JSON objects: `{"name": "read_file", "arguments": {"path": "a.rs"}}`, bare, in a list or in
+//! `<tool_call>` tags.
+
+use serde_json::{Deserializer, Map, Value, json};
+
+use super::RawCall;
+
+pub fn write(name: &str, arguments: &Map<String, Value>) -> String {
+    json!({ "name": name, "arguments": arguments }).to_string()
+}
+
+/// Objects tried in one text; a model's answer holds far fewer.
+const STARTS_MAX: usize = 256;
+
+/// Every object in `text` that is a call, in order; whatever else stands there is passed over.
+pub fn scan(text: &str) -> Vec<RawCall> {
+    let mut calls = Vec::new();
+    let mut at = 0;
+    for _ in 0..STARTS_MAX {
+        let Some(start) = text[at..].find('{').map(|found| at + found) else { break };
+        let mut stream = Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        at = match stream.next().and_then(Result::ok).and_then(call) {
+            Some(found) => {
+                calls.push(found);
+                start + stream.byte_offset()
+            }
+            None => start + 1,
+        };
+    }
+    calls
+}
+
+/// OpenAI writes the arguments as a text of JSON, Llama 3 calls them `parameters`, some wrap all in `function`.
+fn call(value: Value) -> Option<RawCall> {
+    let Value::Object(mut object) = value else { return None };
+    if let Some(inner @ Value::Object(_)) = object.remove("function") {
+        return call(inner);
+    }
+    let name = object.get("name")?.as_str()?.to_owned();
+    let arguments = match object.remove("arguments").or_else(|| object.remove("parameters"))? {
+        Value::Object(arguments) => arguments,
+        Value::String(text) => serde_json::from_str(&text).ok()?,
+        _ => return None,
+    };
+    Some(RawCall { name, arguments })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::pythonic::tests::arguments;
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let read: Vec<String> = scan(text).iter().map(|call| write(&call.name, &call.arguments)).collect();
+        assert_eq!(read.join("; "), expected, "{text}");
+    }
+
+    #[test]
+    fn calls_are_read_wherever_they_stand() {
+        let plain = r#"{"name":"f","arguments":{"a":1}}"#;
+        check(plain, plain);
+        check(&format!("<tool_call>\n{plain}\n</tool_call>"), plain);
+        check(&format!("[{plain}, {plain}]"), &format!("{plain}; {plain}"));
+        check(r#"{"name": "f", "parameters": {"a": 1}}"#, plain);
+        check(r#"{"type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}"#, plain);
+        check(r#"{"thought": "{"} {"name": "f", "arguments": {"a": 1}}"#, plain);
+    }
+
+    #[test]
+    fn what_is_no_call_is_passed_over() {
+        check(r#"{"name": "f"}"#, "");
+        check(r#"{"name": 1, "arguments": {}}"#, "");
+        check(r#"{"name": "f", "arguments": {"a": 1}"#, "");
+        check(&"{\"a\":".repeat(10_000), "");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(name in "[a-z]{1,8}", arguments in arguments()) {
+            let text = format!("so {}!", write(&name, &arguments));
+            // Decimal fractions may differ in the last bit: serde_json reads them fast, not exactly.
+            let read = scan(&text);
+            prop_assert_eq!(read.len(), 1);
+            prop_assert_eq!(&read[0].name, &name);
+            prop_assert!(read[0].arguments.keys().eq(arguments.keys()));
+        }
+
+        #[test]
+        fn any_text_is_survived(text in "[\\[\\]{}:a-c,\"\\\\ ]{0,80}|.{0,80}") {
+            scan(&text);
+        }
+    }
+}

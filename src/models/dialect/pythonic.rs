@@ -1,0 +1,285 @@
+//! Calls written like Python: `[read_file(path="a.rs", lines=[1, 2]), list_dir()]`.
+//!
+//! Strict: named arguments only. Literals may be Python's or JSON's (`True`/`true`, `None`/`null`, either quote).
+
+use serde_json::{Map, Number, Value};
+
+use super::RawCall;
+
+/// `name(a="x", n=1)`; strings as JSON writes them, which Python reads too.
+pub fn write(name: &str, arguments: &Map<String, Value>) -> String {
+    let arguments: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
+    format!("{name}({})", arguments.join(", "))
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), literal(value));
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+/// Brackets tried in one text; a model's answer holds far fewer.
+const STARTS_MAX: usize = 256;
+
+/// Every bracketed list of calls anywhere in `text`, in order. Brackets that hold anything else are passed over.
+pub fn scan(text: &str) -> Vec<RawCall> {
+    let mut calls = Vec::new();
+    let mut at = 0;
+    for _ in 0..STARTS_MAX {
+        let Some(start) = text[at..].find('[').map(|found| at + found) else { break };
+        at = match list(&text[start..]) {
+            Some((found, length)) => {
+                calls.extend(found);
+                start + length
+            }
+            None => start + 1,
+        };
+    }
+    calls
+}
+
+/// A list of calls at the very beginning of `text`, and how many bytes it takes.
+pub fn list(text: &str) -> Option<(Vec<RawCall>, usize)> {
+    let mut reader = Reader { text, at: 0 };
+    reader.eat('[')?;
+    let calls = reader.separated(']', Reader::call)?;
+    (!calls.is_empty()).then_some((calls, reader.at))
+}
+
+/// Lists and dictionaries within each other at most, so that hostile text cannot exhaust the stack.
+const DEPTH_MAX: usize = 32;
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn space(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn eat(&mut self, wanted: char) -> Option<()> {
+        self.space();
+        (self.peek() == Some(wanted)).then(|| self.at += wanted.len_utf8())
+    }
+
+    /// Items up to `close`, commas between them; Python allows one more comma at the end.
+    fn separated<T>(&mut self, close: char, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        loop {
+            if self.eat(close).is_some() {
+                return Some(items);
+            }
+            items.push(item(self)?);
+            if self.eat(',').is_none() {
+                return self.eat(close).map(|()| items);
+            }
+        }
+    }
+
+    fn call(&mut self) -> Option<RawCall> {
+        let name = self.word(|c| c.is_alphanumeric() || "_-./:".contains(c))?.to_owned();
+        self.eat('(')?;
+        let pairs = self.separated(')', |reader| {
+            let key = reader.word(|c| c.is_alphanumeric() || "_-".contains(c))?.to_owned();
+            reader.eat('=')?;
+            Some((key, reader.value(0)?))
+        })?;
+        let count = pairs.len();
+        let arguments: Map<String, Value> = pairs.into_iter().collect();
+        (arguments.len() == count).then_some(RawCall { name, arguments })
+    }
+
+    fn word(&mut self, belongs: impl Fn(char) -> bool) -> Option<&'a str> {
+        self.space();
+        let rest = self.rest();
+        let word = &rest[..rest.find(|c| !belongs(c)).unwrap_or(rest.len())];
+        let starts_well = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        self.at += word.len();
+        starts_well.then_some(word)
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        self.space();
+        match self.peek()? {
+            quote @ ('"' | '\'') => self.string(quote).map(Value::String),
+            '[' => {
+                self.next();
+                self.separated(']', |reader| reader.value(depth + 1)).map(Value::Array)
+            }
+            '{' => {
+                self.next();
+                let entries = self.separated('}', |reader| {
+                    reader.space();
+                    let quote = reader.peek().filter(|c| matches!(c, '"' | '\''))?;
+                    let key = reader.string(quote)?;
+                    reader.eat(':')?;
+                    Some((key, reader.value(depth + 1)?))
+                })?;
+                Some(Value::Object(entries.into_iter().collect()))
+            }
+            c if c.is_ascii_digit() || c == '-' => self.number(),
+            _ => match self.word(|c| c.is_ascii_alphabetic())? {
+                "True" | "true" => Some(Value::Bool(true)),
+                "False" | "false" => Some(Value::Bool(false)),
+                "None" | "null" => Some(Value::Null),
+                _ => None,
+            },
+        }
+    }
+
+    fn number(&mut self) -> Option<Value> {
+        let rest = self.rest();
+        let digits = &rest[..rest.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(rest.len())];
+        self.at += digits.len();
+        let whole = digits.parse::<i64>().map(Number::from).or_else(|_| digits.parse::<u64>().map(Number::from));
+        whole.ok().or_else(|| digits.parse().ok().and_then(Number::from_f64)).map(Value::Number)
+    }
+
+    fn string(&mut self, quote: char) -> Option<String> {
+        self.next();
+        let mut out = String::new();
+        loop {
+            match self.next()? {
+                c if c == quote => return Some(out),
+                '\\' => self.escape(&mut out)?,
+                c => out.push(c),
+            }
+        }
+    }
+
+    /// The escapes of Python and JSON; an unknown one stays as it stands, as in Python.
+    fn escape(&mut self, out: &mut String) -> Option<()> {
+        match self.next()? {
+            'n' => out.push('\n'),
+            't' => out.push('\t'),
+            'r' => out.push('\r'),
+            'b' => out.push('\u{8}'),
+            'f' => out.push('\u{c}'),
+            '0' => out.push('\0'),
+            '\n' => {}
+            c @ ('\\' | '"' | '\'' | '/') => out.push(c),
+            'x' => out.push(char::from_u32(self.hex(2)?)?),
+            'u' => {
+                let first = self.hex(4)?;
+                let code = if (0xD800..0xDC00).contains(&first) {
+                    self.eat('\\')?;
+                    self.eat('u')?;
+                    let second = self.hex(4)?.checked_sub(0xDC00).filter(|low| *low < 0x400)?;
+                    0x10000 + ((first - 0xD800) << 10) + second
+                } else {
+                    first
+                };
+                out.push(char::from_u32(code)?);
+            }
+            other => out.extend(['\\', other]),
+        }
+        Some(())
+    }
+
+    fn hex(&mut self, digits: u32) -> Option<u32> {
+        (0..digits).try_fold(0, |code, _| Some(code * 16 + self.next()?.to_digit(16)?))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let read: Vec<String> =
+            scan(text).iter().map(|call| format!("{} {}", call.name, Value::Object(call.arguments.clone()))).collect();
+        assert_eq!(read.join("; "), expected, "{text}");
+    }
+
+    #[test]
+    fn calls_are_read() {
+        check("[special_function(arg1=1)]", r#"special_function {"arg1":1}"#);
+        check("[get_time(city=\"XYZCITY\")]", r#"get_time {"city":"XYZCITY"}"#);
+        check("[toggle(enabled=True)]", r#"toggle {"enabled":true}"#);
+        check("[fs.list_dir()]", "fs.list_dir {}");
+        check("[a(x='1'), b(y=-2.5e3,),]", r#"a {"x":"1"}; b {"y":-2500.0}"#);
+        check("[f(a=[1, [2, {}]], b={'k': None, \"l\": null})]", r#"f {"a":[1,[2,{}]],"b":{"k":null,"l":null}}"#);
+        check(r#"Sure: [f(t="a]b)\"c\"\n\u00e9\ud83d\ude00")] ok"#, r#"f {"t":"a]b)\"c\"\né😀"}"#);
+        check("[f(a=1)] then [g(b=false)]", r#"f {"a":1}; g {"b":false}"#);
+        check("[ f ( a = 1 ) ]", r#"f {"a":1}"#);
+    }
+
+    #[test]
+    fn what_is_no_call_is_passed_over() {
+        check("[1, 2, 3] and a[i] and [link](url)", "");
+        check("[f(1)]", "");
+        check("[f(a=1, a=2)]", "");
+        check("[f(a=b)]", "");
+        check("[f(a=\"open)]", "");
+        check("[f(a=1)", "");
+        check("[]", "");
+        check("see [here [f(a=1)]]", r#"f {"a":1}"#);
+        check(&format!("[f(a={}{})]", "[".repeat(100), "]".repeat(100)), "");
+        check(r#"[f(a="\ud83d\u0041")]"#, "");
+    }
+
+    /// Any JSON value a call may carry.
+    pub fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            (-1e300f64..1e300).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::vec((any::<String>(), inner), 0..4)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    pub fn arguments() -> impl Strategy<Value = Map<String, Value>> {
+        proptest::collection::vec(("[a-z_][a-z0-9_]{0,8}", value()), 0..5).prop_map(|all| all.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(name in "[a-z][a-z0-9_]{0,8}(\\.[a-z][a-z0-9_]{0,8})?", arguments in arguments()) {
+            let text = format!("[{}]", write(&name, &arguments));
+            prop_assert_eq!(scan(&text), vec![RawCall { name, arguments }]);
+        }
+
+        #[test]
+        fn any_text_is_survived(text in "[\\[\\](){}a-c=,'\"\\\\u0-9 é😀.-]{0,80}|.{0,80}") {
+            scan(&text);
+        }
+    }
+}

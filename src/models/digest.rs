@@ -1,0 +1,140 @@
+//! Tells model files apart: a quick fingerprint for caches, a full sha256 (computed once, then remembered) for trust.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use sha2::{Digest, Sha256};
+
+/// Bytes hashed from the beginning of a file (a GGUF header with its vocabulary is a few MiB).
+const HEAD_BYTES: u64 = 1 << 20;
+/// Blocks hashed from the rest, evenly spread.
+const SAMPLES: u64 = 64;
+const SAMPLE_BYTES: u64 = 4096;
+
+/// Sixteen hexadecimal digits that change when the file does: length, time of change, head and 64 samples.
+/// Reads about 1.3 MB of however many gigabytes; no proof against someone who wants to deceive.
+pub fn fingerprint(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let (bytes, changed_ns) = stamp(&file)?;
+    let mut hash = Sha256::new();
+    hash.update(bytes.to_le_bytes());
+    hash.update(changed_ns.to_le_bytes());
+    let mut buffer = Vec::new();
+    (&mut file).take(HEAD_BYTES).read_to_end(&mut buffer)?;
+    hash.update(&buffer);
+    for sample in 1..=SAMPLES {
+        let at = (u128::from(bytes) * u128::from(sample) / u128::from(SAMPLES)) as u64;
+        file.seek(SeekFrom::Start(at.saturating_sub(SAMPLE_BYTES)))?;
+        buffer.clear();
+        (&mut file).take(SAMPLE_BYTES).read_to_end(&mut buffer)?;
+        hash.update(&buffer);
+    }
+    Ok(hex(&hash.finalize()[..8]))
+}
+
+/// Files remembered at most; a full memory starts anew.
+const REMEMBERED_MAX: usize = 1000;
+
+/// The sha256 of a whole file in hexadecimal, remembered in the file `memory` under path, length and time of change.
+pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
+    let path = path.canonicalize()?;
+    let (bytes, changed_ns) = stamp(&File::open(&path)?)?;
+    let key = format!("{}|{bytes}|{changed_ns}", path.display());
+    let mut known: BTreeMap<String, String> =
+        fs::read(memory).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    if let Some(digest) = known.get(&key) {
+        return Ok(digest.clone());
+    }
+    let digest = sha256_now(&path)?;
+    if known.len() >= REMEMBERED_MAX {
+        known.clear();
+    }
+    known.insert(key, digest.clone());
+    // A memory that cannot be written costs time, never the answer.
+    if let Err(error) = remember(memory, &known) {
+        tracing::debug!("checksums are not remembered in {}: {error}", memory.display());
+    }
+    Ok(digest)
+}
+
+fn remember(memory: &Path, known: &BTreeMap<String, String>) -> io::Result<()> {
+    if let Some(dir) = memory.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    let partial = memory.with_extension(format!("{}.partial", std::process::id()));
+    fs::write(&partial, serde_json::to_vec_pretty(known)?)?;
+    fs::rename(&partial, memory)
+}
+
+fn sha256_now(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            n => hash.update(&buffer[..n]),
+        }
+    }
+}
+
+/// Length and time of change in nanoseconds since 1970 (0 where the file system keeps none).
+fn stamp(file: &File) -> io::Result<(u64, u128)> {
+    let about = file.metadata()?;
+    let changed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((about.len(), changed.map_or(0, |since| since.as_nanos())))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// sha256 of `abc`, from FIPS 180-2.
+    const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn a_checksum_is_computed_once_and_again_after_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, memory) = (dir.path().join("m.gguf"), dir.path().join("deep/sha256.json"));
+        fs::write(&file, "abc").unwrap();
+        assert_eq!(sha256(&file, &memory).unwrap(), ABC);
+        let faked = fs::read_to_string(&memory).unwrap().replace(ABC, "from memory");
+        fs::write(&memory, faked).unwrap();
+        assert_eq!(sha256(&file, &memory).unwrap(), "from memory");
+        fs::write(&file, "abcd").unwrap();
+        assert_eq!(sha256(&file, &memory).unwrap(), sha256_now(&file).unwrap());
+    }
+
+    #[test]
+    fn a_damaged_memory_is_no_obstacle() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, memory) = (dir.path().join("m.gguf"), dir.path().join("sha256.json"));
+        fs::write(&file, "abc").unwrap();
+        fs::write(&memory, "{not json").unwrap();
+        assert_eq!(sha256(&file, &memory).unwrap(), ABC);
+    }
+
+    #[test]
+    fn a_fingerprint_changes_with_a_byte_near_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("m.gguf");
+        let mut bytes = vec![7u8; 3 << 20];
+        fs::write(&file, &bytes).unwrap();
+        let time = fs::metadata(&file).unwrap().modified().unwrap();
+        let before = fingerprint(&file).unwrap();
+        assert_eq!(before.len(), 16);
+        assert_eq!(before, fingerprint(&file).unwrap());
+        let last = bytes.len() - 1;
+        bytes[last] = 8;
+        fs::write(&file, &bytes).unwrap();
+        File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+        assert_ne!(before, fingerprint(&file).unwrap());
+    }
+}

@@ -1,0 +1,52 @@
+//! Why no model could be given for a role, with the file, where it was looked for, and what to do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Role;
+use super::gguf::GgufError;
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ModelsError {
+    #[error(
+        "the model folder {} does not exist; make it and put GGUF files in, name another with --model-dir, \
+         or fetch the small default with scripts/fetch-models or `monobloc models pull`", path.display()
+    )]
+    NoFolder { path: PathBuf },
+    #[error("the model folder {} cannot be read: {why}", path.display())]
+    Folder { path: PathBuf, why: String },
+    #[error("{}: {why}", path.display())]
+    Manifest { path: PathBuf, why: String },
+    #[error(
+        "{role}: no model found; looked in {}{notes}. Fetch one with `monobloc models pull {role}` or \
+         scripts/fetch-models, or name a folder of GGUF files with --model-dir",
+        paths(looked)
+    )]
+    NoModel { role: Role, looked: Vec<PathBuf>, notes: String },
+    #[error(
+        "{role}: models.toml names {file}, which is not there; looked in {}. Correct the name, or fetch it with \
+         `monobloc models pull {role}`",
+        paths(looked)
+    )]
+    NamedFileMissing { role: Role, file: String, looked: Vec<PathBuf> },
+    #[error("{role}: {0}", role = .1)]
+    Broken(Arc<GgufError>, Role),
+    #[error(
+        "{role}: {} is of architecture `{architecture}`, which {why}; choose another model for [{role}] in models.toml",
+        path.display()
+    )]
+    Architecture { role: Role, path: PathBuf, architecture: String, why: &'static str },
+    #[error(
+        "{role}: {} has sha256 {found}, models.toml wants {wanted}; delete it and fetch it again with \
+         `monobloc models pull {role}`, or correct models.toml",
+        path.display()
+    )]
+    Checksum { role: Role, path: PathBuf, found: String, wanted: String },
+    #[error("{role}: {} cannot be read for its checksum: {why}", path.display())]
+    Unreadable { role: Role, path: PathBuf, why: String },
+}
+
+fn paths(all: &[PathBuf]) -> String {
+    let shown = |path: &PathBuf| Path::display(path).to_string();
+    all.iter().map(shown).collect::<Vec<_>>().join(", ")
+}

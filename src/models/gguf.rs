@@ -1,0 +1,233 @@
+//! What a GGUF file says about itself, read through a memory map without touching a weight.
+//!
+//! Layout: `GGUF`, version (u32), tensor count (u64), key count (u64); the keys (name, type, value); a record a tensor
+//! (name, shape, type, offset); padding to `general.alignment`; the weights.
+
+mod error;
+mod parse;
+mod types;
+mod vocabulary;
+pub mod write;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use serde::Serialize;
+
+use crate::base::Bytes;
+
+pub use error::{Flaw, GgufError};
+use parse::Parsed;
+pub use types::TensorType;
+pub use vocabulary::{Vocabulary, vocabulary};
+
+/// The header of one GGUF file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Header {
+    pub path: PathBuf,
+    pub file_bytes: Bytes,
+    /// `lfm2moe`, `llama`, …
+    pub architecture: String,
+    /// `general.name`, else the file name without its ending.
+    pub name: String,
+    /// Sum over all tensors.
+    pub parameters: u64,
+    pub layers: u32,
+    /// Hidden size.
+    pub embedding_length: u32,
+    /// Attention heads (the largest number where layers differ).
+    pub heads: u32,
+    /// Key/value heads of every layer; 0 marks a recurrent or convolution layer.
+    pub kv_heads: Vec<u32>,
+    /// Length of one key vector of one head.
+    pub key_length: u32,
+    /// Length of one value vector of one head.
+    pub value_length: u32,
+    /// Inner size of the dense feed-forward block (the largest where layers differ).
+    pub feed_forward: u32,
+    /// Experts a layer; 0 for a dense model.
+    pub experts: u32,
+    /// Experts a token visits.
+    pub experts_used: u32,
+    /// Inner size of one expert; 0 for a dense model.
+    pub expert_feed_forward: u32,
+    /// Tokens the model was trained to look back on.
+    pub context_train: u32,
+    /// Entries of the vocabulary.
+    pub vocabulary: u32,
+    /// Tokens a sliding-window layer looks back on.
+    pub sliding_window: Option<u32>,
+    /// `shortconv.l_cache`: width of the short convolution; its state holds one column less.
+    pub conv_cache: Option<u32>,
+    #[serde(skip)]
+    pub tensors: Vec<Tensor>,
+    /// Tensor types and how much of the file each holds.
+    pub mix: BTreeMap<&'static str, Share>,
+    pub chat_template: Option<String>,
+    /// `gpt2`, `llama`, …
+    pub tokenizer_model: Option<String>,
+    /// Name of the rule that splits text before merges are applied.
+    pub tokenizer_pre: Option<String>,
+    pub bos: Option<u32>,
+    pub eos: Option<u32>,
+    /// What every text has to start with: the begin-of-text token, where the file asks for one.
+    pub begin: Option<String>,
+}
+
+/// One tensor, as listed in the header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    pub name: String,
+    pub kind: &'static TensorType,
+    /// Fastest dimension first, as ggml counts.
+    pub shape: Vec<u64>,
+    pub bytes: Bytes,
+}
+
+impl Tensor {
+    pub fn parameters(&self) -> u64 {
+        self.shape.iter().product()
+    }
+}
+
+/// What one tensor type contributes to a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Share {
+    pub tensors: u64,
+    pub parameters: u64,
+    pub bytes: Bytes,
+}
+
+impl Header {
+    /// The type that holds most parameters, `Q4_1` say.
+    pub fn quantisation(&self) -> &'static str {
+        self.mix.iter().max_by_key(|(_, share)| share.parameters).map_or("none", |(name, _)| name)
+    }
+
+    /// Bytes of all tensors.
+    pub fn tensor_bytes(&self) -> Bytes {
+        self.tensors.iter().map(|tensor| tensor.bytes).sum()
+    }
+
+    /// Layers that keep recurrent state instead of keys and values.
+    pub fn recurrent_layers(&self) -> usize {
+        self.kv_heads.iter().filter(|&&heads| heads == 0).count()
+    }
+
+    /// Only a model that was taught to chat carries a template.
+    pub fn is_chat(&self) -> bool {
+        self.chat_template.is_some()
+    }
+}
+
+/// Reads the header of `path`. Weights stay on disk; only their extent is compared with the length of the file.
+pub fn inspect(path: &Path) -> Result<Header, GgufError> {
+    let fail = |flaw| GgufError { path: path.to_owned(), flaw };
+    let map = map(path).map_err(fail)?;
+    header(path, &map).map_err(fail)
+}
+
+fn map(path: &Path) -> Result<Mmap, Flaw> {
+    let file = File::open(path).map_err(Flaw::Unreadable)?;
+    let about = file.metadata().map_err(Flaw::Unreadable)?;
+    if about.is_dir() {
+        return Err(Flaw::NotGguf { looks_like: "a directory" });
+    }
+    if about.len() == 0 {
+        return Err(Flaw::Empty);
+    }
+    // SAFETY: the map is read-only and lives only as long as one inspection. Should another process shorten the file
+    // meanwhile, the kernel ends this one with SIGBUS; no memory of ours is ever written through it.
+    unsafe { Mmap::map(&file) }.map_err(Flaw::Unreadable)
+}
+
+fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
+    let parsed = parse::parse(bytes)?;
+    let need = parsed.tensors.iter().map(|tensor| tensor.end).max().unwrap_or(parsed.data_start);
+    if need > bytes.len() as u64 {
+        return Err(Flaw::Truncated { have: bytes.len() as u64, need });
+    }
+    let architecture = parsed.text("general.architecture").unwrap_or_default();
+    if architecture.is_empty() {
+        return Err(Flaw::Malformed("the key general.architecture is missing".into()));
+    }
+    let own = |key: &str| format!("{architecture}.{key}");
+    let number = |key: &str| parsed.number(&own(key));
+    let largest = |key: &str| parsed.numbers(&own(key)).into_iter().max();
+
+    let layers = number("block_count").unwrap_or(0);
+    let embedding_length = number("embedding_length").unwrap_or(0);
+    let heads = largest("attention.head_count").unwrap_or(0);
+    let head_length = embedding_length.checked_div(heads).unwrap_or(0);
+    let tokens = parsed.count("tokenizer.ggml.tokens");
+    let mut mix: BTreeMap<&'static str, Share> = BTreeMap::new();
+    for tensor in &parsed.tensors {
+        let share = mix.entry(tensor.kind.name).or_default();
+        share.tensors += 1;
+        share.parameters = share.parameters.saturating_add(tensor.parameters);
+        share.bytes += Bytes(tensor.bytes);
+    }
+    Ok(Header {
+        path: path.to_owned(),
+        file_bytes: Bytes(bytes.len() as u64),
+        name: parsed.text("general.name").unwrap_or_else(|| stem(path)),
+        parameters: mix.values().fold(0, |sum, share| sum.saturating_add(share.parameters)),
+        layers,
+        embedding_length,
+        heads,
+        kv_heads: kv_heads(&parsed, &own("attention.head_count_kv"), layers, heads)?,
+        key_length: number("attention.key_length").unwrap_or(head_length),
+        value_length: number("attention.value_length").unwrap_or(head_length),
+        feed_forward: largest("feed_forward_length").unwrap_or(0),
+        experts: number("expert_count").unwrap_or(0),
+        experts_used: number("expert_used_count").unwrap_or(0),
+        expert_feed_forward: largest("expert_feed_forward_length").unwrap_or(0),
+        context_train: number("context_length").unwrap_or(0),
+        vocabulary: tokens.or_else(|| number("vocab_size")).unwrap_or(0),
+        sliding_window: number("attention.sliding_window").filter(|&tokens| tokens > 0),
+        conv_cache: number("shortconv.l_cache"),
+        mix,
+        chat_template: parsed.text("tokenizer.chat_template"),
+        tokenizer_model: parsed.text("tokenizer.ggml.model"),
+        tokenizer_pre: parsed.text("tokenizer.ggml.pre"),
+        bos: parsed.number("tokenizer.ggml.bos_token_id"),
+        eos: parsed.number("tokenizer.ggml.eos_token_id"),
+        begin: begin(&parsed),
+        tensors: parsed.tensors.into_iter().map(parse::RawTensor::into_tensor).collect(),
+        architecture,
+    })
+}
+
+/// SentencePiece models (`llama`) want the token unless the file says no; all others only where it says yes.
+fn begin(parsed: &Parsed<'_>) -> Option<String> {
+    let by_default = parsed.text("tokenizer.ggml.model").as_deref() == Some("llama");
+    let wanted = parsed.flag("tokenizer.ggml.add_bos_token").unwrap_or(by_default);
+    let id = parsed.number("tokenizer.ggml.bos_token_id").filter(|_| wanted)?;
+    parsed.text_at("tokenizer.ggml.tokens", id)
+}
+
+/// More layers than any model has; keeps a hostile header from asking for gigabytes.
+const LAYERS_MAX: u32 = 4096;
+
+/// One number for all layers, one a layer, or none (then as many as query heads).
+fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) -> Result<Vec<u32>, Flaw> {
+    if layers > LAYERS_MAX {
+        return Err(Flaw::Malformed(format!("{layers} layers; {LAYERS_MAX} are the most any model has")));
+    }
+    let all = parsed.numbers(key);
+    match all.len() {
+        0 => Ok(vec![heads; layers as usize]),
+        1 => Ok(vec![all[0]; layers as usize]),
+        n if n == layers as usize => Ok(all),
+        n => Err(Flaw::Malformed(format!("{key} has {n} entries for {layers} layers"))),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

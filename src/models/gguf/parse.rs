@@ -1,0 +1,289 @@
+//! Walks the bytes of a GGUF header with every step checked against the end of the file.
+
+use std::collections::HashMap;
+
+use super::Tensor;
+use super::error::{Flaw, guess};
+use super::types::TensorType;
+use crate::base::Bytes;
+
+/// Bounds on what a header may claim. Real files have some 50 keys, 1,500 tensors, 300,000 tokens and 4 dimensions.
+const KEYS_MAX: u64 = 1 << 16;
+const TENSORS_MAX: u64 = 1 << 18;
+const TEXTS_MAX: u64 = 1 << 23;
+const DIMENSIONS_MAX: u32 = 4;
+const NAME_BYTES_MAX: u64 = 1 << 16;
+
+/// Everything a header holds, borrowed from the file.
+pub(super) struct Parsed<'a> {
+    keys: HashMap<String, Value<'a>>,
+    pub tensors: Vec<RawTensor>,
+    /// Where the weights begin.
+    pub data_start: u64,
+}
+
+pub(super) struct RawTensor {
+    pub name: String,
+    pub kind: &'static TensorType,
+    pub shape: Vec<u64>,
+    pub parameters: u64,
+    pub bytes: u64,
+    /// Position in the file just behind the last byte.
+    pub end: u64,
+}
+
+impl RawTensor {
+    pub fn into_tensor(self) -> Tensor {
+        Tensor { name: self.name, kind: self.kind, shape: self.shape, bytes: Bytes(self.bytes) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Whole(i128),
+    Flag(bool),
+    Text(&'a [u8]),
+    Array {
+        kind: u32,
+        count: u64,
+        bytes: &'a [u8],
+    },
+    /// A float, which no header field here asks for.
+    Other,
+}
+
+impl<'a> Parsed<'a> {
+    pub fn text(&self, key: &str) -> Option<String> {
+        match self.keys.get(key)? {
+            Value::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            _ => None,
+        }
+    }
+
+    pub fn number(&self, key: &str) -> Option<u32> {
+        match self.keys.get(key)? {
+            Value::Whole(number) => u32::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// The numbers of an array, or the one number of a scalar; empty when there is nothing of the kind.
+    pub fn numbers(&self, key: &str) -> Vec<u32> {
+        match self.keys.get(key) {
+            Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
+            Some(&Value::Array { kind, count, bytes }) if fixed_width(kind).is_some() && count <= TENSORS_MAX => {
+                let mut cursor = Cursor { bytes, at: 0 };
+                (0..count)
+                    .map_while(|_| match cursor.value(kind, "a number").ok()? {
+                        Value::Whole(number) => u32::try_from(number).ok(),
+                        _ => None,
+                    })
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        match self.keys.get(key)? {
+            Value::Flag(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    /// The texts of an array of texts, in order.
+    pub fn texts(&self, key: &str) -> impl Iterator<Item = &'a [u8]> {
+        let (count, bytes) = match self.keys.get(key) {
+            Some(&Value::Array { kind: TEXT, count, bytes }) => (count, bytes),
+            _ => (0, &[][..]),
+        };
+        let mut cursor = Cursor { bytes, at: 0 };
+        (0..count).map_while(move |_| cursor.text("a text", u64::MAX).ok())
+    }
+
+    /// One text of an array of texts.
+    pub fn text_at(&self, key: &str, index: u32) -> Option<String> {
+        self.texts(key).nth(index as usize).map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// Length of an array.
+    pub fn count(&self, key: &str) -> Option<u32> {
+        match self.keys.get(key)? {
+            Value::Array { count, .. } => u32::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
+    if bytes.is_empty() {
+        return Err(Flaw::Empty);
+    }
+    let Some(body) = bytes.strip_prefix(b"GGUF") else {
+        return Err(Flaw::NotGguf { looks_like: guess(bytes) });
+    };
+    if body.get(..4) == Some(&[0, 0, 0, 3]) || body.get(..4) == Some(&[0, 0, 0, 2]) {
+        return Err(Flaw::NotGguf { looks_like: "a GGUF file with its bytes swapped (big-endian)" });
+    }
+    let mut cursor = Cursor { bytes, at: 4 };
+    let version = cursor.u32("the version")?;
+    if !(2..=3).contains(&version) {
+        return Err(Flaw::Version(version));
+    }
+    let tensor_count = at_most(cursor.u64("the number of tensors")?, TENSORS_MAX, "tensors")?;
+    let key_count = at_most(cursor.u64("the number of keys")?, KEYS_MAX, "keys")?;
+    let keys = keys(&mut cursor, key_count)?;
+    let mut parsed = Parsed { keys, tensors: Vec::new(), data_start: 0 };
+    let alignment = u64::from(parsed.number("general.alignment").unwrap_or(32));
+    if !alignment.is_power_of_two() {
+        return Err(Flaw::Malformed(format!("general.alignment is {alignment}, which is no power of two")));
+    }
+    let offsets =
+        (0..tensor_count).map(|index| tensor(&mut cursor, index)).collect::<Result<Vec<(RawTensor, u64)>, Flaw>>()?;
+    parsed.data_start = (cursor.at as u64).next_multiple_of(alignment);
+    for (mut tensor, offset) in offsets {
+        tensor.end =
+            parsed.data_start.checked_add(offset).and_then(|start| start.checked_add(tensor.bytes)).ok_or_else(
+                || Flaw::Malformed(format!("tensor {} lies at byte {offset} of its section", tensor.name)),
+            )?;
+        parsed.tensors.push(tensor);
+    }
+    Ok(parsed)
+}
+
+fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<HashMap<String, Value<'a>>, Flaw> {
+    let mut keys = HashMap::new();
+    for index in 0..count {
+        let reading = format!("the name of key {} of {count}", index + 1);
+        let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
+        let kind = cursor.u32(&name)?;
+        let value = cursor.value(kind, &name)?;
+        if keys.insert(name.clone(), value).is_some() {
+            return Err(Flaw::Malformed(format!("the key {name} stands there twice")));
+        }
+    }
+    Ok(keys)
+}
+
+fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<(RawTensor, u64), Flaw> {
+    let reading = format!("the name of tensor {}", index + 1);
+    let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
+    let dimensions = cursor.u32(&name)?;
+    if dimensions > DIMENSIONS_MAX {
+        return Err(Flaw::Malformed(format!("tensor {name} has {dimensions} dimensions, ggml has {DIMENSIONS_MAX}")));
+    }
+    let shape = (0..dimensions).map(|_| cursor.u64(&name)).collect::<Result<Vec<u64>, Flaw>>()?;
+    let id = cursor.u32(&name)?;
+    let offset = cursor.u64(&name)?;
+    let kind = TensorType::by_id(id).ok_or_else(|| Flaw::TensorType { tensor: name.clone(), kind: id })?;
+    let parameters = shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side));
+    let whole_rows = shape.first().copied().unwrap_or(1).is_multiple_of(kind.block);
+    let sizes = parameters.and_then(|all| Some((all, kind.bytes(all)?))).filter(|_| whole_rows);
+    let (parameters, bytes) = sizes.ok_or_else(|| {
+        Flaw::Malformed(format!("tensor {name} of shape {shape:?} cannot be stored as {}", kind.name))
+    })?;
+    Ok((RawTensor { name, kind, shape, parameters, bytes, end: 0 }, offset))
+}
+
+fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
+    if count > most { Err(Flaw::Malformed(format!("{count} {what}, {most} are the most allowed"))) } else { Ok(count) }
+}
+
+/// `enum gguf_type`.
+const TEXT: u32 = 8;
+const ARRAY: u32 = 9;
+
+/// Bytes of one value of a type whose values are all of one length.
+fn fixed_width(kind: u32) -> Option<u64> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, count: u64, reading: &str) -> Result<&'a [u8], Flaw> {
+        let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
+        match end.and_then(|end| Some((end, self.bytes.get(self.at..end)?))) {
+            Some((end, taken)) => {
+                self.at = end;
+                Ok(taken)
+            }
+            None => Err(Flaw::HeaderTruncated { at: self.bytes.len() as u64, reading: shorten(reading) }),
+        }
+    }
+
+    fn array<const N: usize>(&mut self, reading: &str) -> Result<[u8; N], Flaw> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N as u64, reading)?);
+        Ok(out)
+    }
+
+    fn u32(&mut self, reading: &str) -> Result<u32, Flaw> {
+        self.array(reading).map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self, reading: &str) -> Result<u64, Flaw> {
+        self.array(reading).map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self, reading: &str, bytes_max: u64) -> Result<&'a [u8], Flaw> {
+        let length = self.u64(reading)?;
+        if length > bytes_max {
+            return Err(Flaw::Malformed(format!("{} has {length} bytes", shorten(reading))));
+        }
+        self.take(length, reading)
+    }
+
+    fn value(&mut self, kind: u32, key: &str) -> Result<Value<'a>, Flaw> {
+        Ok(match kind {
+            0 => Value::Whole(self.array::<1>(key)?[0].into()),
+            1 => Value::Whole(i8::from_le_bytes(self.array(key)?).into()),
+            2 => Value::Whole(u16::from_le_bytes(self.array(key)?).into()),
+            3 => Value::Whole(i16::from_le_bytes(self.array(key)?).into()),
+            4 => Value::Whole(self.u32(key)?.into()),
+            5 => Value::Whole(i32::from_le_bytes(self.array(key)?).into()),
+            10 => Value::Whole(self.u64(key)?.into()),
+            11 => Value::Whole(i64::from_le_bytes(self.array(key)?).into()),
+            7 => Value::Flag(self.array::<1>(key)?[0] != 0),
+            6 | 12 => {
+                self.take(fixed_width(kind).unwrap_or(0), key)?;
+                Value::Other
+            }
+            TEXT => Value::Text(self.text(key, u64::MAX)?),
+            ARRAY => self.array_value(key)?,
+            _ => return Err(Flaw::Malformed(format!("the key {} has type {kind}, which GGUF lacks", shorten(key)))),
+        })
+    }
+
+    fn array_value(&mut self, key: &str) -> Result<Value<'a>, Flaw> {
+        let kind = self.u32(key)?;
+        let count = self.u64(key)?;
+        let start = self.at;
+        match fixed_width(kind) {
+            Some(width) => {
+                self.take(count.saturating_mul(width), key)?;
+            }
+            None if kind == TEXT => {
+                for _ in 0..at_most(count, TEXTS_MAX, "texts in one array")? {
+                    self.text(key, u64::MAX)?;
+                }
+            }
+            None => return Err(Flaw::Malformed(format!("the key {} is an array of type {kind}", shorten(key)))),
+        }
+        Ok(Value::Array { kind, count, bytes: &self.bytes[start..self.at] })
+    }
+}
+
+/// Names come from the file; a message shows only their beginning.
+fn shorten(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(80).collect()
+}

@@ -1,0 +1,218 @@
+//! `models.toml`: which model plays which role, with what settings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::dialect::DIALECTS;
+use super::{ModelsError, Role};
+
+/// The file built into the program; it explains the format.
+pub const SHIPPED: &str = include_str!("../../models.toml");
+
+/// Types of keys and values that llama.cpp's CPU, CUDA and Metal code all serve.
+pub const KV_TYPES: [&str; 4] = ["f16", "q8_0", "q5_1", "q4_0"];
+
+/// One `models.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    planner: Option<RoleTable>,
+    router: Option<RoleTable>,
+    embedder: Option<RoleTable>,
+    /// Where it was read; `None` for the shipped one.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
+}
+
+/// One role's table as typed; `None` means the default.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoleTable {
+    file: Option<String>,
+    hub: Option<String>,
+    sha256: Option<String>,
+    #[serde(default)]
+    models: Vec<Candidate>,
+    pub dialect: Option<String>,
+    /// Tokens a slot.
+    pub context: Option<u32>,
+    pub slots: Option<usize>,
+    pub kv_type: Option<String>,
+    pub gpu_layers: Option<u32>,
+    pub keep_alive_s: Option<u64>,
+}
+
+/// One model that may play a role.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidate {
+    /// Name or pattern of a file (of a folder for the embedder).
+    pub file: String,
+    /// `owner/repository` on the hub.
+    pub hub: Option<String>,
+    /// The file to pull, where `file` is a pattern.
+    pub pull: Option<String>,
+    /// 64 hexadecimal digits.
+    pub sha256: Option<String>,
+    /// Taken only after every other chat model at hand.
+    #[serde(default)]
+    pub fallback: bool,
+    /// Named by the user: it has to be there.
+    #[serde(skip)]
+    pub required: bool,
+}
+
+impl Candidate {
+    /// The exact file a download would fetch; `None` if only a pattern is known.
+    pub fn download_name(&self) -> Option<&str> {
+        self.pull.as_deref().or_else(|| (!self.file.contains(['*', '?'])).then_some(self.file.as_str()))
+    }
+}
+
+impl Manifest {
+    /// Reads `path`, filling up with the shipped tables what it leaves out; the shipped file alone for `None`.
+    pub fn read(path: Option<&Path>) -> Result<Manifest, ModelsError> {
+        let shipped = Manifest::parse(SHIPPED, Path::new("the models.toml built into monobloc"))?;
+        let Some(path) = path else { return Ok(shipped) };
+        let fail = |why: String| ModelsError::Manifest { path: path.to_owned(), why };
+        let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+        let mut own = Manifest::parse(&text, path)?;
+        own.path = Some(path.to_owned());
+        for role in [Role::Planner, Role::Router, Role::Embedder] {
+            own.fill_up(role, &shipped);
+        }
+        Ok(own)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Manifest, ModelsError> {
+        let fail = |why: String| ModelsError::Manifest { path: path.to_owned(), why };
+        let mut manifest: Manifest = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
+        for role in [Role::Planner, Role::Router, Role::Embedder] {
+            if let Some(table) = manifest.slot(role) {
+                table.settle().map_err(|why| fail(format!("[{role}] {why}")))?;
+            }
+        }
+        Ok(manifest)
+    }
+
+    fn slot(&mut self, role: Role) -> &mut Option<RoleTable> {
+        match role {
+            Role::Planner => &mut self.planner,
+            Role::Router => &mut self.router,
+            Role::Embedder => &mut self.embedder,
+        }
+    }
+
+    fn fill_up(&mut self, role: Role, shipped: &Manifest) {
+        let table = self.slot(role).get_or_insert_default();
+        if table.models.is_empty() {
+            table.models = shipped.table(role).models;
+        }
+    }
+
+    /// The table of a role; an empty one where nothing is said.
+    pub fn table(&self, role: Role) -> RoleTable {
+        let table = match role {
+            Role::Planner => &self.planner,
+            Role::Router => &self.router,
+            Role::Embedder => &self.embedder,
+        };
+        table.clone().unwrap_or_default()
+    }
+
+    /// Candidates of a role, best first.
+    pub fn candidates(&self, role: Role) -> Vec<Candidate> {
+        self.table(role).models
+    }
+}
+
+impl RoleTable {
+    /// Checks what was typed and turns `file`/`hub` of the table itself into its only, required candidate.
+    fn settle(&mut self) -> Result<(), String> {
+        if let Some(file) = self.file.take() {
+            let (hub, sha256) = (self.hub.take(), self.sha256.take());
+            self.models = vec![Candidate { file, hub, sha256, required: true, ..Candidate::default() }];
+        } else if self.hub.is_some() || self.sha256.is_some() {
+            return Err("has `hub` or `sha256` without `file`; name the file too".into());
+        }
+        for candidate in &mut self.models {
+            if let Some(sha256) = &mut candidate.sha256 {
+                sha256.make_ascii_lowercase();
+                if sha256.len() != 64 || !sha256.chars().all(|c| c.is_ascii_hexdigit()) {
+                    return Err(format!("has sha256 = \"{sha256}\", which is not 64 hexadecimal digits"));
+                }
+            }
+            if candidate.hub.as_deref().is_some_and(|hub| hub.split('/').filter(|part| !part.is_empty()).count() != 2) {
+                return Err("has a `hub` that is not of the form owner/repository".into());
+            }
+        }
+        one_of("dialect", self.dialect.as_deref(), &DIALECTS)?;
+        one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
+        within("context", self.context.map(u64::from), 256..=1 << 20)?;
+        within("slots", self.slots.map(|slots| slots as u64), 1..=4)
+    }
+}
+
+fn one_of(key: &str, value: Option<&str>, allowed: &[&str]) -> Result<(), String> {
+    match value {
+        Some(value) if !allowed.contains(&value) => {
+            Err(format!("has {key} = \"{value}\"; write one of {}", allowed.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn within(key: &str, value: Option<u64>, allowed: std::ops::RangeInclusive<u64>) -> Result<(), String> {
+    match value {
+        Some(value) if !allowed.contains(&value) => {
+            Err(format!("has {key} = {value}; allowed are {} to {}", allowed.start(), allowed.end()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let said = Manifest::parse(text, Path::new("models.toml")).unwrap_err().to_string();
+        assert!(said.starts_with("models.toml") && said.contains(expected), "`{said}` does not say `{expected}`");
+    }
+
+    #[test]
+    fn the_shipped_file_names_the_big_planner_first_and_the_small_default_last() {
+        let planner = Manifest::read(None).unwrap().candidates(Role::Planner);
+        assert_eq!(planner[0].file, "LFM2-24B-A2B*.gguf");
+        assert!(planner[planner.len() - 1].fallback);
+        assert!(planner.iter().all(|candidate| candidate.hub.is_some() && candidate.download_name().is_some()));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        check("[verifier]\nfile = \"a\"", "unknown field `verifier`");
+        check("[planner]\nfile = \"a\"\nslots = 9", "[planner] has slots = 9; allowed are 1 to 4");
+        check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");
+        check("[router]\nkv_type = \"q3\"", "write one of f16");
+        check("[router]\ncontext = 8", "[router] has context = 8");
+        check("[planner]\nfile = \"a\"\nsha256 = \"12\"", "not 64 hexadecimal digits");
+        check("[planner]\nhub = \"a/b\"", "name the file too");
+        check("[planner]\nfile = \"a\"\nhub = \"a\"", "owner/repository");
+        check("[planner", "models.toml");
+    }
+
+    #[test]
+    fn a_role_left_out_keeps_the_shipped_candidates() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("models.toml");
+        fs::write(&path, "[planner]\nfile = \"mine.gguf\"\n[router]\nslots = 1").unwrap();
+        let manifest = Manifest::read(Some(&path)).unwrap();
+        assert_eq!(manifest.candidates(Role::Planner).len(), 1);
+        assert!(manifest.candidates(Role::Planner)[0].required);
+        assert!(manifest.candidates(Role::Router).len() > 1);
+        assert_eq!(manifest.table(Role::Router).slots, Some(1));
+        assert!(!manifest.candidates(Role::Embedder).is_empty());
+    }
+}

@@ -1,0 +1,43 @@
+//! Where models and remembered checksums live when nobody says otherwise.
+
+use std::env;
+use std::path::PathBuf;
+
+/// Models of this user: `~/.local/share/monobloc/models`, on macOS `~/Library/Application Support/monobloc/models`.
+pub fn model_dir() -> PathBuf {
+    let base = if cfg!(target_os = "macos") {
+        home().join("Library/Application Support")
+    } else {
+        absolute("XDG_DATA_HOME").unwrap_or_else(|| home().join(".local/share"))
+    };
+    base.join("monobloc/models")
+}
+
+/// What can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.
+fn cache_dir() -> PathBuf {
+    let base = if cfg!(target_os = "macos") {
+        home().join("Library/Caches")
+    } else {
+        absolute("XDG_CACHE_HOME").unwrap_or_else(|| home().join(".cache"))
+    };
+    base.join("monobloc")
+}
+
+/// Where computed checksums are remembered.
+pub fn sha256_memory() -> PathBuf {
+    cache_dir().join("sha256.json")
+}
+
+/// The cache that every program of the hub shares: `$HF_HOME/hub`, else `~/.cache/huggingface/hub`.
+pub fn hub_cache_dir() -> PathBuf {
+    env::var_os("HF_HOME").map_or_else(|| home().join(".cache/huggingface"), PathBuf::from).join("hub")
+}
+
+fn home() -> PathBuf {
+    env::home_dir().unwrap_or_else(|| PathBuf::from("."))
+}
+
+/// The XDG rules say that a relative path is to be ignored.
+fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,249 @@
+//! Downloads model files from the hub into its cache: the only code of the program that may open a connection.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hf_hub::api::Progress;
+use hf_hub::api::sync::{Api, ApiBuilder, ApiError};
+use hf_hub::{Cache, Repo};
+
+use super::manifest::Candidate;
+use super::{Role, digest, places};
+use crate::base::{Bytes, Cancel};
+
+/// How many attempts a download gets by default.
+pub const ATTEMPTS_DEFAULT: u32 = 5;
+
+/// The wait after the first failed attempt; it doubles after each further one, up to [`PAUSE_MAX`].
+const PAUSE_DEFAULT: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// A transfer that brings nothing for this long is given up: the client below has no time limit of its own.
+const STALL_MAX: Duration = Duration::from_secs(60);
+
+/// One file of one repository.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Download {
+    /// `owner/name`.
+    pub repository: String,
+    pub file: String,
+    /// What the file must hash to; without it the hub's own checksum counts, where it gives one.
+    pub sha256: Option<String>,
+}
+
+impl Download {
+    /// The files a candidate consists of; none if models.toml does not say where they come from.
+    pub fn of(role: Role, candidate: &Candidate) -> Vec<Download> {
+        let Some(repository) = candidate.hub.clone() else { return Vec::new() };
+        let one = |file: &str, sha256| Download { repository: repository.clone(), file: file.into(), sha256 };
+        match role {
+            Role::Embedder => {
+                ["config.json", "tokenizer.json", "model.safetensors"].map(|file| one(file, None)).to_vec()
+            }
+            Role::Planner | Role::Router => {
+                candidate.download_name().map(|file| one(file, candidate.sha256.clone())).into_iter().collect()
+            }
+        }
+    }
+}
+
+/// How to download.
+#[derive(Clone, Debug)]
+pub struct Pull {
+    /// Attempts a file gets; each goes on where the last one broke off.
+    pub attempts: u32,
+    /// The wait after the first failed attempt.
+    pub pause: Duration,
+    /// The hub's cache, shared with other programs.
+    pub cache: PathBuf,
+    /// Address of the hub; `None` takes `HF_ENDPOINT` or the usual one.
+    pub endpoint: Option<String>,
+}
+
+impl Default for Pull {
+    fn default() -> Pull {
+        let endpoint = std::env::var("HF_ENDPOINT").ok();
+        Pull { attempts: ATTEMPTS_DEFAULT, pause: PAUSE_DEFAULT, cache: places::hub_cache_dir(), endpoint }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PullError {
+    #[error("{file}: {reason}")]
+    Refused { file: String, reason: String },
+    #[error("{file}: gave up after {attempts} attempts, the last one because {reason}; run the command again to go on")]
+    GaveUp { file: String, attempts: u32, reason: String },
+    #[error("{file}: cancelled; run the command again to go on")]
+    Cancelled { file: String },
+}
+
+/// Fetches one file and returns where it lies in the cache. Reports (bytes here, bytes in all) as they come.
+pub fn pull(
+    what: &Download,
+    how: &Pull,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Bytes, Bytes),
+) -> Result<PathBuf, PullError> {
+    let file = || what.file.clone();
+    let api = api(how).map_err(|error| PullError::Refused { file: file(), reason: words(&error) })?;
+    let mut reason = String::from("none was allowed");
+    for attempt in 1..=how.attempts {
+        let failure = match transfer(&api, what, cancel, progress) {
+            Ok(path) => match verify(&path, what) {
+                Ok(()) => return Ok(path),
+                Err(failure) => failure,
+            },
+            Err(failure) => failure,
+        };
+        reason = match failure {
+            Failure::Cancelled => return Err(PullError::Cancelled { file: file() }),
+            Failure::Final(reason) => return Err(PullError::Refused { file: file(), reason }),
+            Failure::Passing(reason) => reason,
+        };
+        if attempt < how.attempts && !rest(how.pause.saturating_mul(1 << (attempt - 1).min(16)), cancel) {
+            return Err(PullError::Cancelled { file: file() });
+        }
+    }
+    Err(PullError::GaveUp { file: file(), attempts: how.attempts, reason })
+}
+
+fn api(how: &Pull) -> Result<Api, ApiError> {
+    let builder = ApiBuilder::from_cache(Cache::new(how.cache.clone())).with_progress(false).with_retries(0);
+    match &how.endpoint {
+        Some(endpoint) => builder.with_endpoint(endpoint.clone()).build(),
+        None => builder.build(),
+    }
+}
+
+/// Waits, at most [`PAUSE_MAX`]; false if cancelled meanwhile.
+fn rest(pause: Duration, cancel: &Cancel) -> bool {
+    let until = Instant::now() + pause.min(PAUSE_MAX);
+    while Instant::now() < until && !cancel.is_cancelled() {
+        thread::sleep(Duration::from_millis(20).min(until.saturating_duration_since(Instant::now())));
+    }
+    !cancel.is_cancelled()
+}
+
+enum Failure {
+    Cancelled,
+    /// Trying again would bring the same.
+    Final(String),
+    Passing(String),
+}
+
+enum News {
+    Total(u64),
+    Came(u64),
+    Ended(Result<PathBuf, ApiError>),
+}
+
+/// One attempt, on a thread of its own, so that a silent connection can be noticed and left.
+fn transfer(
+    api: &Api,
+    what: &Download,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Bytes, Bytes),
+) -> Result<PathBuf, Failure> {
+    let (sender, news) = sync_channel(64);
+    let (repo, file) = (api.repo(Repo::model(what.repository.clone())), what.file.clone());
+    thread::spawn(move || {
+        let ended = repo.download_with_progress(&file, Reporter(sender.clone()));
+        // Nobody listens any more after a cancellation.
+        let _ = sender.send(News::Ended(ended));
+    });
+    listen(&news, cancel, progress)
+}
+
+fn listen(news: &Receiver<News>, cancel: &Cancel, progress: &mut dyn FnMut(Bytes, Bytes)) -> Result<PathBuf, Failure> {
+    let (mut done, mut total) = (0, 0);
+    let mut last = Instant::now();
+    while !cancel.is_cancelled() {
+        match news.recv_timeout(Duration::from_millis(100)) {
+            Ok(News::Ended(ended)) => return ended.map_err(|error| judge(&error)),
+            Ok(News::Total(bytes)) => (done, total) = (0, bytes),
+            Ok(News::Came(bytes)) => {
+                done += bytes;
+                progress(Bytes(done), Bytes(total));
+            }
+            Err(RecvTimeoutError::Timeout) if last.elapsed() < STALL_MAX => continue,
+            Err(RecvTimeoutError::Timeout) => {
+                // Not tried again at once: the silent transfer still holds the lock on the file.
+                return Err(Failure::Final(format!("no data for {} s; run the command again", STALL_MAX.as_secs())));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(Failure::Passing("the transfer broke off".into())),
+        }
+        last = Instant::now();
+    }
+    Err(Failure::Cancelled)
+}
+
+struct Reporter(SyncSender<News>);
+
+impl Reporter {
+    /// Once nobody listens the transfer has to end. The client offers no way to stop it, so its thread unwinds,
+    /// silently, which closes the connection and the file; what has come so far stays for the next time.
+    fn tell(&self, news: News) {
+        if self.0.send(news).is_err() {
+            std::panic::resume_unwind(Box::new("nobody waits for this download"));
+        }
+    }
+}
+
+impl Progress for Reporter {
+    fn init(&mut self, size: usize, _filename: &str) {
+        self.tell(News::Total(size as u64));
+    }
+
+    fn update(&mut self, size: usize) {
+        self.tell(News::Came(size as u64));
+    }
+
+    fn finish(&mut self) {}
+}
+
+/// Whether another attempt may help.
+fn judge(error: &ApiError) -> Failure {
+    let text = words(error);
+    let status = |code: &str| matches!(error, ApiError::RequestError(_)) && text.contains(code);
+    if status("404") {
+        Failure::Final("the hub has no such repository or file; correct models.toml".into())
+    } else if status("401") || status("403") {
+        Failure::Final("the hub wants you to log in or to accept the model's terms first".into())
+    } else if matches!(error, ApiError::LockAcquisition(_)) {
+        Failure::Final("another program is downloading the same file".into())
+    } else {
+        Failure::Passing(text)
+    }
+}
+
+/// The reason without addresses.
+fn words(error: &ApiError) -> String {
+    let text = error.to_string();
+    text.split_whitespace().filter(|word| !word.contains("://")).collect::<Vec<_>>().join(" ")
+}
+
+/// Compares the checksum; a file that fails is removed, so that the next attempt starts from nothing.
+fn verify(path: &Path, what: &Download) -> Result<(), Failure> {
+    let blob = path.canonicalize().map_err(|error| Failure::Passing(error.to_string()))?;
+    let Some(wanted) = what.sha256.clone().or_else(|| name_as_sha256(&blob)) else { return Ok(()) };
+    let found = digest::sha256(path, &places::sha256_memory()).map_err(|error| Failure::Passing(error.to_string()))?;
+    if found.eq_ignore_ascii_case(&wanted) {
+        return Ok(());
+    }
+    let removed = fs::remove_file(path).and_then(|()| if blob.exists() { fs::remove_file(&blob) } else { Ok(()) });
+    let reason = format!("its sha256 is {found}, not {wanted}");
+    removed.map_err(|error| Failure::Final(format!("{reason}, and it cannot be removed: {error}")))?;
+    Err(Failure::Passing(reason))
+}
+
+/// The cache names large files by their sha256.
+fn name_as_sha256(blob: &Path) -> Option<String> {
+    let name = blob.file_name()?.to_str()?;
+    (name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit())).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Which file plays which role in folders of many kinds, and what is said when none can.
+
+use std::fs;
+
+use super::*;
+use crate::models::gguf::{TensorType, write::HeaderWriter};
+
+/// A model folder, a user's folder and a hub cache, all empty.
+struct World {
+    root: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        let world = World { root: tempfile::tempdir().unwrap() };
+        for name in ["place/models", "user", "hub"] {
+            fs::create_dir_all(world.root.path().join(name)).unwrap();
+        }
+        world
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.root.path().join("place/models")
+    }
+
+    /// A file of 64 × `rows` parameters, with a chat template unless its name says `base`.
+    fn model(&self, name: &str, rows: u64) -> &World {
+        self.model_of("llama", name, rows)
+    }
+
+    fn model_of(&self, architecture: &str, name: &str, rows: u64) -> &World {
+        let mut writer = HeaderWriter::new(architecture);
+        if !name.contains("base") {
+            writer = writer.text("tokenizer.chat_template", "<|im_start|>");
+        }
+        writer.tensor("w", &[64, rows], TensorType::by_name("f32").unwrap());
+        let data = writer.data_bytes() as usize;
+        let mut bytes = writer.finish();
+        bytes.resize(bytes.len() + data, 0);
+        fs::write(self.dir().join(name), bytes).unwrap();
+        self
+    }
+
+    fn manifest(&self, text: &str) -> &World {
+        fs::write(self.dir().join("models.toml"), text).unwrap();
+        self
+    }
+
+    fn embedder(&self, place: &str) -> PathBuf {
+        let dir = self.root.path().join(place);
+        fs::create_dir_all(&dir).unwrap();
+        for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+            fs::write(dir.join(name), "{}").unwrap();
+        }
+        dir
+    }
+
+    fn try_open(&self, model_dir: Option<PathBuf>) -> Result<Registry, ModelsError> {
+        let config = Config { model_dir, ..Config::default() };
+        let at = |name: &str| self.root.path().join(name);
+        Registry::open_at(
+            &config,
+            Places { user_dir: at("user"), hub_cache: at("hub"), sha256_memory: at("sha256.json") },
+        )
+    }
+
+    fn open(&self) -> Registry {
+        self.try_open(Some(self.dir())).unwrap()
+    }
+
+    fn check(&self, planner: &str, router: &str) {
+        let registry = self.open();
+        let name = |role| name_of(&registry.get(role).unwrap().path);
+        assert_eq!((name(Role::Planner).as_str(), name(Role::Router).as_str()), (planner, router));
+    }
+
+    fn check_error(&self, role: Role, expected: &[&str]) {
+        let said = self.open().get(role).unwrap_err().to_string();
+        for part in expected {
+            assert!(said.contains(part), "`{said}` does not say `{part}`");
+        }
+    }
+}
+
+#[test]
+fn one_model_alone_plays_both_roles() {
+    World::new().model("only.gguf", 8).check("only.gguf", "only.gguf");
+}
+
+#[test]
+fn the_biggest_chat_model_plans_and_a_far_smaller_one_routes() {
+    World::new().model("big.gguf", 40).model("small.gguf", 10).check("big.gguf", "small.gguf");
+    World::new().model("big.gguf", 40).model("middle.gguf", 11).check("big.gguf", "big.gguf");
+}
+
+#[test]
+fn names_say_which_model_routes() {
+    let world = World::new();
+    world.model("big.gguf", 40).model("my-ROUTER.gguf", 30).model("tiny.gguf", 4).check("big.gguf", "my-ROUTER.gguf");
+}
+
+#[test]
+fn base_models_and_encoders_stand_back() {
+    World::new().model("base.gguf", 90).model("chat.gguf", 8).check("chat.gguf", "chat.gguf");
+    World::new().model("base.gguf", 9).check("base.gguf", "base.gguf");
+    World::new().model_of("bert", "bert.gguf", 90).model("chat.gguf", 8).check("chat.gguf", "chat.gguf");
+}
+
+#[test]
+fn shipped_candidates_win_over_size_and_the_small_default_does_not() {
+    let world = World::new();
+    world.model("lfm2-24b-a2b-q4_0.gguf", 40).model("huge.gguf", 90).model("LFM2-1.2B-Tool-Q8_0.gguf", 30);
+    world.check("lfm2-24b-a2b-q4_0.gguf", "LFM2-1.2B-Tool-Q8_0.gguf");
+    let world = World::new();
+    world.model("SmolLM2-135M-Instruct.Q4_1.gguf", 4).model("qwen.gguf", 8);
+    world.check("qwen.gguf", "qwen.gguf");
+}
+
+#[test]
+fn models_toml_overrides_names_and_settings() {
+    let world = World::new();
+    world.model("big.gguf", 40).model("small.gguf", 10);
+    world.manifest("[planner]\nfile = \"small.gguf\"\ncontext = 2048\nslots = 1\nkv_type = \"f16\"");
+    world.check("small.gguf", "small.gguf");
+    let registry = world.open();
+    let spec = registry.get(Role::Planner).unwrap();
+    assert_eq!((spec.context, spec.slots, spec.kv_type.as_str()), (2048, 1, "f16"));
+    let router = registry.get(Role::Router).unwrap();
+    assert_eq!((router.context, router.slots, router.kv_type.as_str()), (8192, 2, "q8_0"));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error_only_if_it_was_named() {
+    let world = World::new();
+    let said = world.try_open(Some(world.dir().join("nowhere"))).unwrap_err().to_string();
+    assert!(said.contains("nowhere does not exist") && said.contains("--model-dir"), "{said}");
+    let registry = world.try_open(None).unwrap();
+    let said = registry.get(Role::Planner).unwrap_err().to_string();
+    assert!(said.contains("planner: no model found") && said.contains("monobloc models pull planner"), "{said}");
+}
+
+#[test]
+fn every_wrong_file_is_named_with_its_role() {
+    let world = World::new();
+    world.check_error(Role::Planner, &["planner: no model found", "no GGUF file there", "models pull", "--model-dir"]);
+    fs::write(world.dir().join("fake.gguf"), b"\x40\0\0\0\0\0\0\0{\"a\":{}}").unwrap();
+    world.check_error(Role::Router, &["router: ", "fake.gguf", "looks like safetensors"]);
+
+    let world = World::new();
+    world.model("cut.gguf", 8);
+    let whole = fs::read(world.dir().join("cut.gguf")).unwrap();
+    fs::write(world.dir().join("cut.gguf"), &whole[..whole.len() - 100]).unwrap();
+    world.check_error(Role::Planner, &["planner: ", "cut.gguf", "tensors end at byte", "fetch it again"]);
+
+    let world = World::new();
+    world.model_of("hal9000", "new.gguf", 8);
+    world.check_error(Role::Planner, &["planner: ", "new.gguf", "architecture `hal9000`", "does not know"]);
+
+    let world = World::new();
+    world.model("there.gguf", 8).manifest("[planner]\nfile = \"gone.gguf\"");
+    world.check_error(Role::Planner, &["planner: models.toml names gone.gguf", "looked in", "models pull planner"]);
+    assert_eq!(name_of(&world.open().get(Role::Router).unwrap().path), "there.gguf");
+}
+
+#[test]
+fn a_broken_file_that_no_role_needs_is_skipped_with_a_note() {
+    let world = World::new();
+    world.model("good.gguf", 8).model("part-00001-of-00002.gguf", 90);
+    fs::write(world.dir().join("LFM2-24B-A2B.gguf"), "GGUF").unwrap();
+    world.check("good.gguf", "good.gguf");
+    let notes = world.open().notes().join("\n");
+    assert!(notes.contains("LFM2-24B-A2B.gguf: ends inside its header"), "{notes}");
+    assert!(notes.contains("part-00001-of-00002.gguf is one part of a split model"), "{notes}");
+}
+
+#[test]
+fn a_checksum_in_models_toml_is_held() {
+    let world = World::new();
+    world.model("m.gguf", 8);
+    let right = digest::sha256(&world.dir().join("m.gguf"), &world.root.path().join("sha256.json")).unwrap();
+    world.manifest(&format!("[planner]\nfile = \"m.gguf\"\nsha256 = \"{}\"", right.to_uppercase()));
+    world.check("m.gguf", "m.gguf");
+    world.manifest(&format!("[planner]\nfile = \"m.gguf\"\nsha256 = \"{}\"", "0".repeat(64)));
+    world.check_error(Role::Planner, &["planner: ", "m.gguf has sha256", &right, "fetch it again"]);
+}
+
+#[test]
+fn an_embedder_is_looked_for_here_then_beside_then_at_the_users_then_in_the_hub_cache() {
+    let world = World::new();
+    world.model("m.gguf", 8);
+    assert_eq!(world.open().embedder(), None);
+    assert_eq!(world.open().embedder_looked().len(), 4);
+    let hub = "hub/models--sentence-transformers--all-MiniLM-L6-v2";
+    let cached = world.embedder(&format!("{hub}/snapshots/abc"));
+    fs::create_dir_all(world.root.path().join(hub).join("refs")).unwrap();
+    fs::write(world.root.path().join(hub).join("refs/main"), "abc").unwrap();
+    let found = || world.open().embedder().unwrap().path.canonicalize().unwrap();
+    assert_eq!(found(), cached.canonicalize().unwrap());
+    for place in ["user/all-MiniLM-L6-v2", "place/e5", "place/models/gte"] {
+        let nearer = world.embedder(place);
+        assert_eq!(found(), nearer.canonicalize().unwrap());
+    }
+    world.manifest("[embedder]\nfile = \"all-MiniLM-L6-v2\"");
+    assert!(found().ends_with("user/all-MiniLM-L6-v2"));
+}
+
+#[test]
+fn the_hub_cache_serves_a_user_who_named_no_folder() {
+    let world = World::new();
+    let hub = world.root.path().join("hub/models--LiquidAI--LFM2-8B-A1B-GGUF");
+    fs::create_dir_all(hub.join("refs")).unwrap();
+    fs::create_dir_all(hub.join("snapshots/abc")).unwrap();
+    fs::write(hub.join("refs/main"), "abc").unwrap();
+    world.model("LFM2-8B-A1B-Q4_K_M.gguf", 8);
+    let here = world.dir().join("LFM2-8B-A1B-Q4_K_M.gguf");
+    fs::rename(here, hub.join("snapshots/abc/LFM2-8B-A1B-Q4_K_M.gguf")).unwrap();
+    let registry = world.try_open(None).unwrap();
+    assert_eq!(name_of(&registry.get(Role::Planner).unwrap().path), "LFM2-8B-A1B-Q4_K_M.gguf");
+    world.model("mine.gguf", 4).check("mine.gguf", "mine.gguf");
+}

@@ -1,0 +1,167 @@
+//! Finds model files: GGUFs and embedding folders in a directory, and files in the hub's cache.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hf_hub::{Cache, Repo};
+
+/// Directories below the model folder that are looked into.
+const DEPTH: usize = 2;
+/// Entries read at most, so that a folder given by mistake (`/`, say) costs moments.
+const ENTRIES_MAX: usize = 20_000;
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Files that end in `.gguf`, sorted.
+    pub ggufs: Vec<PathBuf>,
+    /// Folders with safetensors, `tokenizer.json` and `config.json`, sorted.
+    pub embedders: Vec<PathBuf>,
+}
+
+/// Looks through `dir` and two levels below it. Unreadable folders below are passed over.
+pub fn scan(dir: &Path) -> io::Result<Scan> {
+    let mut scan = Scan::default();
+    let mut left = ENTRIES_MAX;
+    let mut pending = vec![(dir.to_owned(), DEPTH)];
+    fs::read_dir(dir)?;
+    while let Some((dir, depth)) = pending.pop() {
+        if is_embedder(&dir) {
+            scan.embedders.push(dir.clone());
+        }
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
+        for entry in entries.flatten() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let path = entry.path();
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if path.is_dir() && depth > 0 && !hidden {
+                pending.push((path, depth - 1));
+            } else if path.is_file() && has_ending(&path, "gguf") {
+                scan.ggufs.push(path);
+            }
+        }
+    }
+    scan.ggufs.sort();
+    scan.embedders.sort();
+    Ok(scan)
+}
+
+/// Embedding folders among the neighbours of `dir`.
+pub fn beside(dir: &Path) -> Vec<PathBuf> {
+    let parent = dir.canonicalize().ok().and_then(|dir| dir.parent().map(Path::to_owned));
+    let Some(entries) = parent.and_then(|parent| fs::read_dir(parent).ok()) else { return Vec::new() };
+    let neighbours = entries.take(ENTRIES_MAX).flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = neighbours.filter(|path| is_embedder(path)).collect();
+    found.sort();
+    found
+}
+
+/// A sentence encoder as candle reads it; a folder that says it writes text is none.
+pub fn is_embedder(dir: &Path) -> bool {
+    let has = |name: &str| dir.join(name).is_file();
+    if !(has("config.json") && has("tokenizer.json") && !weights(dir).is_empty()) {
+        return false;
+    }
+    let config = fs::read_to_string(dir.join("config.json")).unwrap_or_default();
+    !["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"].iter().any(|word| config.contains(word))
+}
+
+/// The safetensors files of a folder, sorted.
+pub fn weights(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let files = entries.take(ENTRIES_MAX).flatten().map(|entry| entry.path());
+    let mut weights: Vec<PathBuf> = files.filter(|path| path.is_file() && has_ending(path, "safetensors")).collect();
+    weights.sort();
+    weights
+}
+
+/// A file that earlier downloads (of any program) left in the hub's cache. Opens no connection.
+pub fn in_hub_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBuf> {
+    Cache::new(cache.to_owned()).repo(Repo::model(repository.to_owned())).get(file)
+}
+
+/// `*` stands for any text, `?` for one character; upper and lower case are alike.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
+    let name: Vec<char> = name.to_lowercase().chars().collect();
+    let (mut p, mut n) = (0, 0);
+    // Where to go on when the text after the latest `*` turns out not to fit: one character further.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => {
+                let Some((star, from)) = retry else { return false };
+                retry = Some((star, from + 1));
+                p = star + 1;
+                n = from + 1;
+            }
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, name: &str, expected: bool) {
+        assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+    }
+
+    #[test]
+    fn patterns_match_names() {
+        check("LFM2-24B*.gguf", "lfm2-24b-a2b-Q4_0.gguf", true);
+        check("LFM2-24B*.gguf", "lfm2-24b-a2b-Q4_0.gguf.part", false);
+        check("*a*b", "xaab", true);
+        check("a?c", "abc", true);
+        check("a?c", "ac", false);
+        check("", "", true);
+        check("*", "", true);
+        check("plain", "PLAIN", true);
+    }
+
+    #[test]
+    fn models_are_found_two_folders_deep() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        fs::create_dir_all(deep.join("too/deep")).unwrap();
+        fs::write(deep.join("m.GGUF"), "").unwrap();
+        fs::write(deep.join("too/deep/n.gguf"), "").unwrap();
+        for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+            fs::write(dir.path().join("a").join(name), "").unwrap();
+        }
+        let found = scan(dir.path()).unwrap();
+        assert_eq!(found.ggufs, [deep.join("m.GGUF")]);
+        assert_eq!(found.embedders, [dir.path().join("a")]);
+        fs::write(dir.path().join("a/config.json"), r#"{"architectures": ["LlamaForCausalLM"]}"#).unwrap();
+        assert!(scan(dir.path()).unwrap().embedders.is_empty());
+    }
+
+    #[test]
+    fn the_hub_cache_is_read_without_a_connection() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = dir.path().join("models--owner--repo");
+        fs::create_dir_all(repo.join("refs")).unwrap();
+        fs::create_dir_all(repo.join("snapshots/abc")).unwrap();
+        fs::write(repo.join("refs/main"), "abc").unwrap();
+        fs::write(repo.join("snapshots/abc/m.gguf"), "x").unwrap();
+        assert!(in_hub_cache(dir.path(), "owner/repo", "m.gguf").is_some());
+        assert!(in_hub_cache(dir.path(), "owner/repo", "n.gguf").is_none());
+    }
+}
