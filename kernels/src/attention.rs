@@ -1,7 +1,8 @@
 //! Attention of packed sequences: every token looks at all tokens of its own sequence and at no others.
 
 use crate::exp::exp;
-use crate::simd::{Simd, multiply_add};
+use crate::product::{COLUMNS, Left, ROWS, Right, multiply};
+use crate::simd::Simd;
 
 /// `qkv` [total tokens, 3 d] without its `bias` [3 d]: queries, keys and values side by side, each d wide and cut into
 /// `heads`. Writes softmax(q kᵀ / √(d / heads)) v to `out` [total tokens, d], sequence by sequence of `lengths` tokens.
@@ -22,21 +23,16 @@ pub fn attend_with(simd: Simd, qkv: &[f32], bias: &[f32], lengths: &[usize], hea
     );
     let mut scratch = Scratch::for_longest(lengths.iter().copied().max().unwrap_or(0), d / heads);
     let (mut qkv, mut out) = (qkv, out);
-    for &length in lengths {
+    for &length in lengths.iter().filter(|length| **length > 0) {
         let (sequence, qkv_after) = qkv.split_at(length * 3 * d);
         let (result, out_after) = out.split_at_mut(length * d);
         (qkv, out) = (qkv_after, out_after);
         for head in 0..heads {
             let view = Head { qkv: sequence, bias, d, first: head * (d / heads), width: d / heads };
-            let scratch = &mut scratch;
-            compile_for_each!(simd, body(view: Head, result: &mut [f32], scratch: &mut Scratch));
+            mix(simd, view, result, &mut scratch);
         }
     }
 }
-
-/// Rows and columns of the product that are computed at once: 4 x 32 sums are 8 registers of AVX-512.
-const ROWS: usize = 4;
-const COLUMNS: usize = 32;
 
 /// One head's part of a sequence's queries, keys and values: columns `first..first + width` of each third.
 #[derive(Clone, Copy)]
@@ -60,7 +56,7 @@ impl<'a> Head<'a> {
 
 /// Copies of one head's parts in the order the products read them, padded with zeros to whole tiles.
 struct Scratch {
-    /// [tokens up to ROWS, width], scaled by 1 / √width.
+    /// [tokens, width], scaled by 1 / √width.
     queries: Vec<f32>,
     /// [width, tokens up to COLUMNS]: transposed.
     keys: Vec<f32>,
@@ -68,8 +64,6 @@ struct Scratch {
     values: Vec<f32>,
     /// [ROWS, tokens up to COLUMNS]
     scores: Vec<f32>,
-    /// [ROWS, width up to COLUMNS]
-    mixed: Vec<f32>,
 }
 
 impl Scratch {
@@ -77,41 +71,36 @@ impl Scratch {
         let columns = tokens.next_multiple_of(COLUMNS);
         let values = width.next_multiple_of(COLUMNS);
         Scratch {
-            queries: vec![0.0; tokens.next_multiple_of(ROWS) * width],
+            queries: vec![0.0; tokens * width],
             keys: vec![0.0; width * columns],
             values: vec![0.0; tokens * values],
             scores: vec![0.0; ROWS * columns],
-            mixed: vec![0.0; ROWS * values],
         }
     }
 }
 
-#[inline(always)]
-fn body<const FMA: bool>(head: Head, out: &mut [f32], scratch: &mut Scratch) {
+/// Block by block of queries: scores against all keys, weights, and the weighted sum of all values.
+fn mix(simd: Simd, head: Head, out: &mut [f32], scratch: &mut Scratch) {
     let tokens = out.len() / head.d;
     let columns = tokens.next_multiple_of(COLUMNS);
-    let value_width = head.width.next_multiple_of(COLUMNS);
-    gather(head, tokens, scratch);
-    let keys = &scratch.keys[..head.width * columns];
-    let values = &scratch.values[..tokens * value_width];
-    let scores = &mut scratch.scores[..ROWS * columns];
-    let mixed = &mut scratch.mixed[..ROWS * value_width];
-    for (block, queries) in scratch.queries.chunks_exact(ROWS * head.width).take(tokens.div_ceil(ROWS)).enumerate() {
-        multiply::<FMA>(queries, head.width, keys, columns, scores);
-        for row in scores.chunks_exact_mut(columns) {
-            softmax::<FMA>(&mut row[..tokens]);
-        }
-        multiply_strided::<FMA>(scores, columns, tokens, values, value_width, mixed);
-        let rows = out[block * ROWS * head.d..].chunks_exact_mut(head.d);
-        for (out, mixed) in rows.zip(mixed.chunks_exact(value_width)) {
-            out[head.first..head.first + head.width].copy_from_slice(&mixed[..head.width]);
-        }
+    let values_stride = head.width.next_multiple_of(COLUMNS);
+    compile_for_each!(simd, gather(head: Head, tokens: usize, scratch: &mut Scratch));
+    let keys = Right { numbers: &scratch.keys, stride: columns, columns: tokens };
+    let values = Right { numbers: &scratch.values, stride: values_stride, columns: head.width };
+    let scores = &mut scratch.scores[..];
+    for (queries, out) in scratch.queries.chunks(ROWS * head.width).zip(out.chunks_mut(ROWS * head.d)) {
+        let rows = out.len() / head.d;
+        let queries = Left { numbers: queries, stride: head.width, rows, inner: head.width };
+        multiply(simd, queries, keys, scores, columns);
+        compile_for_each!(simd, softmax(scores: &mut [f32], rows: usize, columns: usize, tokens: usize));
+        let weights = Left { numbers: scores, stride: columns, rows, inner: tokens };
+        multiply(simd, weights, values, &mut out[head.first..], head.d);
     }
 }
 
 /// Fills queries, keys and values from the packed rows, bias added.
 #[inline(always)]
-fn gather(head: Head, tokens: usize, scratch: &mut Scratch) {
+fn gather<const FMA: bool>(head: Head, tokens: usize, scratch: &mut Scratch) {
     let scale = 1.0 / (head.width as f32).sqrt();
     let (queries, bias) = head.part(0);
     for (to, from) in scratch.queries.chunks_exact_mut(head.width).zip(queries) {
@@ -135,43 +124,14 @@ fn gather(head: Head, tokens: usize, scratch: &mut Scratch) {
     }
 }
 
-/// `product` [ROWS, n] = `left` [ROWS, k] times `right` [k, n]; n is a multiple of COLUMNS.
+/// Turns the first `tokens` scores of each of `rows` rows, `columns` apart, into weights that sum to one.
 #[inline(always)]
-fn multiply<const FMA: bool>(left: &[f32], k: usize, right: &[f32], n: usize, product: &mut [f32]) {
-    multiply_strided::<FMA>(left, k, k, right, n, product);
+fn softmax<const FMA: bool>(scores: &mut [f32], rows: usize, columns: usize, tokens: usize) {
+    scores.chunks_exact_mut(columns).take(rows).for_each(|row| softmax_row::<FMA>(&mut row[..tokens]));
 }
 
-/// [`multiply`] where the rows of `left` are `stride` apart and only their first `k` numbers count.
 #[inline(always)]
-fn multiply_strided<const FMA: bool>(
-    left: &[f32],
-    stride: usize,
-    k: usize,
-    right: &[f32],
-    n: usize,
-    product: &mut [f32],
-) {
-    let rows: [&[f32]; ROWS] = std::array::from_fn(|row| &left[row * stride..row * stride + k]);
-    for column in (0..n).step_by(COLUMNS) {
-        let mut sums = [[0.0f32; COLUMNS]; ROWS];
-        for (i, right) in right.chunks_exact(n).take(k).enumerate() {
-            let Some((right, _)) = right[column..].split_first_chunk::<COLUMNS>() else { break };
-            for (sums, row) in sums.iter_mut().zip(rows) {
-                let factor = row[i];
-                for (sum, right) in sums.iter_mut().zip(right) {
-                    *sum = multiply_add::<FMA>(factor, *right, *sum);
-                }
-            }
-        }
-        for (product, sums) in product.chunks_exact_mut(n).zip(&sums) {
-            product[column..column + COLUMNS].copy_from_slice(sums);
-        }
-    }
-}
-
-/// Turns scores into weights that sum to one.
-#[inline(always)]
-fn softmax<const FMA: bool>(row: &mut [f32]) {
+fn softmax_row<const FMA: bool>(row: &mut [f32]) {
     const LANES: usize = 16;
     let (blocks, rest) = row.as_chunks::<LANES>();
     let mut lanes = [f32::NEG_INFINITY; LANES];

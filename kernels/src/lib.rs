@@ -1,7 +1,7 @@
 //! The numeric kernels of monobloc: one operation a file, on plain slices, the instruction set picked at run time.
 //!
-//! `pool` and `cosine` are written by hand for every instruction set. `gelu`, `norm` and `attention` are one text that
-//! the compiler turns into vector code, compiled once for each instruction set (see [`simd`]). Nothing here starts a
+//! `pool`, `cosine` and the product inside `matmul` and `attention` are written by hand for the instruction sets; the rest
+//! is one text that the compiler turns into vector code, compiled once for each of them (see [`simd`]). Nothing here starts a
 //! thread, holds state or depends on another crate.
 
 #[macro_use]
@@ -11,8 +11,10 @@ pub mod attention;
 pub mod cosine;
 mod exp;
 pub mod gelu;
+pub mod matmul;
 pub mod norm;
 pub mod pool;
+mod product;
 
 pub use cosine::{cosine, top_k};
 pub use pool::mean_pool;
