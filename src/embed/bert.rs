@@ -4,7 +4,7 @@ use candle_core::{DType, Device, IndexOp, Result, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{Config, HiddenAct};
 
-use crate::embed::ops::{add_norm, attend, bias_gelu};
+use crate::embed::ops::{Matrix, add_norm, attend, bias_gelu};
 
 /// Weights in the order they are used. Immutable after loading, so that threads share it.
 pub struct Bert {
@@ -22,16 +22,15 @@ pub struct Bert {
     device: Device,
 }
 
-/// Every matrix is kept as the file has it, [out, in], and read transposed. Every bias that a fused step adds comes first
-/// in that step's parameters [3, d]: bias, norm weight, norm shift.
+/// The bias that comes before a normalisation is the first of that step's parameters [3, d]: bias, weight, shift.
 struct Layer {
-    qkv: Tensor,
+    qkv: Matrix,
     qkv_bias: Tensor,
-    attention_out: Tensor,
+    attention_out: Matrix,
     attention_norm: Tensor,
-    up: Tensor,
+    up: Matrix,
     up_bias: Tensor,
-    down: Tensor,
+    down: Matrix,
     down_norm: Tensor,
 }
 
@@ -88,11 +87,11 @@ impl Bert {
         let positions = self.positions.index_select(&Tensor::new(positions, &self.device)?, 0)?;
         let mut x = add_norm(words, &positions, &self.norm, self.epsilon)?;
         for layer in &self.layers {
-            let mixed = attend(&x.matmul(&layer.qkv.t()?)?, &layer.qkv_bias, lengths, self.heads)?;
-            let mixed = mixed.matmul(&layer.attention_out.t()?)?;
+            let mixed = attend(&layer.qkv.apply(&x)?, &layer.qkv_bias, lengths, self.heads)?;
+            let mixed = layer.attention_out.apply(&mixed)?;
             x = add_norm(mixed, &x, &layer.attention_norm, self.epsilon)?;
-            let wide = self.activate(x.matmul(&layer.up.t()?)?, &layer.up_bias)?;
-            x = add_norm(wide.matmul(&layer.down.t()?)?, &x, &layer.down_norm, self.epsilon)?;
+            let wide = self.activate(layer.up.apply(&x)?, &layer.up_bias)?;
+            x = add_norm(layer.down.apply(&wide)?, &x, &layer.down_norm, self.epsilon)?;
         }
         Ok(x)
     }
@@ -115,13 +114,13 @@ impl Layer {
         let attention_out = at.pp("attention.output");
         let (up, down) = (at.pp("intermediate.dense"), at.pp("output"));
         Ok(Layer {
-            qkv: Tensor::cat(&matrices, 0)?,
+            qkv: Matrix::new(&Tensor::cat(&matrices, 0)?)?,
             qkv_bias: Tensor::cat(&biases, 0)?,
-            attention_out: attention_out.get((d, d), "dense.weight")?,
+            attention_out: Matrix::new(&attention_out.get((d, d), "dense.weight")?)?,
             attention_norm: with_norm(attention_out.get(d, "dense.bias")?, &attention_out, d)?,
-            up: up.get((wide, d), "weight")?,
+            up: Matrix::new(&up.get((wide, d), "weight")?)?,
             up_bias: up.get(wide, "bias")?,
-            down: down.get((d, wide), "dense.weight")?,
+            down: Matrix::new(&down.get((d, wide), "dense.weight")?)?,
             down_norm: with_norm(down.get(d, "dense.bias")?, &down, d)?,
         })
     }
