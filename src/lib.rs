@@ -7,4 +7,6 @@ pub mod models;
 
 pub mod embed;
 
+pub mod lessons;
+
 pub mod tools;

@@ -139,3 +139,135 @@ fn unreadable(file: &Path, error: &std::io::Error) -> EmbedError {
 fn first_line(error: &candle_core::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use candle_core::Tensor;
+    use tokenizers::models::wordpiece::WordPiece;
+
+    use super::*;
+    use crate::embed::Embedder;
+
+    const CONFIG: &str = r#"{"model_type": "bert", "vocab_size": 8, "hidden_size": 4, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "intermediate_size": 6, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+        "max_position_embeddings": 16, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
+        "pad_token_id": 0}"#;
+
+    /// A whole embedder, 4 numbers wide, with weights of no meaning.
+    fn tiny() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("config.json"), CONFIG).unwrap();
+        let vocabulary = ["[UNK]", "[CLS]", "[SEP]", "a", "b"].into_iter().zip(0..).map(|(t, i)| (t.to_owned(), i));
+        let words =
+            WordPiece::builder().vocab(vocabulary.collect::<Vec<_>>().into_iter().collect()).unk_token("[UNK]".into());
+        Tokenizer::new(words.build().unwrap()).save(folder.path().join("tokenizer.json"), false).unwrap();
+        let mut tensors = HashMap::new();
+        let mut add = |name: &str, shape: &[usize]| {
+            tensors.insert(name.to_owned(), Tensor::randn(0f32, 1.0, shape, &Device::Cpu).unwrap());
+        };
+        for (name, rows) in [("word", 8), ("position", 16), ("token_type", 2)] {
+            add(&format!("embeddings.{name}_embeddings.weight"), &[rows, 4]);
+        }
+        for at in ["embeddings", "encoder.layer.0.attention.output", "encoder.layer.0.output"] {
+            add(&format!("{at}.LayerNorm.weight"), &[4]);
+            add(&format!("{at}.LayerNorm.bias"), &[4]);
+        }
+        for (name, out, inputs) in [
+            ("attention.self.query", 4, 4),
+            ("attention.self.key", 4, 4),
+            ("attention.self.value", 4, 4),
+            ("attention.output.dense", 4, 4),
+            ("intermediate.dense", 6, 4),
+            ("output.dense", 4, 6),
+        ] {
+            add(&format!("encoder.layer.0.{name}.weight"), &[out, inputs]);
+            add(&format!("encoder.layer.0.{name}.bias"), &[out]);
+        }
+        candle_core::safetensors::save(&tensors, folder.path().join("model.safetensors")).unwrap();
+        folder
+    }
+
+    /// Breaks one file and says what the person is told.
+    fn check(file: &str, content: Option<&[u8]>, expected: &[&str]) {
+        let folder = tiny();
+        let path = folder.path().join(file);
+        match content {
+            Some(content) => fs::write(&path, content).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let error =
+            Embedder::open(folder.path(), Options::default()).expect_err("a broken folder was opened").to_string();
+        for part in expected {
+            assert!(error.contains(part), "{error:?} does not say {part:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_folder_opens_and_embeds() {
+        let folder = tiny();
+        let embedder = Embedder::open(folder.path(), Options::default()).unwrap();
+        assert_eq!(embedder.dimensions(), 4);
+        assert_eq!(embedder.embed_one("a").unwrap().len(), 4);
+        assert_eq!(embedder.embed_one("").unwrap(), [0.0; 4], "no token, no vector");
+    }
+
+    #[test]
+    fn a_missing_file_is_named_with_the_way_out() {
+        for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+            check(file, None, &[file, "missing", "scripts/fetch-models"]);
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        check("config.json", Some(b"{ not json"), &["config.json", "damaged"]);
+        check("config.json", Some(br#"{"model_type": "bert"}"#), &["config.json", "missing field"]);
+        check("tokenizer.json", Some(b"{}"), &["tokenizer.json", "damaged"]);
+        check("model.safetensors", Some(b"too short"), &["model.safetensors", "damaged"]);
+        check("model.safetensors", Some(&[0xff; 4096]), &["model.safetensors", "damaged"]);
+        check("model.safetensors", Some(b""), &["model.safetensors", "damaged"]);
+    }
+
+    #[test]
+    fn cut_off_weights_are_damaged_not_a_crash() {
+        let whole = fs::read(tiny().path().join("model.safetensors")).unwrap();
+        check("model.safetensors", Some(&whole[..whole.len() - 40]), &["model.safetensors", "damaged"]);
+    }
+
+    #[test]
+    fn files_of_two_models_are_told_apart() {
+        let wider = CONFIG.replace("\"hidden_size\": 4", "\"hidden_size\": 6");
+        check("config.json", Some(wider.as_bytes()), &["model.safetensors", "shape mismatch"]);
+        let smaller = CONFIG.replace("\"vocab_size\": 8", "\"vocab_size\": 3");
+        check("config.json", Some(smaller.as_bytes()), &["tokenizer.json", "5 tokens", "the model 3"]);
+        let odd = CONFIG.replace("\"num_attention_heads\": 2", "\"num_attention_heads\": 3");
+        check("config.json", Some(odd.as_bytes()), &["config.json", "3 heads"]);
+    }
+
+    #[test]
+    fn another_kind_of_model_is_refused_with_its_name() {
+        check("config.json", Some(br#"{"model_type": "nomic_bert"}"#), &["`nomic_bert`", "supported are `bert`"]);
+        check("config.json", Some(b"{}"), &["`unknown`"]);
+    }
+
+    #[test]
+    fn another_pooling_is_refused() {
+        let folder = tiny();
+        fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+        let file = folder.path().join("1_Pooling").join("config.json");
+        fs::write(&file, r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#).unwrap();
+        let error = Embedder::open(folder.path(), Options::default()).unwrap_err().to_string();
+        assert!(error.contains("mean pooling"), "{error}");
+    }
+
+    #[test]
+    fn the_memory_covers_weights_and_grows_with_the_batch() {
+        let folder = tiny();
+        let weights = fs::metadata(folder.path().join("model.safetensors")).unwrap().len();
+        let need = |batch_tokens| memory(folder.path(), &Options { batch_tokens, ..Options::default() }).unwrap();
+        assert!(need(256) > Bytes(weights));
+        assert_eq!(need(1256) - need(256), Bytes(1000 * (4 * 4 + 3 * 4) * 4));
+    }
+}

@@ -171,3 +171,142 @@ impl Encoder for Lanes {
         Ok(results.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use candle_core::{DType, Device, Tensor};
+    use candle_nn::VarBuilder;
+    use candle_transformers::models::bert::{BertModel, Config};
+
+    use super::*;
+
+    /// Where scripts/fetch-models puts the small default embedder.
+    fn mini_lm() -> PathBuf {
+        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
+            let home = std::env::var_os("HOME").expect("HOME names the user's folder");
+            PathBuf::from(home).join(".local/share/monobloc/models")
+        });
+        let folder = models.join("all-MiniLM-L6-v2");
+        let file = folder.join("model.safetensors");
+        assert!(
+            file.is_file(),
+            "{} is missing: this test needs the real model, run scripts/fetch-models",
+            file.display()
+        );
+        folder
+    }
+
+    fn open(options: Options) -> Embedder {
+        Embedder::open(&mini_lm(), options).expect("the fetched embedder opens")
+    }
+
+    fn texts() -> Vec<String> {
+        let mut texts: Vec<String> = ["", "a", "How do I retry a failed request?", "fn main() { println!(\"hi\"); }"]
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        texts.push("Größe und Gewicht der Änderung, 東京 🚀".into());
+        texts.extend((1..40).map(|n| "parse the configuration file and report errors ".repeat(n)));
+        texts
+    }
+
+    /// The library's own model on one text at a time, mean and norm taken in plain arithmetic.
+    fn by_the_library(embedder: &Embedder, texts: &[String]) -> Vec<Vec<f32>> {
+        let folder = mini_lm();
+        let config: Config = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
+        let weights = fs::read(folder.join("model.safetensors")).unwrap();
+        let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu).unwrap();
+        let model = BertModel::load(weights, &config).unwrap();
+        let embed = |text: &String| -> candle_core::Result<Vec<f32>> {
+            let ids = Tensor::new(embedder.shared.tokens(0, text).unwrap(), &Device::Cpu)?.unsqueeze(0)?;
+            let mean = model.forward(&ids, &ids.zeros_like()?, None)?.mean(1)?.get(0)?;
+            mean.broadcast_div(&mean.sqr()?.sum_all()?.sqrt()?)?.to_vec1()
+        };
+        texts.iter().map(|text| embed(text).unwrap()).collect()
+    }
+
+    #[test]
+    fn packed_vectors_equal_those_of_the_librarys_model() {
+        let embedder = open(Options { batch_tokens: 600, ..Options::default() });
+        let texts = texts();
+        let found = embedder.embed(&texts, &Cancel::new()).unwrap();
+        let expected = by_the_library(&embedder, &texts);
+        assert_eq!(found.len(), texts.len());
+        for (text, (found, expected)) in texts.iter().zip(found.iter().zip(&expected)) {
+            assert_eq!(found.len(), embedder.dimensions());
+            let alike = kernels::cosine(found, expected)[0];
+            assert!(alike >= 0.9999, "cosine {alike} for {text:?}");
+            let square: f32 = found.iter().map(|x| x * x).sum();
+            assert!((square - 1.0).abs() < 1e-4, "{text:?} has a vector of length {}", square.sqrt());
+        }
+    }
+
+    #[test]
+    fn a_text_has_the_same_vector_alone_and_in_company() {
+        let embedder = open(Options::default());
+        let texts = texts();
+        let together = embedder.embed(&texts, &Cancel::new()).unwrap();
+        for (text, vector) in texts.iter().zip(together).step_by(7) {
+            let alone = embedder.embed_one(text).unwrap();
+            assert!(kernels::cosine(&alone, &vector)[0] > 0.99999, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn like_meanings_have_like_vectors() {
+        let embedder = open(Options::default());
+        let query = embedder.embed_one("how to try a network call again").unwrap();
+        let candidates = ["retry a failed http request", "draw a circle on the screen", "sum of two integers"];
+        let vectors = embedder.embed(&candidates.map(str::to_owned), &Cancel::new()).unwrap();
+        let scores = kernels::cosine(&query, &vectors.concat());
+        assert_eq!(kernels::top_k(&scores, 1)[0].0, 0, "{scores:?}");
+    }
+
+    #[test]
+    fn a_long_text_counts_up_to_its_first_tokens() {
+        let embedder = open(Options { max_tokens: 32, ..Options::default() });
+        let head = "one two three four ".repeat(20);
+        let million = format!("{head}{}", "something else ".repeat(70_000));
+        assert_eq!(embedder.shared.tokens(0, &million).unwrap().len(), 32);
+        assert_eq!(embedder.embed_one(&head).unwrap(), embedder.embed_one(&million).unwrap());
+    }
+
+    #[test]
+    fn every_batch_takes_the_permit_and_the_lease_outlives_the_thread() {
+        let (permits, freed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        struct Lease(Arc<AtomicUsize>);
+        impl Drop for Lease {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let counted = permits.clone();
+        let embedder = open(Options {
+            batch_tokens: 100,
+            gate: Arc::new(move |_| Box::new(counted.fetch_add(1, Ordering::SeqCst))),
+            lease: Some(Box::new(Lease(freed.clone()))),
+            ..Options::default()
+        });
+        let clone = embedder.clone();
+        drop(embedder);
+        clone.embed(&vec!["some words to embed".to_owned(); 40], &Cancel::new()).unwrap();
+        assert_eq!(freed.load(Ordering::SeqCst), 0);
+        assert!(permits.load(Ordering::SeqCst) > 1, "{permits:?}");
+        drop(clone);
+        assert_eq!(freed.load(Ordering::SeqCst), 1);
+        assert_eq!(Arc::strong_count(&permits), 1, "the thread has ended and dropped its gate");
+    }
+
+    #[test]
+    fn the_fingerprint_tells_models_and_settings_apart() {
+        let (a, b) = (open(Options::default()), open(Options::default()));
+        let shorter = open(Options { max_tokens: 64, ..Options::default() });
+        assert_eq!(a.fingerprint(), b.fingerprint());
+        assert_ne!(a.fingerprint(), shorter.fingerprint());
+        assert_eq!(a.fingerprint().len(), 32);
+    }
+}
