@@ -1,1 +1,21 @@
-//! kernels
+//! The numeric kernels of monobloc: one operation a file, on plain slices, the instruction set picked at run time.
+//!
+//! `pool`, `cosine` and the product inside `matmul` and `attention` are written by hand for the instruction sets; the rest
+//! is one text that the compiler turns into vector code, compiled once for each of them (see [`simd`]). Nothing here starts a
+//! thread, holds state or depends on another crate.
+
+#[macro_use]
+pub mod simd;
+
+pub mod attention;
+pub mod cosine;
+mod exp;
+pub mod gelu;
+pub mod matmul;
+pub mod norm;
+pub mod pool;
+mod product;
+
+pub use cosine::{cosine, top_k};
+pub use pool::mean_pool;
+pub use simd::Simd;

@@ -1,0 +1,273 @@
+//! The folder of an embedder: config.json, tokenizer.json, model.safetensors, each checked before it is believed.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use candle_core::{DType, Device};
+use candle_nn::VarBuilder;
+use candle_transformers::models::bert::Config;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokenizers::{Tokenizer, TruncationParams};
+
+use crate::base::Bytes;
+use crate::embed::bert::Bert;
+use crate::embed::error::EmbedError;
+use crate::embed::handle::Options;
+
+/// An embedder as it lies on disk: read and understood, weights not yet loaded.
+pub struct Folder {
+    path: PathBuf,
+    config: Config,
+    weights: PathBuf,
+}
+
+impl Folder {
+    pub fn open(path: &Path) -> Result<Folder, EmbedError> {
+        let config_file = path.join("config.json");
+        let text = read(&config_file)?;
+        let damaged = |reason: String| EmbedError::Damaged { file: config_file.clone(), reason };
+        let value: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let kind = value.get("model_type").and_then(Value::as_str).unwrap_or("unknown");
+        let unsupported = |found: &str| EmbedError::Unsupported { folder: path.to_owned(), found: found.to_owned() };
+        if kind != "bert" {
+            return Err(unsupported(kind));
+        }
+        if !pools_by_mean(path)? {
+            return Err(unsupported("bert with other than mean pooling"));
+        }
+        let config: Config = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        let heads = config.num_attention_heads;
+        if config.hidden_size == 0 || heads == 0 || config.hidden_size % heads != 0 || config.type_vocab_size == 0 {
+            return Err(damaged(format!("a width of {} cannot be cut into {heads} heads", config.hidden_size)));
+        }
+        let weights = path.join("model.safetensors");
+        if !weights.is_file() {
+            return Err(EmbedError::Missing(weights));
+        }
+        Ok(Folder { path: path.to_owned(), config, weights })
+    }
+
+    /// The tokenizer, cutting at `max_tokens` or at the model's last position, whichever comes first.
+    pub fn tokenizer(&self, max_tokens: usize) -> Result<Tokenizer, EmbedError> {
+        let file = self.path.join("tokenizer.json");
+        let damaged = |reason: String| EmbedError::Damaged { file: file.clone(), reason };
+        let mut tokenizer = Tokenizer::from_bytes(read(&file)?).map_err(|error| damaged(error.to_string()))?;
+        let (ours, models) = (tokenizer.get_vocab_size(true), self.config.vocab_size);
+        if ours > models {
+            return Err(damaged(format!("it has {ours} tokens, the model {models}")));
+        }
+        // Two tokens frame every text, so less than three would leave nothing of it.
+        let max_length = max_tokens.clamp(3, self.config.max_position_embeddings.max(3));
+        let truncation = TruncationParams { max_length, ..TruncationParams::default() };
+        tokenizer.with_truncation(Some(truncation)).map_err(|error| damaged(error.to_string()))?;
+        tokenizer.with_padding(None);
+        Ok(tokenizer)
+    }
+
+    /// The weights, copied out of the mapped file into the order they are used in.
+    pub fn load(&self) -> Result<Bert, EmbedError> {
+        let damaged =
+            |error: candle_core::Error| EmbedError::Damaged { file: self.weights.clone(), reason: first_line(&error) };
+        // SAFETY: a mapped file must not change while it is read. Model files are replaced by renaming, which leaves the
+        // mapped one alone, and the mapping ends with this function: everything on the CPU is a copy.
+        let weights = unsafe { VarBuilder::from_mmaped_safetensors(&[&self.weights], DType::F32, &Device::Cpu) };
+        Bert::load(weights.map_err(damaged)?, &self.config).map_err(damaged)
+    }
+
+    /// Hash over the small files, and size, time, header and sampled blocks of the weights; with what else decides vectors.
+    pub fn fingerprint(&self, max_tokens: usize) -> Result<String, EmbedError> {
+        const SAMPLES: u64 = 64;
+        const BLOCK: u64 = 4096;
+        let mut hash = Sha256::new();
+        hash.update(read(&self.path.join("config.json"))?);
+        hash.update(read(&self.path.join("tokenizer.json"))?);
+        hash.update(max_tokens.to_le_bytes());
+        let unreadable = |error: std::io::Error| unreadable(&self.weights, &error);
+        let mut file = File::open(&self.weights).map_err(unreadable)?;
+        let about = file.metadata().map_err(unreadable)?;
+        let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        hash.update(about.len().to_le_bytes());
+        hash.update(modified.map_or(0, |time| time.as_nanos()).to_le_bytes());
+        for sample in 0..SAMPLES {
+            let mut block = Vec::new();
+            file.seek(SeekFrom::Start(about.len().saturating_sub(BLOCK) / SAMPLES * sample)).map_err(unreadable)?;
+            (&mut file).take(BLOCK).read_to_end(&mut block).map_err(unreadable)?;
+            hash.update(&block);
+        }
+        Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// What an embedder will need at most: weights in f32, the tokenizer, and a batch on its way through a layer.
+pub fn memory(folder: &Path, options: &Options) -> Result<Bytes, EmbedError> {
+    let Folder { path, config, weights } = Folder::open(folder)?;
+    let size = |file: &Path| fs::metadata(file).map(|about| about.len()).map_err(|error| unreadable(file, &error));
+    let (d, wide) = (config.hidden_size as u64, config.intermediate_size as u64);
+    // Of each token at once: input, mixture and output of a layer; queries, keys and values; the wide activation.
+    let activations = options.batch_tokens.max(options.max_tokens) as u64 * (4 * d + (3 * d).max(wide)) * 4;
+    // A vocabulary in maps of strings takes about twelve times the size of its JSON (measured: MiniLM, 5.7 MB for 0.47).
+    let tokenizer = size(&path.join("tokenizer.json"))? * 12;
+    Ok(Bytes(size(&weights)? + tokenizer + activations))
+}
+
+/// sentence-transformers writes the pooling beside the model; where it is not said, it is the mean.
+fn pools_by_mean(folder: &Path) -> Result<bool, EmbedError> {
+    let file = folder.join("1_Pooling").join("config.json");
+    if !file.is_file() {
+        return Ok(true);
+    }
+    let value: Value = serde_json::from_slice(&read(&file)?)
+        .map_err(|error| EmbedError::Damaged { file: file.clone(), reason: error.to_string() })?;
+    Ok(value.get("pooling_mode_mean_tokens").and_then(Value::as_bool).unwrap_or(true))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, EmbedError> {
+    fs::read(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => EmbedError::Missing(file.to_owned()),
+        _ => unreadable(file, &error),
+    })
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> EmbedError {
+    EmbedError::Unreadable { file: file.to_owned(), reason: error.to_string() }
+}
+
+/// candle's errors may carry a backtrace below their first line.
+fn first_line(error: &candle_core::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use candle_core::Tensor;
+    use tokenizers::models::wordpiece::WordPiece;
+
+    use super::*;
+    use crate::embed::Embedder;
+
+    const CONFIG: &str = r#"{"model_type": "bert", "vocab_size": 8, "hidden_size": 4, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "intermediate_size": 6, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+        "max_position_embeddings": 16, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
+        "pad_token_id": 0}"#;
+
+    /// A whole embedder, 4 numbers wide, with weights of no meaning.
+    fn tiny() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("config.json"), CONFIG).unwrap();
+        let vocabulary = ["[UNK]", "[CLS]", "[SEP]", "a", "b"].into_iter().zip(0..).map(|(t, i)| (t.to_owned(), i));
+        let words =
+            WordPiece::builder().vocab(vocabulary.collect::<Vec<_>>().into_iter().collect()).unk_token("[UNK]".into());
+        Tokenizer::new(words.build().unwrap()).save(folder.path().join("tokenizer.json"), false).unwrap();
+        let mut tensors = HashMap::new();
+        let mut add = |name: &str, shape: &[usize]| {
+            tensors.insert(name.to_owned(), Tensor::randn(0f32, 1.0, shape, &Device::Cpu).unwrap());
+        };
+        for (name, rows) in [("word", 8), ("position", 16), ("token_type", 2)] {
+            add(&format!("embeddings.{name}_embeddings.weight"), &[rows, 4]);
+        }
+        for at in ["embeddings", "encoder.layer.0.attention.output", "encoder.layer.0.output"] {
+            add(&format!("{at}.LayerNorm.weight"), &[4]);
+            add(&format!("{at}.LayerNorm.bias"), &[4]);
+        }
+        for (name, out, inputs) in [
+            ("attention.self.query", 4, 4),
+            ("attention.self.key", 4, 4),
+            ("attention.self.value", 4, 4),
+            ("attention.output.dense", 4, 4),
+            ("intermediate.dense", 6, 4),
+            ("output.dense", 4, 6),
+        ] {
+            add(&format!("encoder.layer.0.{name}.weight"), &[out, inputs]);
+            add(&format!("encoder.layer.0.{name}.bias"), &[out]);
+        }
+        candle_core::safetensors::save(&tensors, folder.path().join("model.safetensors")).unwrap();
+        folder
+    }
+
+    /// Breaks one file and says what the person is told.
+    fn check(file: &str, content: Option<&[u8]>, expected: &[&str]) {
+        let folder = tiny();
+        let path = folder.path().join(file);
+        match content {
+            Some(content) => fs::write(&path, content).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let error =
+            Embedder::open(folder.path(), Options::default()).expect_err("a broken folder was opened").to_string();
+        for part in expected {
+            assert!(error.contains(part), "{error:?} does not say {part:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_folder_opens_and_embeds() {
+        let folder = tiny();
+        let embedder = Embedder::open(folder.path(), Options::default()).unwrap();
+        assert_eq!(embedder.dimensions(), 4);
+        assert_eq!(embedder.embed_one("a").unwrap().len(), 4);
+        assert_eq!(embedder.embed_one("").unwrap(), [0.0; 4], "no token, no vector");
+    }
+
+    #[test]
+    fn a_missing_file_is_named_with_the_way_out() {
+        for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+            check(file, None, &[file, "missing", "scripts/fetch-models"]);
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        check("config.json", Some(b"{ not json"), &["config.json", "damaged"]);
+        check("config.json", Some(br#"{"model_type": "bert"}"#), &["config.json", "missing field"]);
+        check("tokenizer.json", Some(b"{}"), &["tokenizer.json", "damaged"]);
+        check("model.safetensors", Some(b"too short"), &["model.safetensors", "damaged"]);
+        check("model.safetensors", Some(&[0xff; 4096]), &["model.safetensors", "damaged"]);
+        check("model.safetensors", Some(b""), &["model.safetensors", "damaged"]);
+    }
+
+    #[test]
+    fn cut_off_weights_are_damaged_not_a_crash() {
+        let whole = fs::read(tiny().path().join("model.safetensors")).unwrap();
+        check("model.safetensors", Some(&whole[..whole.len() - 40]), &["model.safetensors", "damaged"]);
+    }
+
+    #[test]
+    fn files_of_two_models_are_told_apart() {
+        let wider = CONFIG.replace("\"hidden_size\": 4", "\"hidden_size\": 6");
+        check("config.json", Some(wider.as_bytes()), &["model.safetensors", "shape mismatch"]);
+        let smaller = CONFIG.replace("\"vocab_size\": 8", "\"vocab_size\": 3");
+        check("config.json", Some(smaller.as_bytes()), &["tokenizer.json", "5 tokens", "the model 3"]);
+        let odd = CONFIG.replace("\"num_attention_heads\": 2", "\"num_attention_heads\": 3");
+        check("config.json", Some(odd.as_bytes()), &["config.json", "3 heads"]);
+    }
+
+    #[test]
+    fn another_kind_of_model_is_refused_with_its_name() {
+        check("config.json", Some(br#"{"model_type": "nomic_bert"}"#), &["`nomic_bert`", "supported are `bert`"]);
+        check("config.json", Some(b"{}"), &["`unknown`"]);
+    }
+
+    #[test]
+    fn another_pooling_is_refused() {
+        let folder = tiny();
+        fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+        let file = folder.path().join("1_Pooling").join("config.json");
+        fs::write(&file, r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#).unwrap();
+        let error = Embedder::open(folder.path(), Options::default()).unwrap_err().to_string();
+        assert!(error.contains("mean pooling"), "{error}");
+    }
+
+    #[test]
+    fn the_memory_covers_weights_and_grows_with_the_batch() {
+        let folder = tiny();
+        let weights = fs::metadata(folder.path().join("model.safetensors")).unwrap().len();
+        let need = |batch_tokens| memory(folder.path(), &Options { batch_tokens, ..Options::default() }).unwrap();
+        assert!(need(256) > Bytes(weights));
+        assert_eq!(need(1256) - need(256), Bytes(1000 * (4 * 4 + 3 * 4) * 4));
+    }
+}

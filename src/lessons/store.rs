@@ -1,0 +1,349 @@
+//! The table of lessons in the project's database: bounded, and silent about what failed twice.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, Row, params};
+
+use super::likeness::overlap;
+use super::{Found, Lesson, Signal, Stored};
+
+/// Lessons kept. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
+pub const LESSONS_MAX: usize = 5_000;
+
+/// A lesson that failed this often in a row is not offered any more.
+pub const FAILURES_MAX: u32 = 2;
+
+/// Longest texts of a row in bytes: a lesson is read by a model with a few thousand tokens of room.
+const PROBLEM_MAX: usize = 2_000;
+const SOLUTION_MAX: usize = 8_000;
+const WHY_MAX: usize = 2_000;
+
+/// Most numbers of a vector; no embedder in use has more than 4,096 dimensions.
+const VECTOR_MAX: usize = 8_192;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LessonsError {
+    #[error("the folder of {} cannot be made: {source}", file.display())]
+    Folder { file: PathBuf, source: std::io::Error },
+    #[error("lessons in {} cannot be used: {source}; delete that file to begin anew", file.display())]
+    Database { file: PathBuf, source: rusqlite::Error },
+    #[error("a vector of {0} numbers is too long for a lesson; the most is {VECTOR_MAX}")]
+    Vector(usize),
+}
+
+/// The lessons of one project. Threads may share it.
+pub struct Lessons {
+    file: PathBuf,
+    connection: Mutex<Connection>,
+    max: usize,
+}
+
+impl Lessons {
+    /// Opens the table in the database `file`, and makes both where they are missing.
+    pub fn open(file: &Path) -> Result<Lessons, LessonsError> {
+        Lessons::open_with(file, LESSONS_MAX)
+    }
+
+    fn open_with(file: &Path, max: usize) -> Result<Lessons, LessonsError> {
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder).map_err(|source| LessonsError::Folder { file: file.to_owned(), source })?;
+        }
+        let connection = prepare(file).map_err(|source| LessonsError::Database { file: file.to_owned(), source })?;
+        Ok(Lessons { file: file.to_owned(), connection: Mutex::new(connection), max })
+    }
+
+    /// Writes a lesson down and gives its number. The same problem with the same solution is one lesson, renewed: a
+    /// success clears its failures, a failure counts as one more. Beyond the bound the least useful lessons go: failed
+    /// ones first, then the oldest.
+    pub fn add(&self, lesson: &Lesson) -> Result<i64, LessonsError> {
+        let vector = lesson.vector.as_deref().filter(|vector| !vector.is_empty());
+        if let Some(vector) = vector.filter(|vector| vector.len() > VECTOR_MAX) {
+            return Err(LessonsError::Vector(vector.len()));
+        }
+        let id = self.query(|connection| {
+            connection.query_row(
+                "INSERT INTO lessons (problem, solution, why_worked, tokens_used, success, failures, vector, created)
+                 VALUES (?1, ?2, ?3, ?4, ?5, NOT ?5, ?6, unixepoch())
+                 ON CONFLICT (problem, solution) DO UPDATE SET
+                     why_worked = excluded.why_worked, tokens_used = excluded.tokens_used, success = excluded.success,
+                     failures = iif(excluded.success, 0, failures + 1), vector = coalesce(excluded.vector, vector),
+                     created = excluded.created
+                 RETURNING id",
+                params![
+                    head(&lesson.problem, PROBLEM_MAX),
+                    head(&lesson.solution, SOLUTION_MAX),
+                    head(&lesson.why_worked, WHY_MAX),
+                    i64::try_from(lesson.tokens_used).unwrap_or(i64::MAX),
+                    lesson.success,
+                    vector.map(to_blob),
+                ],
+                |row| row.get(0),
+            )
+        })?;
+        self.query(|connection| {
+            connection.execute(
+                "DELETE FROM lessons WHERE id <> ?1 AND id IN (
+                     SELECT id FROM lessons WHERE id <> ?1 ORDER BY failures DESC, success, created, id
+                     LIMIT max(0, (SELECT count(*) FROM lessons) - ?2))",
+                params![id, self.max as i64],
+            )
+        })?;
+        Ok(id)
+    }
+
+    /// The newest lessons, failed ones too.
+    pub fn list(&self, limit: usize) -> Result<Vec<Stored>, LessonsError> {
+        let limit = limit.min(self.max) as i64;
+        self.query(|connection| {
+            let mut rows = connection.prepare_cached(&format!("{SELECT} ORDER BY created DESC, id DESC LIMIT ?1"))?;
+            rows.query_map([limit], stored)?.collect()
+        })
+    }
+
+    /// The `k` lessons most like the query, best first, without those that failed too often. Each is measured by its
+    /// vector where both sides have one of the same length, else by its words; what has nothing in common is left out.
+    pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
+        let offered: Vec<Stored> = self.query(|connection| {
+            let mut rows = connection.prepare_cached(&format!("{SELECT} WHERE failures < ?1 ORDER BY id"))?;
+            rows.query_map([FAILURES_MAX], stored)?.collect()
+        })?;
+        let mut found: Vec<Found> = offered
+            .into_iter()
+            .map(|stored| {
+                let (score, by) = score(text, vector, &stored.lesson);
+                Found { stored, score, by }
+            })
+            .filter(|found| found.score > 0.0)
+            .collect();
+        found.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
+        found.truncate(k);
+        Ok(found)
+    }
+
+    /// Deletes a lesson; says whether there was one.
+    pub fn forget(&self, id: i64) -> Result<bool, LessonsError> {
+        Ok(self.query(|connection| connection.execute("DELETE FROM lessons WHERE id = ?1", [id]))? > 0)
+    }
+
+    /// Notes that a lesson was followed and did not help; says whether there is such a lesson.
+    pub fn record_failure(&self, id: i64) -> Result<bool, LessonsError> {
+        let update = "UPDATE lessons SET failures = failures + 1 WHERE id = ?1";
+        Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
+    }
+
+    fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
+        // SQLite keeps its own state whole, so a panic of another thread under this lock spoils nothing.
+        let connection: MutexGuard<'_, Connection> = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(&connection).map_err(|source| LessonsError::Database { file: self.file.clone(), source })
+    }
+}
+
+const SELECT: &str =
+    "SELECT id, problem, solution, why_worked, tokens_used, success, failures, vector, created FROM lessons";
+
+fn prepare(file: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(file)?;
+    // Other stores write to the same file; none holds its lock for long.
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS lessons (
+             id INTEGER PRIMARY KEY AUTOINCREMENT,
+             problem TEXT NOT NULL,
+             solution TEXT NOT NULL,
+             why_worked TEXT NOT NULL,
+             tokens_used INTEGER NOT NULL,
+             success INTEGER NOT NULL,
+             failures INTEGER NOT NULL,
+             vector BLOB,
+             created INTEGER NOT NULL,
+             UNIQUE (problem, solution)
+         ) STRICT",
+    )?;
+    Ok(connection)
+}
+
+fn stored(row: &Row) -> rusqlite::Result<Stored> {
+    let lesson = Lesson {
+        problem: row.get(1)?,
+        solution: row.get(2)?,
+        why_worked: row.get(3)?,
+        tokens_used: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0),
+        success: row.get(5)?,
+        vector: row.get::<_, Option<Vec<u8>>>(7)?.and_then(|blob| from_blob(&blob)),
+    };
+    Ok(Stored { id: row.get(0)?, lesson, failures: row.get(6)?, created: row.get(8)? })
+}
+
+fn score(text: &str, vector: Option<&[f32]>, lesson: &Lesson) -> (f32, Signal) {
+    match (vector, &lesson.vector) {
+        (Some(query), Some(known)) if query.len() == known.len() && !query.is_empty() => {
+            (kernels::cosine(query, known)[0], Signal::Vector)
+        }
+        _ => (overlap(text, &lesson.problem), Signal::Words),
+    }
+}
+
+/// Vectors lie as little-endian f32, one after the other.
+fn to_blob(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// A blob that is no whole number of f32 is damaged: the lesson is then found by its words.
+fn from_blob(blob: &[u8]) -> Option<Vec<f32>> {
+    let (numbers, rest) = blob.as_chunks::<4>();
+    (rest.is_empty() && !numbers.is_empty()).then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+}
+
+fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh(max: usize) -> (tempfile::TempDir, Lessons) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let lessons = Lessons::open_with(&folder.path().join(".monobloc/monobloc.db"), max).expect("a new database");
+        (folder, lessons)
+    }
+
+    fn lesson(problem: &str) -> Lesson {
+        Lesson { problem: problem.into(), solution: "so".into(), success: true, ..Lesson::default() }
+    }
+
+    fn with_vector(problem: &str, vector: &[f32]) -> Lesson {
+        Lesson { vector: Some(vector.to_vec()), ..lesson(problem) }
+    }
+
+    fn check(lessons: &Lessons, text: &str, vector: Option<&[f32]>, expected: &[&str]) {
+        let found = lessons.search(text, vector, 10).expect("a search");
+        let problems: Vec<&str> = found.iter().map(|found| &found.stored.lesson.problem[..]).collect();
+        assert_eq!(problems, expected, "{text}");
+    }
+
+    #[test]
+    fn a_lesson_comes_back_as_it_was_written_also_after_reopening() {
+        let (folder, lessons) = fresh(10);
+        let written = Lesson {
+            problem: "the build fails without cmake".into(),
+            solution: "install cmake".into(),
+            why_worked: "the build script calls it".into(),
+            tokens_used: 1234,
+            success: true,
+            vector: Some(vec![0.6, -0.8]),
+        };
+        let id = lessons.add(&written).unwrap();
+        drop(lessons);
+        let lessons = Lessons::open(&folder.path().join(".monobloc/monobloc.db")).unwrap();
+        let listed = lessons.list(10).unwrap();
+        assert_eq!((listed[0].id, &listed[0].lesson, listed[0].failures), (id, &written, 0));
+        assert!(listed[0].created > 1_700_000_000);
+    }
+
+    #[test]
+    fn words_find_lessons_where_there_are_no_vectors() {
+        let (_folder, lessons) = fresh(10);
+        lessons.add(&lesson("retry a request that timed out")).unwrap();
+        lessons.add(&lesson("rename a function in every file")).unwrap();
+        check(&lessons, "Request timed out, retry?", None, &["retry a request that timed out"]);
+        check(&lessons, "rename the function", None, &["rename a function in every file"]);
+        check(&lessons, "something else entirely", None, &[]);
+        check(&lessons, "", None, &[]);
+    }
+
+    #[test]
+    fn vectors_come_before_words_and_each_hit_names_its_signal() {
+        let (_folder, lessons) = fresh(10);
+        lessons.add(&with_vector("east", &[1.0, 0.0])).unwrap();
+        lessons.add(&with_vector("north east", &[1.0, 1.0])).unwrap();
+        lessons.add(&with_vector("west", &[-1.0, 0.0])).unwrap();
+        lessons.add(&lesson("going east today quickly")).unwrap();
+        check(&lessons, "east", Some(&[2.0, 0.0]), &["east", "north east", "going east today quickly"]);
+        let found = lessons.search("east", Some(&[2.0, 0.0]), 10).unwrap();
+        assert_eq!(found.iter().map(|f| f.by).collect::<Vec<_>>(), [Signal::Vector, Signal::Vector, Signal::Words]);
+        check(&lessons, "west", Some(&[1.0, 0.0, 0.0]), &["west"]);
+        assert_eq!(lessons.search("east", Some(&[2.0, 0.0]), 1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_lesson_that_failed_twice_is_not_offered_until_it_works_again() {
+        let (_folder, lessons) = fresh(10);
+        let id = lessons.add(&lesson("flaky test")).unwrap();
+        assert!(lessons.record_failure(id).unwrap());
+        check(&lessons, "flaky test", None, &["flaky test"]);
+        assert!(lessons.record_failure(id).unwrap());
+        check(&lessons, "flaky test", None, &[]);
+        assert_eq!(lessons.list(10).unwrap().len(), 1);
+        assert_eq!(lessons.add(&lesson("flaky test")).unwrap(), id, "the same lesson keeps its number");
+        check(&lessons, "flaky test", None, &["flaky test"]);
+        assert!(!lessons.record_failure(id + 99).unwrap());
+    }
+
+    #[test]
+    fn a_failure_learned_twice_is_not_offered() {
+        let (_folder, lessons) = fresh(10);
+        let failure = Lesson { success: false, ..lesson("flaky test") };
+        lessons.add(&failure).unwrap();
+        check(&lessons, "flaky test", None, &["flaky test"]);
+        lessons.add(&failure).unwrap();
+        check(&lessons, "flaky test", None, &[]);
+    }
+
+    #[test]
+    fn beyond_the_bound_failed_lessons_go_first_then_the_oldest() {
+        let (_folder, lessons) = fresh(3);
+        lessons.add(&lesson("one")).unwrap();
+        let failed = lessons.add(&lesson("two")).unwrap();
+        lessons.record_failure(failed).unwrap();
+        lessons.add(&lesson("three")).unwrap();
+        lessons.add(&lesson("four")).unwrap();
+        lessons.add(&lesson("five")).unwrap();
+        let problems: Vec<String> = lessons.list(10).unwrap().into_iter().map(|s| s.lesson.problem).collect();
+        assert_eq!(problems, ["five", "four", "three"]);
+        lessons.add(&Lesson { success: false, ..lesson("six") }).unwrap();
+        assert_eq!(lessons.list(1).unwrap()[0].lesson.problem, "six", "what was just learned stays");
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone() {
+        let (_folder, lessons) = fresh(10);
+        let id = lessons.add(&lesson("one")).unwrap();
+        assert!(lessons.forget(id).unwrap());
+        assert!(!lessons.forget(id).unwrap());
+        check(&lessons, "one", None, &[]);
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_letter_and_long_vectors_refused() {
+        let (_folder, lessons) = fresh(10);
+        lessons.add(&lesson(&"ü".repeat(1_000_000))).unwrap();
+        assert_eq!(lessons.list(1).unwrap()[0].lesson.problem.len(), PROBLEM_MAX);
+        lessons.add(&lesson(&format!("x{}", "ü".repeat(5_000)))).unwrap();
+        assert_eq!(lessons.list(1).unwrap()[0].lesson.problem.len(), PROBLEM_MAX - 1);
+        let refused = lessons.add(&with_vector("long", &vec![0.5; VECTOR_MAX + 1])).unwrap_err();
+        assert!(refused.to_string().contains("8193"), "{refused}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_named_with_the_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("monobloc.db");
+        fs::write(&file, "this is a text and no database, and it is long enough to be looked at".repeat(20)).unwrap();
+        let Err(error) = Lessons::open(&file) else { panic!("a text was opened as a database") };
+        assert!(error.to_string().contains("monobloc.db") && error.to_string().contains("delete"), "{error}");
+    }
+
+    #[test]
+    fn two_stores_on_one_file_see_each_others_lessons() {
+        let (folder, lessons) = fresh(10);
+        let other = Lessons::open(&folder.path().join(".monobloc/monobloc.db")).unwrap();
+        other.add(&lesson("shared knowledge")).unwrap();
+        check(&lessons, "shared knowledge", None, &["shared knowledge"]);
+    }
+}
