@@ -1,6 +1,8 @@
 //! Where one English sentence falls into clauses, each of them one thing to do or to know.
 
-use super::head::{Head, Line, Mode, head, is_path, low, opens_question, polite_end, skip_adverbs, strong_joint, verb_at};
+use super::head::{
+    Head, Line, Mode, head, is_deed, is_path, low, opens_question, polite_end, skip_adverbs, strong_joint, verb_at,
+};
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
@@ -56,14 +58,18 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
 
 fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, strong: bool) {
     let mut to = to;
-    while to > from && matches!(line[to - 1].kind, Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Dash | Kind::Colon | Kind::Bang) {
+    while to > from
+        && matches!(
+            line[to - 1].kind,
+            Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Dash | Kind::Colon | Kind::Bang
+        )
+    {
         to -= 1;
     }
     if from >= to {
         return;
     }
-    let starts_with_thing = is_determiner(low(line, from)) || is_path(line, from);
-    let borrows = strong && head.mode == Mode::Statement && starts_with_thing;
+    let borrows = strong && head.mode == Mode::Statement && !is_subordinator(low(line, from));
     let borrowed_verb = clauses.last().filter(|_| borrows).and_then(|before| before.head.verb);
     let head = if borrowed_verb.is_some() { Head { mode: Mode::Request, ..head } } else { head };
     clauses.push(Clause { from, to, head, borrowed_verb, borrowed_object: None });
@@ -92,7 +98,12 @@ fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option
     let comma = matches!(line[at].kind, Kind::Comma | Kind::Dash);
     let word = low(line, at);
     let and = matches!(word, "and" | "&" | "plus");
-    if comma || matches!(word, "and" | "then" | "also" | "plus" | "after" | "before" | "afterwards" | "finally" | "followed" | "but") {
+    if comma
+        || matches!(
+            word,
+            "and" | "then" | "also" | "plus" | "after" | "before" | "afterwards" | "finally" | "followed" | "but"
+        )
+    {
         if let Some(next) = strong_joint(line, at).filter(|&next| joins(line, from, at, next, comma)) {
             return Some(Joint { end: at, next, strong: true });
         }
@@ -110,20 +121,32 @@ fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option
 /// A strong connective at `at` really joins two deeds.
 fn joins(line: &Line, from: usize, at: usize, next: usize, comma: bool) -> bool {
     let words: Vec<&str> = (at..next).map(|i| low(line, i)).filter(|w| !w.is_empty()).collect();
-    let opens = verb_at(line, next).is_some() || opens_question(line, next) || polite_end(line, next) > next
+    let opens = verb_at(line, next).is_some()
+        || opens_question(line, next)
+        || polite_end(line, next) > next
         || matches!(head(line, next).mode, Mode::Request | Mode::Question);
     let first = words.first().copied().unwrap_or("");
-    if words == ["then"] && !comma && matches!(low(line, at - 1), "since" | "until" | "by" | "back" | "from" | "than" | "and") {
+    if words == ["then"]
+        && !comma
+        && matches!(low(line, at - 1), "since" | "until" | "by" | "back" | "from" | "than" | "and")
+    {
         return false;
     }
     // `If it fails, then fix it`: the word belongs to the condition.
-    if first == "then" && (from..at).any(|i| is_condition(low(line, i))) && !(from..at).any(|i| verb_at(line, i).is_some() && i > from) {
+    if first == "then"
+        && (from..at).any(|i| is_condition(low(line, i)))
+        && !(from..at).any(|i| verb_at(line, i).is_some() && i > from)
+    {
         return false;
     }
     if matches!(first, "after" | "before") && !words.iter().any(|w| matches!(*w, "that" | "this")) {
         return false;
     }
-    let elided = words.contains(&"then") && (is_determiner(low(line, next)) || is_path(line, next))
+    let thing = low(line, next);
+    let elided = words.contains(&"then")
+        && (is_path(line, next)
+            || is_determiner(thing)
+            || !thing.is_empty() && !is_subject(thing) && !is_adverb(thing) && thing != "some")
         && !(next..line.len()).any(|i| is_finite(low(line, i)));
     opens || elided
 }
@@ -142,11 +165,16 @@ fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, l
     }
     if is_condition(low(line, next)) {
         let inner = head(line, next);
-        return inner.mode == Mode::Request && inner.conditional && left.mode == Mode::Request && (comma || low(line, at) == "and");
+        return inner.mode == Mode::Request
+            && inner.conditional
+            && left.mode == Mode::Request
+            && (comma || low(line, at) == "and");
     }
     let Some(verb) = verb_at(line, next) else { return false };
     match left.mode {
-        Mode::Statement | Mode::Constraint => comma && points_at_object(line, verb) && verbs::class(low(line, verb)) != Some(Class::Rarely),
+        Mode::Statement | Mode::Constraint => {
+            comma && points_at_object(line, verb) && verbs::class(low(line, verb)) != Some(Class::Rarely)
+        }
         Mode::Question if asks || left.infinitive && !comma => false,
         Mode::Question => comma && request_joins(line, from, at, verb, comma, left) || points_at_object(line, verb),
         Mode::Request => request_joins(line, from, at, verb, comma, left),
@@ -164,7 +192,9 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
     let before = low(line, at.saturating_sub(1));
     let bare = at == left_verb + 1;
     if bare {
-        return !verbs::is_pair(low(line, left_verb), low(line, verb)) && (object || !ends_here(line, verb) || comma);
+        let deeds = is_deed(low(line, left_verb)) && is_deed(low(line, verb));
+        return !verbs::is_pair(low(line, left_verb), low(line, verb))
+            && (object || !ends_here(line, verb) || comma || deeds);
     }
     // `the search and rescue team`, `drag and drop`: two verbs side by side inside a noun phrase.
     if !comma && verbs::class(before).is_some() && !object {
@@ -178,18 +208,20 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
     }
     match verbs::class(low(line, verb)) {
         Some(Class::Sure) if !verbs::is_describing(low(line, verb)) => true,
-        Some(Class::Sure | Class::Either) => object || noun_object(line, verb, comma) || ends_here(line, verb) && is_deed(low(line, verb)),
-        _ => matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away") || object && !is_determiner_after_noun(line, verb) || line.get(verb + 1).is_some_and(|t| t.is_capitalised()) && comma,
+        Some(Class::Sure | Class::Either) => {
+            object || noun_object(line, verb, comma) || ends_here(line, verb) && is_deed(low(line, verb))
+        }
+        _ => {
+            matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away")
+                || object && !is_determiner_after_noun(line, verb)
+                || line.get(verb + 1).is_some_and(|t| t.is_capitalised()) && comma
+        }
     }
 }
 
 /// `name this`, but not the end of a list in front of a new one.
 fn is_determiner_after_noun(line: &Line, verb: usize) -> bool {
     matches!(low(line, verb + 1), "no" | "each" | "all")
-}
-
-fn is_deed(low: &str) -> bool {
-    matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
 fn ends_here(line: &Line, verb: usize) -> bool {
@@ -205,11 +237,13 @@ fn noun_object(line: &Line, verb: usize, comma: bool) -> bool {
         if word.is_empty() || matches!(word, "and" | "or" | "then") {
             break;
         }
-        plural |= count < 3 && word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") || matches!(word, "data" | "metadata");
+        plural |= count < 3 && word.len() > 3 && word.ends_with('s') && !word.ends_with("ss")
+            || matches!(word, "data" | "metadata");
         count += 1;
     }
     let next = low(line, verb + 1);
-    let led = is_preposition(next) && !matches!(next, "of" | "in" | "as") || line.get(verb + 1).is_some_and(|t| t.is_capitalised());
+    let led = is_preposition(next) && !matches!(next, "of" | "in" | "as")
+        || line.get(verb + 1).is_some_and(|t| t.is_capitalised());
     let numbered = next.bytes().next().is_some_and(|b| b.is_ascii_digit());
     led && count > 1 || numbered || plural || count >= 2 && comma || count >= 3
 }
@@ -227,7 +261,8 @@ fn in_purpose(line: &Line, left_verb: usize, at: usize, comma: bool) -> bool {
     }
     let thing = (left_verb + 1..at).find(|&i| is_made_thing(low(line, i)));
     let purpose = |i: usize| {
-        low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which" | "who" | "should" | "will" | "can" | "must")
+        low(line, i) == "to" && verb_at(line, i + 1).is_some()
+            || matches!(low(line, i), "that" | "which" | "who" | "should" | "will" | "can" | "must")
     };
     match thing {
         Some(thing) => (thing + 1..at).any(purpose),
@@ -240,11 +275,17 @@ fn changes_subject(line: &Line, verb: usize) -> bool {
     let object: Vec<&str> = (verb + 1..line.len().min(verb + 4)).map(|i| low(line, i)).collect();
     let pointed = object.first().is_some_and(|w| matches!(*w, "it" | "them"));
     match low(line, verb) {
-        "run" | "rerun" | "execute" => pointed || object.iter().any(|w| w.starts_with("test") || w.starts_with("suite")) || is_path(line, verb + 1),
+        "run" | "rerun" | "execute" => {
+            pointed || object.iter().any(|w| w.starts_with("test") || w.starts_with("suite")) || is_path(line, verb + 1)
+        }
         "commit" | "push" | "tell" | "explain" | "show" => true,
-        "add" | "write" | "update" | "create" => object.iter().any(|w| w.starts_with("test") || w.starts_with("doc") || *w == "readme.md" || *w == "changelog"),
+        "add" | "write" | "update" | "create" => object
+            .iter()
+            .any(|w| w.starts_with("test") || w.starts_with("doc") || *w == "readme.md" || *w == "changelog"),
         "call" | "use" | "export" | "test" | "document" | "wire" | "register" | "name" | "save" | "put" => pointed,
-        "schedule" | "draft" | "block" | "send" | "open" | "book" => is_determiner(object.first().copied().unwrap_or("")),
+        "schedule" | "draft" | "block" | "send" | "open" | "book" => {
+            is_determiner(object.first().copied().unwrap_or(""))
+        }
         _ => false,
     }
 }
@@ -263,9 +304,15 @@ fn question_joins(line: &Line, from: usize, at: usize, next: usize, comma: bool,
     // `what tests are and whether they pass`, `the file, where`: only clear questions go on.
     match word {
         "who" | "whose" | "whom" => (comma || low(line, at) == "and") && !line[at - 1].is_capitalised(),
-        "which" => comma && low(line, at + 1) == "and" || left.mode == Mode::Question || !matches!(second, "is" | "are" | "was"),
+        "which" => {
+            comma && low(line, at + 1) == "and"
+                || left.mode == Mode::Question
+                || !matches!(second, "is" | "are" | "was")
+        }
         "have" | "do" | "had" => left.mode == Mode::Question || comma,
-        _ if left.mode == Mode::Statement => inverted && comma || line.last().is_some_and(|token| token.kind == Kind::Question),
+        _ if left.mode == Mode::Statement => {
+            inverted && comma || line.last().is_some_and(|token| token.kind == Kind::Question)
+        }
         _ if left.infinitive && !comma => inverted && !is_auxiliary(word),
         _ => at > from && skip_adverbs(line, next) < line.len(),
     }

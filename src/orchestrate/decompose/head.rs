@@ -73,13 +73,72 @@ fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
 
 /// Phrases in front of a request that ask for it and say nothing else; the verb follows.
 const LEADS: &[&str] = &[
-    "can you", "could you", "would you", "will you", "can we", "could we", "i want you to", "i need you to", "i'd like you to",
-    "i would like you to", "i want to", "i need to", "i'd like to", "i would like to", "we need to", "we want to", "we should",
-    "we must", "we have to", "i must", "i have to", "you should", "you must", "you need to", "you can", "let's", "let us",
-    "go ahead and", "help me to", "help me", "help us", "try to", "make sure to", "be sure to", "remember to", "don't forget to",
-    "do not forget to", "feel free to", "proceed to", "continue to", "your task is to", "the task is to", "the goal is to",
-    "please", "kindly", "just", "i'm trying to", "i am trying to", "are you able to", "is it possible to", "it would be great to",
-    "quickly", "carefully", "hey", "hi", "hello", "ok", "okay", "sure", "great", "thanks", "alright", "claude", "well", "so", "now",
+    "can you",
+    "could you",
+    "would you",
+    "will you",
+    "can we",
+    "could we",
+    "i want you to",
+    "i need you to",
+    "i'd like you to",
+    "i would like you to",
+    "i want to",
+    "i need to",
+    "i'd like to",
+    "i would like to",
+    "we need to",
+    "we want to",
+    "we should",
+    "we must",
+    "we have to",
+    "i must",
+    "i have to",
+    "you should",
+    "you must",
+    "you need to",
+    "you can",
+    "let's",
+    "let us",
+    "go ahead and",
+    "help me to",
+    "help me",
+    "help us",
+    "try to",
+    "make sure to",
+    "be sure to",
+    "remember to",
+    "don't forget to",
+    "do not forget to",
+    "feel free to",
+    "proceed to",
+    "continue to",
+    "your task is to",
+    "the task is to",
+    "the goal is to",
+    "please",
+    "kindly",
+    "just",
+    "i'm trying to",
+    "i am trying to",
+    "are you able to",
+    "is it possible to",
+    "it would be great to",
+    "quickly",
+    "carefully",
+    "hey",
+    "hi",
+    "hello",
+    "ok",
+    "okay",
+    "sure",
+    "great",
+    "thanks",
+    "alright",
+    "claude",
+    "well",
+    "so",
+    "now",
 ];
 
 /// Skips `and`, `then`, `after that`, `first`, …, with the commas behind them. Never past the last token.
@@ -97,16 +156,74 @@ pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
 
 /// Connectives that always join; the others need a comma, a verb or a question behind them.
 const JOINING: &[&str] = &[
-    "and then", "after that", "after this", "before that", "before this", "and", "then", "afterwards", "afterward",
-    "subsequently", "once done", "once that's done", "once that is done", "once this is done", "once you're done", "when done",
-    "when that's done", "when you're done", "when you are done", "when finished", "once finished", "as a last step",
-    "as a final step", "as a next step", "as the last step", "in addition", "on top of that", "last but not least", "&", "plus",
-    "additionally", "furthermore", "moreover", "meanwhile", "to begin with", "to start", "at the end", "in the end", "in the meantime",
-    "from there", "while you're at it", "while you are at it", "followed by",
+    "and then",
+    "after that",
+    "after this",
+    "before that",
+    "before this",
+    "and",
+    "then",
+    "afterwards",
+    "afterward",
+    "subsequently",
+    "once done",
+    "once that's done",
+    "once that is done",
+    "once this is done",
+    "once you're done",
+    "when done",
+    "when that's done",
+    "when you're done",
+    "when you are done",
+    "when finished",
+    "once finished",
+    "as a last step",
+    "as a final step",
+    "as a next step",
+    "as the last step",
+    "in addition",
+    "on top of that",
+    "last but not least",
+    "&",
+    "plus",
+    "additionally",
+    "furthermore",
+    "moreover",
+    "meanwhile",
+    "to begin with",
+    "to start",
+    "at the end",
+    "in the end",
+    "in the meantime",
+    "from there",
+    "while you're at it",
+    "while you are at it",
+    "followed by",
 ];
 const ORDERING: &[&str] = &[
-    "first of all", "first", "firstly", "second", "secondly", "third", "thirdly", "fourth", "fifth", "next", "finally", "lastly",
-    "last", "also", "now", "later", "so", "but", "or", "then also", "to finish", "start by", "begin by",
+    "first of all",
+    "first",
+    "firstly",
+    "second",
+    "secondly",
+    "third",
+    "thirdly",
+    "fourth",
+    "fifth",
+    "next",
+    "finally",
+    "lastly",
+    "last",
+    "also",
+    "now",
+    "later",
+    "so",
+    "but",
+    "or",
+    "then also",
+    "to finish",
+    "start by",
+    "begin by",
 ];
 
 fn connective_end(line: &Line, at: usize) -> Option<usize> {
@@ -137,9 +254,31 @@ pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
     let strong = (at..end).any(|i| {
         matches!(
             low(line, i),
-            "then" | "that" | "this" | "finally" | "next" | "lastly" | "afterwards" | "afterward" | "subsequently" | "also" | "done"
-                | "finished" | "step" | "later" | "first" | "second" | "third" | "additionally" | "meanwhile" | "there" | "plus"
-                | "last" | "followed" | "end" | "so"
+            "then"
+                | "that"
+                | "this"
+                | "finally"
+                | "next"
+                | "lastly"
+                | "afterwards"
+                | "afterward"
+                | "subsequently"
+                | "also"
+                | "done"
+                | "finished"
+                | "step"
+                | "later"
+                | "first"
+                | "second"
+                | "third"
+                | "additionally"
+                | "meanwhile"
+                | "there"
+                | "plus"
+                | "last"
+                | "followed"
+                | "end"
+                | "so"
         )
     });
     (strong && end > at && end < line.len()).then_some(end)
@@ -172,7 +311,9 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     }
     if opens_question(line, at) && !polite {
         let second = low(line, at + 1);
-        let infinitive = [word, second].iter().any(|w| matches!(*w, "do" | "does" | "did" | "can" | "could" | "should" | "would" | "will"))
+        let infinitive = [word, second]
+            .iter()
+            .any(|w| matches!(*w, "do" | "does" | "did" | "can" | "could" | "should" | "would" | "will"))
             || second == "to";
         return Head { infinitive, ..Head::new(Mode::Question, None) };
     }
@@ -184,8 +325,11 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     }
     if polite {
         let skipped = skip_adverbs(line, at);
-        if verbs::class(low(line, skipped)).is_some() || line.get(skipped).is_some_and(|t| t.kind == Kind::Word && low(line, skipped).len() > 2) {
-            let inner = if is_subject(word) || opens_phrase(word) { begin(line, skipped, depth + 1) } else { statement };
+        if verbs::class(low(line, skipped)).is_some()
+            || line.get(skipped).is_some_and(|t| t.kind == Kind::Word && low(line, skipped).len() > 2)
+        {
+            let inner =
+                if is_subject(word) || opens_phrase(word) { begin(line, skipped, depth + 1) } else { statement };
             let verb = verbs::class(low(line, skipped)).map(|_| skipped).or(inner.verb);
             return if verb.is_some() { Head::new(Mode::Request, verb) } else { inner };
         }
@@ -193,7 +337,8 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     if opens_phrase(word) || (word == "by" && low(line, at + 1) == "the") {
         return phrase(line, at, depth).unwrap_or(statement);
     }
-    if matches!(starts(line, at, "i need").or(starts(line, at, "i want")).or(starts(line, at, "i'd like")), Some(end) if end < line.len() && !low(line, end).is_empty()) {
+    if matches!(starts(line, at, "i need").or(starts(line, at, "i want")).or(starts(line, at, "i'd like")), Some(end) if end < line.len() && !low(line, end).is_empty())
+    {
         return Head::new(Mode::Request, Some(at + 1));
     }
     // `Task: read …`, `Alice, read …`: a name or a label before the verb.
@@ -201,7 +346,9 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
         match kind(line, at + ahead) {
             Some(Kind::Colon) => return begin(line, at + ahead + 1, depth + 1),
             Some(Kind::Comma) if ahead <= 2 => {
-                return Some(begin(line, at + ahead + 1, depth + 1)).filter(|h| h.verb == Some(at + ahead + 1)).unwrap_or(statement);
+                return Some(begin(line, at + ahead + 1, depth + 1))
+                    .filter(|h| h.verb == Some(at + ahead + 1))
+                    .unwrap_or(statement);
             }
             Some(Kind::Word) => {}
             _ => break,
@@ -220,9 +367,14 @@ fn subordinate(line: &Line, at: usize, depth: usize) -> Option<Head> {
             begin(line, next, depth + 1)
         }
         None => {
+            let simple = matches!(low(line, at), "if" | "unless" | "once" | "after" | "before");
             let verb = (at + 2..line.len()).find(|&i| {
-                verb_at(line, i).is_some() && (is_determiner(low(line, i + 1)) || is_object_pronoun(low(line, i + 1)) || is_path(line, i + 1))
-                    && !is_subject(low(line, i - 1)) && !is_auxiliary(low(line, i - 1)) && low(line, i - 1) != "to"
+                simple
+                    && verb_at(line, i).is_some()
+                    && (is_determiner(low(line, i + 1)) || is_object_pronoun(low(line, i + 1)) || is_path(line, i + 1))
+                    && !is_subject(low(line, i - 1))
+                    && !is_auxiliary(low(line, i - 1))
+                    && low(line, i - 1) != "to"
             })?;
             Head::new(Mode::Request, Some(verb))
         }
@@ -241,7 +393,11 @@ fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
             }
         }
         let before = low(line, i - 1);
-        let free = !is_determiner(before) && !is_preposition(before) && !opens_phrase(before) && !is_adverb(before) && before != "and";
+        let free = !is_determiner(before)
+            && !is_preposition(before)
+            && !opens_phrase(before)
+            && !is_adverb(before)
+            && before != "and";
         if i > at + 1 && free && verb_at(line, i).is_some() && helped(line, i) {
             return Some(Head::new(Mode::Request, Some(i)));
         }
@@ -256,8 +412,12 @@ fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
 pub(super) fn is_path(line: &Line, at: usize) -> bool {
     line.get(at).is_some_and(|token| match token.kind {
         Kind::Opaque => true,
-        Kind::Word => token.text.contains(['/', '\\', '_', '~', '=']) || token.text.contains('.') && !token.text.ends_with('.')
-            || token.text.chars().skip(1).any(char::is_uppercase) || token.text.ends_with("()"),
+        Kind::Word => {
+            token.text.contains(['/', '\\', '_', '~', '='])
+                || token.text.contains('.') && !token.text.ends_with('.')
+                || token.text.chars().skip(1).any(char::is_uppercase)
+                || token.text.ends_with("()")
+        }
         _ => false,
     })
 }
@@ -285,8 +445,17 @@ pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
         // `Build times are up` speaks about a thing.
         return (!subject_of_finite(line, verb) || is_determiner(next) || is_object_pronoun(next)).then_some(verb);
     }
-    let ok = helped(line, verb) || class == Class::Either && !next.is_empty() && !subject_of_finite(line, verb) && next != "and";
-    ok.then_some(verb)
+    let alone = match next {
+        "" => verb + 1 >= line.len() && is_deed(low(line, verb)),
+        "and" => verbs::class(low(line, verb + 2)).is_some(),
+        _ => !subject_of_finite(line, verb),
+    };
+    (helped(line, verb) || class == Class::Either && alone).then_some(verb)
+}
+
+/// Verbs that need no object to be a deed in a project.
+pub(super) fn is_deed(low: &str) -> bool {
+    matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
 /// The verb has an object or a preposition behind it that a noun would not have.
@@ -299,7 +468,8 @@ pub(super) fn helped(line: &Line, verb: usize) -> bool {
         || matches!(next, "up" | "down" | "out" | "off" | "away") && verb + 2 < line.len()
         || next.bytes().next().is_some_and(|b| b.is_ascii_digit())
         || verbs::class(low(line, verb)) != Some(Class::Rarely)
-            && (is_preposition(next) && !matches!(next, "of" | "in") || line.get(verb + 1).is_some_and(|t| t.is_capitalised()))
+            && (is_preposition(next) && !matches!(next, "of" | "in")
+                || line.get(verb + 1).is_some_and(|t| t.is_capitalised()))
         || sure
 }
 
@@ -310,7 +480,12 @@ fn subject_of_finite(line: &Line, at: usize) -> bool {
         if is_finite(word) {
             return true;
         }
-        if word.is_empty() || is_determiner(word) || is_preposition(word) || is_question_word(word) || is_object_pronoun(word) {
+        if word.is_empty()
+            || is_determiner(word)
+            || is_preposition(word)
+            || is_question_word(word)
+            || is_object_pronoun(word)
+        {
             return false;
         }
     }
@@ -324,12 +499,32 @@ pub(super) fn opens_question(line: &Line, at: usize) -> bool {
         "what" | "what's" | "where's" | "who's" | "how's" | "when's" | "why's" => !next.is_empty(),
         "which" => !next.is_empty() && !is_auxiliary(next) && !is_object_pronoun(next),
         "who" | "whose" | "whom" => !next.is_empty(),
-        "how" => is_auxiliary(next) || matches!(next, "many" | "much" | "big" | "long" | "often" | "far" | "large" | "to" | "old" | "fast" | "come" | "about"),
+        "how" => {
+            is_auxiliary(next)
+                || matches!(
+                    next,
+                    "many"
+                        | "much"
+                        | "big"
+                        | "long"
+                        | "often"
+                        | "far"
+                        | "large"
+                        | "to"
+                        | "old"
+                        | "fast"
+                        | "come"
+                        | "about"
+                )
+        }
         "why" => is_auxiliary(next) || next == "not",
         "when" | "where" => is_auxiliary(next),
-        "have" | "do" => matches!(next, "i" | "we" | "you" | "they" | "there" | "any" | "my" | "our" | "these" | "those"),
+        "have" | "do" => matches!(next, "i" | "we" | "you" | "they" | "there" | "any" | "my" | "our"),
         "may" | "might" | "must" | "had" => matches!(next, "i" | "we"),
-        _ => is_auxiliary(word) && is_subject(next) || is_auxiliary(word) && line.get(at + 1).is_some_and(|t| t.is_capitalised() || t.kind == Kind::Opaque)
-            || is_auxiliary(word) && is_path(line, at + 1),
+        _ => {
+            is_auxiliary(word) && is_subject(next)
+                || is_auxiliary(word) && line.get(at + 1).is_some_and(|t| t.is_capitalised() || t.kind == Kind::Opaque)
+                || is_auxiliary(word) && is_path(line, at + 1)
+        }
     }
 }

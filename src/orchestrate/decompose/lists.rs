@@ -29,6 +29,8 @@ struct Marker {
     item: Item,
     /// Begins a line, so that its item may hold several sentences.
     own_line: bool,
+    /// Behind the end of a sentence; otherwise only the number before it shows that it is a marker.
+    fresh: bool,
 }
 
 pub(super) fn units(tokens: &[Token]) -> Vec<Unit> {
@@ -78,7 +80,9 @@ fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
         let ends = match tokens[i].kind {
             Kind::Newline => breaks_line(tokens, start, i, to),
             Kind::Colon => introduces(tokens, start, i, to),
-            Kind::Stop | Kind::Question | Kind::Bang => !tokens.get(i + 1).is_some_and(|next| next.kind == Kind::Close && next.start == tokens[i].end),
+            Kind::Stop | Kind::Question | Kind::Bang => {
+                !tokens.get(i + 1).is_some_and(|next| next.kind == Kind::Close && next.start == tokens[i].end)
+            }
             _ => tokens[i].ends_sentence(),
         };
         if ends {
@@ -93,26 +97,51 @@ fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
 fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     let Some(next) = tokens.get(at + 1).filter(|_| at + 1 < to) else { return true };
     let Some(last) = at.checked_sub(1).filter(|&last| last >= start).map(|last| &tokens[last]) else { return true };
-    let open = matches!(last.kind, Kind::Comma | Kind::Open) || is_determiner(&last.low) || is_preposition(&last.low)
+    let open = matches!(last.kind, Kind::Comma | Kind::Open)
+        || is_determiner(&last.low)
+        || is_preposition(&last.low)
         || matches!(last.low.as_str(), "and" | "or" | "to" | "is" | "are" | "и" | "или" | "в" | "на" | "с");
     if open {
         return false;
     }
     let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();
-    last.kind == Kind::Colon || next.is_capitalised() || next.kind == Kind::Opaque && next.text.starts_with("```")
-        || head::verb_at(&line, 0).is_some() || head::opens_question(&line, 0) || super::russian::is_imperative(&next.low)
+    last.kind == Kind::Colon
+        || next.is_capitalised()
+        || next.kind == Kind::Opaque && next.text.starts_with("```")
+        || head::verb_at(&line, 0).is_some()
+        || head::opens_question(&line, 0)
+        || super::russian::is_imperative(&next.low)
 }
 
 /// `Do the following: …`: the colon ends an introduction that says nothing of its own.
 fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     let pointing = |token: &Token| {
-        matches!(token.low.as_str(), "following" | "steps" | "things" | "tasks" | "todo" | "todos" | "these" | "below" | "следующее" | "шаги" | "задачи")
+        matches!(
+            token.low.as_str(),
+            "following"
+                | "steps"
+                | "things"
+                | "tasks"
+                | "todo"
+                | "todos"
+                | "these"
+                | "below"
+                | "следующее"
+                | "шаги"
+                | "задачи"
+        )
     };
     let line: Vec<&Token> = tokens[(at + 1).min(to)..to.min(at + 12)].iter().collect();
-    let opens = !line.is_empty() && (head::verb_at(&line, 0).is_some() || head::opens_question(&line, 0) || head::skip_connectives(&line, 0) > 0
-        || super::russian::is_imperative(&line[0].low));
+    let opens = !line.is_empty()
+        && (head::verb_at(&line, 0).is_some()
+            || head::opens_question(&line, 0)
+            || head::skip_connectives(&line, 0) > 0
+            || super::russian::is_imperative(&line[0].low));
     at - start <= 12 && opens && tokens[start..at].iter().any(pointing)
 }
+
+/// How many markers ahead a list of `1.` is looked on for its `2.`.
+const MARKERS_AHEAD_MAX: usize = 50;
 
 fn markers(tokens: &[Token]) -> Vec<Marker> {
     let found: Vec<(Marker, u32, bool)> = (0..tokens.len()).filter_map(|i| marker(tokens, i)).collect();
@@ -123,11 +152,12 @@ fn markers(tokens: &[Token]) -> Vec<Marker> {
             kept.push(*marker);
             continue;
         }
-        let continued = found[i + 1..].iter().any(|(_, next, l)| *next == value + 1 && l == letter);
-        if *value == 1 && (continued || marker.own_line) {
+        let continued =
+            found.iter().skip(i + 1).take(MARKERS_AHEAD_MAX).any(|(_, next, l)| *next == value + 1 && l == letter);
+        if *value == 1 && (continued && marker.fresh || marker.own_line) {
             kept.push(*marker);
             expected = 2;
-        } else if *value == expected && expected > 1 {
+        } else if *value == expected && expected > 1 && (marker.fresh || opens(tokens, marker.body)) {
             kept.push(*marker);
             expected += 1;
         } else if marker.own_line && *value > 0 {
@@ -138,23 +168,43 @@ fn markers(tokens: &[Token]) -> Vec<Marker> {
     kept
 }
 
+/// A capital or a verb stands behind a marker in the middle of a line.
+fn opens(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at).is_some_and(|t| {
+        t.is_capitalised() || super::verbs::class(&t.low).is_some() || super::russian::is_imperative(&t.low)
+    })
+}
+
 /// `1.`, `1)`, `(1)`, `a)`, `Step 1:`, `-`, `*`, `•` at `at`, with its value and whether it is a letter.
 fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
     let before = at.checked_sub(1).map(|i| tokens[i].kind);
     let own_line = matches!(before, None | Some(Kind::Newline | Kind::Blank));
-    let fresh = own_line || before.is_some_and(|kind| matches!(kind, Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Colon | Kind::Comma | Kind::Close));
+    let fresh = own_line
+        || before.is_some_and(|kind| {
+            matches!(
+                kind,
+                Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Colon | Kind::Comma | Kind::Close
+            )
+        });
     let kind = |i: usize| tokens.get(i).map(|token| token.kind);
     let glued = |i: usize| tokens.get(i).is_some_and(|token| i > 0 && token.start == tokens[i - 1].end);
-    let apart = |i: usize| tokens.get(i).is_some_and(|token| token.start > tokens[i - 1].end || token.kind == Kind::Opaque);
-    let bullet = kind(at) == Some(Kind::Dash) || kind(at) == Some(Kind::Mark) && matches!(tokens[at].text, "*" | "•" | "+" | "·" | "‣" | "●");
+    let apart =
+        |i: usize| tokens.get(i).is_some_and(|token| token.start > tokens[i - 1].end || token.kind == Kind::Opaque);
+    let bullet = kind(at) == Some(Kind::Dash)
+        || kind(at) == Some(Kind::Mark) && matches!(tokens[at].text, "*" | "•" | "+" | "·" | "‣" | "●");
     if own_line && bullet && apart(at + 1) {
-        let boxed = kind(at + 1) == Some(Kind::Open) && tokens.get(at + 2..at + 4).is_some_and(|two| two.iter().any(|t| t.kind == Kind::Close));
+        let boxed = kind(at + 1) == Some(Kind::Open)
+            && tokens.get(at + 2..at + 4).is_some_and(|two| two.iter().any(|t| t.kind == Kind::Close));
         let close = (at + 2..(at + 4).min(tokens.len())).find(|&i| kind(i) == Some(Kind::Close));
         let body = if boxed { close.map_or(at + 1, |i| i + 1) } else { at + 1 };
-        return Some((Marker { at, body, item: Item::Bullet, own_line }, 0, false));
+        return Some((Marker { at, body, item: Item::Bullet, own_line, fresh }, 0, false));
     }
-    let numbered = |at: usize, body: usize, value: u32, letter: bool| Some((Marker { at, body, item: Item::Numbered, own_line }, value, letter));
-    let value = |i: usize| tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() <= 3).and_then(|t| t.text.parse::<u32>().ok());
+    let numbered = |at: usize, body: usize, value: u32, letter: bool| {
+        Some((Marker { at, body, item: Item::Numbered, own_line, fresh }, value, letter))
+    };
+    let value = |i: usize| {
+        tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() <= 3).and_then(|t| t.text.parse::<u32>().ok())
+    };
     let letter = |i: usize| {
         let token = tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() == 1)?;
         let byte = token.low.bytes().next().filter(u8::is_ascii_lowercase)?;
@@ -170,15 +220,18 @@ fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
     }
     if matches!(tokens[at].low.as_str(), "step" | "task" | "шаг") && fresh {
         let n = value(at + 1)?;
-        return (kind(at + 2) == Some(Kind::Colon) || kind(at + 2) == Some(Kind::Stop)).then(|| numbered(at, at + 3, n, false))?;
+        return (kind(at + 2) == Some(Kind::Colon) || kind(at + 2) == Some(Kind::Stop))
+            .then(|| numbered(at, at + 3, n, false))?;
     }
     if matches!(before, Some(Kind::Open)) {
         return None;
     }
     match (value(at), letter(at)) {
         (Some(n), _) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, false),
-        (Some(n), _) if fresh && kind(at + 1) == Some(Kind::Stop) && glued(at + 1) && apart(at + 2) => numbered(at, at + 2, n, false),
-        (_, Some(n)) if fresh && closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, true),
+        (Some(n), _) if kind(at + 1) == Some(Kind::Stop) && glued(at + 1) && apart(at + 2) => {
+            numbered(at, at + 2, n, false)
+        }
+        (_, Some(n)) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, true),
         _ => None,
     }
 }

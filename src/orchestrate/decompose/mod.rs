@@ -7,13 +7,13 @@
 mod english;
 mod head;
 mod lists;
-pub mod names;
+pub(in crate::orchestrate) mod names;
 mod roles;
 mod russian;
-mod scan;
+pub(in crate::orchestrate) mod scan;
 mod tongue;
-mod verbs;
-mod words;
+pub(in crate::orchestrate) mod verbs;
+pub(in crate::orchestrate) mod words;
 
 #[cfg(test)]
 mod tests;
@@ -72,15 +72,10 @@ pub fn parts(request: &str) -> Vec<Part> {
     let (scanned, rest) = request.split_at(cut);
     let tokens = scan::scan(scanned);
     let mut parts = roles::assemble(tongue::pieces(scanned, &tokens));
-    if parts.len() > PARTS_MAX {
-        let over = parts.split_off(PARTS_MAX);
-        let last = &mut parts[PARTS_MAX - 1];
-        for part in over {
-            last.context = format!("{} {}", last.context, part.full_text()).trim().to_owned();
-        }
-    }
     match parts.last_mut() {
-        Some(last) if !rest.trim().is_empty() => last.context = format!("{} {}", last.context, rest.trim()).trim().to_owned(),
+        Some(last) if !rest.trim().is_empty() => {
+            last.context = format!("{} {}", last.context, rest.trim()).trim().to_owned()
+        }
         None if !request.trim().is_empty() => parts.push(roles::plain(request.trim())),
         _ => {}
     }

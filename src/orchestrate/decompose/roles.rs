@@ -4,12 +4,16 @@ use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
 use super::tongue::Piece;
-use super::{Part, PartKind, verbs, words};
+use super::{PARTS_MAX, Part, PartKind, verbs, words};
 
 /// The parts that `pieces` make up, in order.
 pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
     let mut state = Assembly::default();
     for (i, piece) in pieces.iter().enumerate() {
+        if state.parts.len() == PARTS_MAX {
+            state.wait(piece);
+            continue;
+        }
         let listed = pieces.get(i + 1).filter(|_| piece.introduces).map(|next| (next.item, next.mode));
         state.take(piece, listed);
     }
@@ -77,10 +81,19 @@ impl Assembly {
     /// Takes an introduction of a list; `false` when it is an act that its items only describe.
     fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
         let asks = piece.mode == Mode::Request;
-        let many = |word: &String| matches!(word.as_str(), "following" | "these" | "below" | "steps" | "things" | "those" | "следующие" | "эти" | "следующее");
+        let many = |word: &String| {
+            matches!(
+                word.as_str(),
+                "following" | "these" | "below" | "steps" | "things" | "those" | "следующие" | "эти" | "следующее"
+            )
+        };
         let each = item == Item::Numbered || piece.words.iter().any(many);
         let named = asks && !self.says_nothing(piece) && !matches!(mode, Mode::Request | Mode::Question);
-        self.intro = Some(Intro { text: piece.text.trim_end_matches(':').to_owned(), verb: piece.verb.clone().filter(|_| named), each });
+        self.intro = Some(Intro {
+            text: piece.text.trim_end_matches(':').to_owned(),
+            verb: piece.verb.clone().filter(|_| named),
+            each,
+        });
         if named && !each {
             return false;
         }
@@ -90,17 +103,25 @@ impl Assembly {
 
     /// `Do the following`, `Please do these things`, `I need you to`.
     fn says_nothing(&self, piece: &Piece) -> bool {
-        piece.mode != Mode::Question && piece.mentions.paths.is_empty() && piece.words.len() <= 12
-            && (piece.verb.as_deref().is_none_or(|verb| matches!(verb, "do" | "follow" | "perform" | "complete" | "execute" | "help" | "сделай" | "выполни"))
-                || piece.words.iter().any(|word| matches!(word.as_str(), "following" | "steps" | "tasks")) && piece.words.len() <= 6
-                    && piece.verb.as_deref().is_some_and(|verb| matches!(verb, "do" | "take" | "run" | "perform" | "complete" | "follow")))
+        piece.mode != Mode::Question
+            && piece.mentions.paths.is_empty()
+            && piece.words.len() <= 12
+            && (piece.verb.as_deref().is_none_or(|verb| {
+                matches!(verb, "do" | "follow" | "perform" | "complete" | "execute" | "help" | "сделай" | "выполни")
+            }) || piece.words.iter().any(|word| matches!(word.as_str(), "following" | "steps" | "tasks"))
+                && piece.words.len() <= 6
+                && piece
+                    .verb
+                    .as_deref()
+                    .is_some_and(|verb| matches!(verb, "do" | "take" | "run" | "perform" | "complete" | "follow")))
     }
 
     fn item(&mut self, piece: &Piece, asks: bool) {
         let intro = self.intro.clone().filter(|intro| !asks && intro.verb.is_some());
         match intro {
             Some(intro) => {
-                let piece = Piece { text: format!("{}: {}", intro.text, piece.text), verb: intro.verb, ..piece.clone() };
+                let piece =
+                    Piece { text: format!("{}: {}", intro.text, piece.text), verb: intro.verb, ..piece.clone() };
                 self.act(&piece);
             }
             None => self.act(piece),
@@ -113,8 +134,24 @@ impl Assembly {
 
     fn given(&mut self, piece: &Piece) {
         let first = piece.words.first().map_or("", String::as_str);
-        let about_before = piece.mode == Mode::Constraint || piece.item == Item::Bullet || piece.continues
-            || matches!(first, "it" | "they" | "this" | "that" | "these" | "those" | "both" | "also" | "он" | "она" | "они" | "это" | "оно");
+        let about_before = piece.mode == Mode::Constraint
+            || piece.item == Item::Bullet
+            || piece.continues
+            || matches!(
+                first,
+                "it" | "they"
+                    | "this"
+                    | "that"
+                    | "these"
+                    | "those"
+                    | "both"
+                    | "also"
+                    | "он"
+                    | "она"
+                    | "они"
+                    | "это"
+                    | "оно"
+            );
         match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
             Some(part) => {
                 part.context = join(&part.context, &piece.text);
@@ -152,16 +189,28 @@ impl Assembly {
         if !part.paths.iter().all(known) {
             return false;
         }
-        let looks = before.verb.as_deref().is_some_and(verbs::only_looks) || !before.paths.is_empty() || before.verb.as_deref().is_some_and(is_russian_looking);
+        let looks = before.verb.as_deref().is_some_and(verbs::only_looks)
+            || !before.paths.is_empty()
+            || before.verb.as_deref().is_some_and(is_russian_looking);
         let new_name = piece.names.iter().any(|name| is_proper(name) && !self.said(name));
         if piece.only_tells {
-            let asks_back = piece.words.iter().skip(1).any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
+            let asks_back = piece
+                .words
+                .iter()
+                .skip(1)
+                .any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
             return asks_back && !new_name || looks && !new_name;
         }
         if piece.mode == Mode::Question {
-            return looks && piece.words.iter().any(|word| matches!(word.as_str(), "it" | "they" | "them" | "its" | "он" | "она" | "они" | "оно"));
+            return looks
+                && piece.words.iter().any(|word| {
+                    matches!(word.as_str(), "it" | "they" | "them" | "its" | "он" | "она" | "они" | "оно")
+                });
         }
-        let shows = matches!(part.verb.as_deref(), Some("show" | "give" | "print" | "report" | "display" | "return" | "list" | "send" | "покажи" | "выведи"));
+        let shows = matches!(
+            part.verb.as_deref(),
+            Some("show" | "give" | "print" | "report" | "display" | "return" | "list" | "send" | "покажи" | "выведи")
+        );
         shows && piece.continues && part.quoted.is_empty() && shows_outcome(&piece.words)
     }
 
@@ -223,7 +272,11 @@ fn join(first: &str, second: &str) -> String {
 }
 
 fn merge(part: &mut Part, mentions: &Mentions) {
-    let lists = [(&mut part.paths, &mentions.paths), (&mut part.quoted, &mentions.quoted), (&mut part.numbers, &mentions.numbers)];
+    let lists = [
+        (&mut part.paths, &mentions.paths),
+        (&mut part.quoted, &mentions.quoted),
+        (&mut part.numbers, &mentions.numbers),
+    ];
     for (into, from) in lists {
         for one in from {
             if !into.contains(one) {
@@ -241,20 +294,62 @@ fn refers_back(piece: &Piece) -> bool {
             "it" | "them" | "they" | "its" | "their" | "ones" | "same" => true,
             "one" => i > 0 && matches!(words[i - 1].as_str(), "each" | "this" | "that" | "every" | "the"),
             "each" => true,
-            "this" | "these" | "those" => next.is_empty() || words::is_outcome(next) || words::is_preposition(next) || words::is_connective(next),
+            "this" | "these" | "those" => {
+                next.is_empty() || words::is_outcome(next) || words::is_preposition(next) || words::is_connective(next)
+            }
             "that" => i > 0 && (next.is_empty() || words::is_outcome(next)),
-            "the" => words::is_outcome(next) && matches!(next, "result" | "results" | "output" | "findings" | "outcome"),
+            "the" => {
+                words::is_outcome(next) && matches!(next, "result" | "results" | "output" | "findings" | "outcome")
+            }
             _ => is_russian_pronoun(word),
         }
     })
 }
 
 fn is_russian_pronoun(low: &str) -> bool {
-    matches!(low, "его" | "её" | "ее" | "их" | "ним" | "ними" | "нём" | "нем" | "них" | "ней" | "это" | "этого" | "этом" | "каждый" | "каждого" | "каждой" | "каждому" | "результат" | "результаты" | "там")
+    matches!(
+        low,
+        "его"
+            | "её"
+            | "ее"
+            | "их"
+            | "ним"
+            | "ними"
+            | "нём"
+            | "нем"
+            | "них"
+            | "ней"
+            | "это"
+            | "этого"
+            | "этом"
+            | "каждый"
+            | "каждого"
+            | "каждой"
+            | "каждому"
+            | "результат"
+            | "результаты"
+            | "там"
+    )
 }
 
 fn is_russian_looking(low: &str) -> bool {
-    matches!(low, "прочитай" | "прочти" | "открой" | "найди" | "посмотри" | "изучи" | "проверь" | "запусти" | "покажи" | "сравни" | "посчитай" | "разбери" | "глянь" | "поищи")
+    matches!(
+        low,
+        "прочитай"
+            | "прочти"
+            | "открой"
+            | "найди"
+            | "посмотри"
+            | "изучи"
+            | "проверь"
+            | "запусти"
+            | "покажи"
+            | "сравни"
+            | "посчитай"
+            | "разбери"
+            | "глянь"
+            | "поищи"
+    )
 }
 
 /// A name of the world, not an identifier of code.
@@ -264,32 +359,68 @@ fn is_proper(name: &str) -> bool {
 
 /// `show me the result`, `print it`, `give me the total`: nothing is named that was not found before.
 fn shows_outcome(words: &[String]) -> bool {
-    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str)
-        .filter(|word| !words::is_determiner(word) && !matches!(*word, "me" | "us" | "back" | "of" | "to" | "a" | "here" | "мне")).collect();
+    let rest: Vec<&str> = words
+        .iter()
+        .skip(1)
+        .map(String::as_str)
+        .filter(|word| {
+            !words::is_determiner(word) && !matches!(*word, "me" | "us" | "back" | "of" | "to" | "a" | "here" | "мне")
+        })
+        .collect();
     match rest.as_slice() {
         [] => words.len() > 1,
         [only] => words::is_outcome(only) || words::points_back(only) || is_russian_pronoun(only),
-        [first, ..] => matches!(*first, "what" | "result" | "results" | "findings") && rest.iter().any(|w| matches!(*w, "you" | "found" | "find" | "result" | "results")),
+        [first, ..] => {
+            matches!(*first, "what" | "result" | "results" | "findings")
+                && rest.iter().any(|w| matches!(*w, "you" | "found" | "find" | "result" | "results"))
+        }
     }
 }
 
+/// Verbs that would be taken for a part of the noun before them.
+const STOPPING: &[&str] =
+    &["count", "print", "check", "list", "show", "report", "record", "log", "test", "run", "call", "use", "note"];
+
 /// `for each file`, `of every user`: what comes behind `each`.
 fn each(words: &[String]) -> Option<String> {
-    let at = words.iter().position(|word| matches!(word.as_str(), "each" | "every" | "каждого" | "каждой" | "каждый" | "каждую"))?;
-    let stops = |word: &&String| {
-        words::is_preposition(word) || words::is_determiner(word) || words::is_auxiliary(word) || words::is_connective(word)
-            || verbs::class(word) == Some(verbs::Class::Sure) || words::is_subordinator(word)
+    let at = words
+        .iter()
+        .position(|word| matches!(word.as_str(), "each" | "every" | "каждого" | "каждой" | "каждый" | "каждую"))?;
+    let stops = |place: usize, word: &String| {
+        place > 0 && STOPPING.contains(&word.as_str())
+            || words::is_preposition(word)
+            || words::is_determiner(word)
+            || words::is_auxiliary(word)
+            || words::is_connective(word)
+            || verbs::class(word) == Some(verbs::Class::Sure)
+            || words::is_subordinator(word)
     };
-    let noun: Vec<&str> = words[at + 1..].iter().take_while(|word| !stops(word)).take(3).map(String::as_str).collect();
-    let timed = matches!(noun.first(), Some(&("time" | "day" | "week" | "month" | "hour" | "minute" | "morning" | "year" | "night" | "other")));
+    let noun: Vec<&str> = words[at + 1..]
+        .iter()
+        .enumerate()
+        .take_while(|(place, word)| !stops(*place, word))
+        .take(3)
+        .map(|(_, word)| word.as_str())
+        .collect();
+    let timed = matches!(
+        noun.first(),
+        Some(&("time" | "day" | "week" | "month" | "hour" | "minute" | "morning" | "year" | "night" | "other"))
+    );
     (!timed).then(|| if noun.is_empty() { "one".to_owned() } else { noun.join(" ") })
 }
 
 /// `earlier` makes `a report`, `said` speaks of `the report`.
 fn produces(earlier: &[String], said: &[String]) -> bool {
-    let made = earlier.windows(3).filter(|three| matches!(three[0].as_str(), "a" | "an" | "new"))
-        .flat_map(|three| [three[1].as_str(), three[2].as_str()]).chain(earlier.windows(2).filter(|two| matches!(two[0].as_str(), "a" | "an")).map(|two| two[1].as_str()))
+    let made = earlier
+        .windows(3)
+        .filter(|three| matches!(three[0].as_str(), "a" | "an" | "new"))
+        .flat_map(|three| [three[1].as_str(), three[2].as_str()])
+        .chain(earlier.windows(2).filter(|two| matches!(two[0].as_str(), "a" | "an")).map(|two| two[1].as_str()))
         .filter(|word| word.len() > 3 && !words::is_preposition(word));
-    let used: Vec<&str> = said.windows(2).filter(|two| matches!(two[0].as_str(), "the" | "that" | "this")).map(|two| two[1].as_str()).collect();
+    let used: Vec<&str> = said
+        .windows(2)
+        .filter(|two| matches!(two[0].as_str(), "the" | "that" | "this"))
+        .map(|two| two[1].as_str())
+        .collect();
     made.into_iter().any(|word| used.contains(&word))
 }

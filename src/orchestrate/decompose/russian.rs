@@ -1,5 +1,8 @@
 //! Where a Russian sentence falls into clauses.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::english::Clause;
 use super::head::{Head, Line, Mode, low};
 use super::scan::Kind;
@@ -14,13 +17,39 @@ const IMPERATIVES: &str = "
 убери верни дай поставь поищи ищи читай пиши создавай удаляй оставь определи узнай ответь сообщи предложи оцени протестируй
 закоммить запушь оформи оптимизируй упрости вынеси выдели внеси подними понизь повысь увеличь уменьши задай спроси позвони забронируй";
 
+static KNOWN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| IMPERATIVES.split_whitespace().collect());
+
 /// Verbs that only say something back to the user.
 const TELLING: &[&str] = &["скажи", "расскажи", "объясни", "поясни", "сообщи", "ответь", "опиши"];
 
 const JOINING: &[&str] = &[
-    "а затем", "и затем", "а потом", "и потом", "затем", "потом", "после этого", "после чего", "а после этого", "и после этого", "наконец",
-    "и наконец", "далее", "а также", "и ещё", "и еще", "ещё", "еще", "также", "сначала", "во-первых", "во-вторых", "в-третьих",
-    "в конце", "и в конце", "и", "а",
+    "а затем",
+    "и затем",
+    "а потом",
+    "и потом",
+    "затем",
+    "потом",
+    "после этого",
+    "после чего",
+    "а после этого",
+    "и после этого",
+    "наконец",
+    "и наконец",
+    "далее",
+    "а также",
+    "и ещё",
+    "и еще",
+    "ещё",
+    "еще",
+    "также",
+    "сначала",
+    "во-первых",
+    "во-вторых",
+    "в-третьих",
+    "в конце",
+    "и в конце",
+    "и",
+    "а",
 ];
 
 /// The root of a polite or formal form: `прочитайте` -> `прочитай`.
@@ -33,11 +62,11 @@ pub(super) fn is_imperative(low: &str) -> bool {
         return false;
     }
     let stem = root(low);
-    if IMPERATIVES.split_whitespace().any(|verb| verb == stem) {
+    if KNOWN.contains(stem) {
         return true;
     }
     let polite = stem.len() < low.len() && (stem.ends_with(['и', 'й', 'ь']));
-    let productive = stem.chars().count() > 5 && ["ируй", "айся", "ивай", "ывай"].iter().any(|end| stem.ends_with(end));
+    let productive = stem.chars().count() > 5 && ["уй", "айся", "ивай", "ывай"].iter().any(|end| stem.ends_with(end));
     polite && low.chars().count() > 6 || productive
 }
 
@@ -50,11 +79,29 @@ pub(super) fn is_cyrillic(c: char) -> bool {
 }
 
 fn is_infinitive(low: &str) -> bool {
-    low.chars().count() > 4 && ["ать", "ить", "еть", "ять", "уть", "ыть", "сти", "чь", "ться", "йти"].iter().any(|end| low.ends_with(end))
+    low.chars().count() > 4
+        && ["ать", "ить", "еть", "ять", "уть", "ыть", "сти", "чь", "ться", "йти"].iter().any(|end| low.ends_with(end))
 }
 
 fn is_question_word(low: &str) -> bool {
-    matches!(low, "что" | "кто" | "где" | "когда" | "почему" | "зачем" | "как" | "сколько" | "какой" | "какая" | "какие" | "какое" | "чей" | "куда" | "откуда")
+    matches!(
+        low,
+        "что"
+            | "кто"
+            | "где"
+            | "когда"
+            | "почему"
+            | "зачем"
+            | "как"
+            | "сколько"
+            | "какой"
+            | "какая"
+            | "какие"
+            | "какое"
+            | "чей"
+            | "куда"
+            | "откуда"
+    )
 }
 
 fn skip(line: &Line, from: usize) -> usize {
@@ -78,8 +125,24 @@ fn head(line: &Line, from: usize) -> Head {
     let start = skip(line, from);
     let new = |mode, verb, conditional| Head { mode, start, verb, conditional, infinitive: false };
     let mut at = start;
-    while matches!(low(line, at), "пожалуйста" | "давай" | "ты" | "вы" | "мне" | "можешь" | "можете" | "нужно" | "надо" | "хочу" | "необходимо" | "следует" | "бы" | "мог" | "могли")
-        || at > start && line.get(at).is_some_and(|t| t.kind == Kind::Comma)
+    while matches!(
+        low(line, at),
+        "пожалуйста"
+            | "давай"
+            | "ты"
+            | "вы"
+            | "мне"
+            | "можешь"
+            | "можете"
+            | "нужно"
+            | "надо"
+            | "хочу"
+            | "необходимо"
+            | "следует"
+            | "бы"
+            | "мог"
+            | "могли"
+    ) || at > start && line.get(at).is_some_and(|t| t.kind == Kind::Comma)
     {
         at += 1;
     }
@@ -96,7 +159,21 @@ fn head(line: &Line, from: usize) -> Head {
     // `В файле a.rs замени …`, `Если тесты падают, исправь …`
     let conditional = matches!(low(line, at), "если" | "когда");
     let verb = (at + 1..line.len().min(at + 16)).find(|&i| is_imperative(low(line, i)));
-    let opening = matches!(low(line, at), "в" | "во" | "для" | "из" | "на" | "по" | "с" | "используя" | "если" | "когда" | "после" | "перед" | "к");
+    let opening = matches!(
+        low(line, at),
+        "в" | "во"
+            | "для"
+            | "из"
+            | "на"
+            | "по"
+            | "с"
+            | "используя"
+            | "если"
+            | "когда"
+            | "после"
+            | "перед"
+            | "к"
+    );
     match verb.filter(|_| opening) {
         Some(verb) => new(Mode::Request, Some(verb), conditional),
         None => new(Mode::Statement, None, false),
@@ -110,13 +187,18 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut from = opening.start;
     let mut at = opening.verb.unwrap_or(from) + 1;
     while at < line.len() {
-        let joins = line[at].kind == Kind::Comma || matches!(low(line, at), "и" | "а" | "затем" | "потом" | "после" | "далее" | "наконец");
+        let joins = line[at].kind == Kind::Comma
+            || matches!(low(line, at), "и" | "а" | "затем" | "потом" | "после" | "далее" | "наконец");
         let next = if joins { skip(line, at) } else { at };
         if next > at && next < line.len() {
             let right = head(line, next);
-            let strong = (at..next).any(|i| matches!(low(line, i), "затем" | "потом" | "после" | "далее" | "наконец" | "также"));
-            let infinitive = is_infinitive(low(line, next)) && opening.verb.is_some_and(|verb| is_infinitive(low(line, verb)));
-            let opens = right.mode == Mode::Request && right.verb == Some(next) && (infinitive || is_imperative(low(line, next)));
+            let strong =
+                (at..next).any(|i| matches!(low(line, i), "затем" | "потом" | "после" | "далее" | "наконец" | "также"));
+            let infinitive =
+                is_infinitive(low(line, next)) && opening.verb.is_some_and(|verb| is_infinitive(low(line, verb)));
+            let opens = right.mode == Mode::Request
+                && right.verb == Some(next)
+                && (infinitive || is_imperative(low(line, next)));
             let later = strong && right.mode != Mode::Statement;
             if (opens && !opening.conditional && (!whole || strong)) || later {
                 finish(&mut clauses, line, from, at, opening);
@@ -133,7 +215,12 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
 
 fn finish(clauses: &mut Vec<Clause>, line: &Line, from: usize, to: usize, head: Head) {
     let mut to = to;
-    while to > from && matches!(line[to - 1].kind, Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Colon | Kind::Bang | Kind::Dash) {
+    while to > from
+        && matches!(
+            line[to - 1].kind,
+            Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Colon | Kind::Bang | Kind::Dash
+        )
+    {
         to -= 1;
     }
     if from < to {

@@ -2,7 +2,7 @@
 
 /// What a token is for the rules that cut clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A word, path, number or identifier, without the punctuation behind it.
     Word,
     /// A quotation, a piece in backticks or a fenced block, with its marks.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 
 /// A piece of the request with its place in it (byte offsets).
 #[derive(Clone, Debug)]
-pub(super) struct Token<'a> {
+pub struct Token<'a> {
     pub kind: Kind,
     pub text: &'a str,
     /// The text in lower case, with straight apostrophes.
@@ -36,10 +36,6 @@ pub(super) struct Token<'a> {
 }
 
 impl Token<'_> {
-    pub fn is(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.low == word
-    }
-
     pub fn ends_sentence(&self) -> bool {
         matches!(self.kind, Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Blank)
     }
@@ -52,14 +48,34 @@ impl Token<'_> {
 
 /// Words that keep their full stop. `etc.` ends a sentence when a capital follows.
 const ABBREVIATIONS: &[&str] = &[
-    "e.g.", "i.e.", "etc.", "vs.", "mr.", "mrs.", "ms.", "dr.", "prof.", "approx.", "no.", "fig.", "cf.", "inc.",
-    "ltd.", "a.m.", "p.m.", "т.е.", "т.д.", "т.п.", "др.", "напр.",
+    "e.g.",
+    "i.e.",
+    "etc.",
+    "vs.",
+    "mr.",
+    "mrs.",
+    "ms.",
+    "dr.",
+    "prof.",
+    "approx.",
+    "no.",
+    "fig.",
+    "cf.",
+    "inc.",
+    "ltd.",
+    "a.m.",
+    "p.m.",
+    "т.е.",
+    "т.д.",
+    "т.п.",
+    "др.",
+    "напр.",
 ];
 
 const QUOTES: &[(char, char)] = &[('"', '"'), ('“', '”'), ('«', '»'), ('「', '」'), ('‘', '’'), ('\'', '\'')];
 
 /// The tokens of `text`, in order. Linear in its length.
-pub(super) fn scan(text: &str) -> Vec<Token<'_>> {
+pub fn scan(text: &str) -> Vec<Token<'_>> {
     let mut scanner = Scanner { text, tokens: Vec::new(), unclosed_before: [0; 8] };
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -97,7 +113,7 @@ impl<'a> Scanner<'a> {
         match c {
             '(' | '[' | '{' => self.push(Kind::Open, at, after),
             _ => match mark(c) {
-                Some(kind) if kind != Kind::Stop || !starts_name(&self.text[after..]) => self.push(kind, at, after),
+                Some(kind) if c != '.' || !starts_name(&self.text[after..]) => self.push(kind, at, after),
                 _ => self.word(at),
             },
         }
@@ -157,7 +173,9 @@ impl<'a> Scanner<'a> {
         for (offset, c) in self.text[at..].char_indices() {
             let next = self.text[at + offset + c.len_utf8()..].chars().next().unwrap_or(' ');
             let breaks = match c {
-                '"' | '`' | '“' | '”' | '«' | '»' | '—' | '。' | '，' | '、' | '；' | '！' | '？' | '：' => true,
+                '"' | '`' | '“' | '”' | '«' | '»' | '—' | '。' | '，' | '、' | '；' | '！' | '？' | '：' => {
+                    true
+                }
                 ',' => !(before.is_ascii_digit() && next.is_ascii_digit()),
                 ';' => true,
                 _ => c.is_whitespace(),
@@ -172,6 +190,7 @@ impl<'a> Scanner<'a> {
         let bare = self.trimmed(run, at);
         let kind = match bare {
             "-" | "–" | "--" => Kind::Dash,
+            "&" => Kind::Word,
             _ if bare.chars().any(char::is_alphanumeric) || bare.len() > 1 && bare.contains(['/', '.', '*', '~']) => {
                 Kind::Word
             }
@@ -210,7 +229,8 @@ impl<'a> Scanner<'a> {
         let low = run.to_lowercase();
         let known = ABBREVIATIONS.contains(&low.trim_start_matches('('));
         let next = self.text[end..].trim_start().chars().next();
-        let ends_often = matches!(low.as_str(), "etc." | "no." | "inc." | "ltd." | "a.m." | "p.m." | "т.д." | "т.п." | "др.");
+        let ends_often =
+            matches!(low.as_str(), "etc." | "no." | "inc." | "ltd." | "a.m." | "p.m." | "т.д." | "т.п." | "др.");
         known && next.is_some() && !(ends_often && next.is_some_and(char::is_uppercase))
     }
 }
@@ -240,8 +260,7 @@ mod tests {
 
     /// Tokens as their texts, with `|` between; line ends as `⏎`.
     fn check(text: &str, expected: &str) {
-        let seen: Vec<&str> =
-            scan(text).iter().map(|t| if t.text.trim().is_empty() { "⏎" } else { t.text }).collect();
+        let seen: Vec<&str> = scan(text).iter().map(|t| if t.text.trim().is_empty() { "⏎" } else { t.text }).collect();
         assert_eq!(seen.join("|"), expected, "{text}");
     }
 

@@ -90,7 +90,7 @@ fn what_is_only_told_is_an_answer() {
 fn questions_in_a_list_are_acts() {
     check("What is in src/, how many tests are there, and who wrote main.rs?", 3, 0);
     check("Show the open tickets, is my build green, and what failed yesterday", 3, 0);
-    check("What does parse() return? Where is it called?", 1, 1);
+    check("What does parse() return? Where is it called?", 2, 0);
     check("How big is the cache directory and when was it last cleaned", 2, 0);
     check("Tell me what the flag does, why it exists, and how to turn it off", 1, 0);
 }
@@ -205,10 +205,23 @@ fn a_request_of_a_megabyte_is_read_in_linear_time() {
 
 /// Simple clauses of independent deeds, none of which can be read as part of another.
 const CLAUSES: &[&str] = &[
-    "open src/main.rs", "delete the old backups", "run the tests", "rename foo to bar in x.ts", "fetch the latest issues",
-    "write a summary to notes.md", "show me the disk usage", "remove unused imports from lib.py", "create a branch called fix",
-    "send the draft to Ann", "translate readme.txt into German", "restart the web server", "count the lines in data.csv",
-    "what is the current version", "how many tests are there", "find duplicate images in photos/", "check the certificate of the site",
+    "open src/main.rs",
+    "delete the old backups",
+    "run the tests",
+    "rename foo to bar in x.ts",
+    "fetch the latest issues",
+    "write a summary to notes.md",
+    "show me the disk usage",
+    "remove unused imports from lib.py",
+    "create a branch called fix",
+    "send the draft to Ann",
+    "translate readme.txt into German",
+    "restart the web server",
+    "count the lines in data.csv",
+    "what is the current version",
+    "how many tests are there",
+    "find duplicate images in photos/",
+    "check the certificate of the site",
 ];
 
 proptest! {
@@ -239,7 +252,7 @@ proptest! {
         let kept: String = parts(&text).iter().map(|part| part.full_text().to_lowercase() + " ").collect();
         let has = |word: &str| kept.split(|c: char| !c.is_alphanumeric() && c != '/' && c != '.').any(|one| one.trim_matches('.') == word);
         for word in &words {
-            let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase().replace("don't", "don");
             let joins = ["and", "then", "finally", "after", "that", "first", "also", "next", "so", "but", "or", "now"];
             prop_assert!(bare.is_empty() || joins.contains(&bare.as_str()) || has(&bare), "{} lost from {}: {}", word, text, kept);
         }
@@ -247,7 +260,8 @@ proptest! {
 }
 
 const WORDS: &[&str] = &[
-    "Read", "src/a.rs", "and", "then", "tell", "me", "what", "it", "does.", "Fix", "the", "typo,", "finally", "run", "tests", "if",
-    "they", "fail;", "report", "is", "my", "disk", "full?", "Because", "each", "file", "(maybe)", "in", "After", "that", "list", "to",
-    "build", "first", "users", "crash!", "also", "next", "so", "but", "or", "now", "don't", "create", "for", "please", "do",
+    "Read", "src/a.rs", "and", "then", "tell", "me", "what", "it", "does.", "Fix", "the", "typo,", "finally", "run",
+    "tests", "if", "they", "fail;", "report", "is", "my", "disk", "full?", "Because", "each", "file", "(maybe)", "in",
+    "After", "that", "list", "to", "build", "first", "users", "crash!", "also", "next", "so", "but", "or", "now",
+    "don't", "create", "for", "please", "do",
 ];

@@ -43,12 +43,34 @@ fn tongue(text: &str, tokens: &[Token]) -> Tongue {
     }
     let english = |token: &&Token| {
         let low = token.low.as_str();
-        matches!(low, "the" | "and" | "of" | "is" | "to" | "my" | "for" | "this" | "with" | "please" | "it" | "you" | "hi" | "hello" | "thanks")
-            || words::is_question_word(low) || words::is_auxiliary(low)
+        matches!(
+            low,
+            "the"
+                | "and"
+                | "of"
+                | "is"
+                | "to"
+                | "my"
+                | "for"
+                | "this"
+                | "with"
+                | "please"
+                | "it"
+                | "you"
+                | "hi"
+                | "hello"
+                | "thanks"
+        ) || words::is_question_word(low)
+            || words::is_auxiliary(low)
     };
     let latin = text.chars().filter(char::is_ascii_alphabetic).count();
-    let opens = tokens.iter().find(|token| token.kind == Kind::Word).is_some_and(|token| verbs::class(&token.low).is_some());
-    if latin * 10 >= letters * 9 && (opens || tokens.iter().any(|token| english(&token))) { Tongue::English } else { Tongue::Other }
+    let opens =
+        tokens.iter().find(|token| token.kind == Kind::Word).is_some_and(|token| verbs::class(&token.low).is_some());
+    if latin * 10 >= letters * 9 && (opens || tokens.iter().any(|token| english(&token))) {
+        Tongue::English
+    } else {
+        Tongue::Other
+    }
 }
 
 /// The clauses of the scanned text, in order, losing nothing but connectives and list markers.
@@ -56,7 +78,8 @@ pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
     let tongue = tongue(text, tokens);
     let mut pieces = Vec::new();
     for unit in lists::units(tokens) {
-        let line: Vec<&Token> = tokens[unit.from..unit.to].iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
+        let line: Vec<&Token> =
+            tokens[unit.from..unit.to].iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
         let whole = unit.item != Item::None;
         let clauses = match tongue {
             Tongue::English => english::cut(&line, whole),
