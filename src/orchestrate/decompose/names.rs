@@ -1,0 +1,257 @@
+//! Tells paths, file names, quotations and numbers from ordinary words.
+
+use super::scan::{Kind, Token};
+
+/// File names without an extension that everybody knows.
+const BARE_FILES: &[&str] = &[
+    "makefile",
+    "dockerfile",
+    "license",
+    "readme",
+    "changelog",
+    "gemfile",
+    "procfile",
+    "justfile",
+    "rakefile",
+    "vagrantfile",
+    "jenkinsfile",
+    "codeowners",
+];
+
+/// Words with a dot that name a product, not a file.
+const PRODUCTS: &[&str] =
+    &["node.js", "next.js", "vue.js", "react.js", "express.js", "three.js", "d3.js", "asp.net", "vb.net", "socket.io"];
+
+/// `text` (a word without the punctuation around it) names a file or a folder, or is a URL.
+pub fn is_path(text: &str) -> bool {
+    let low = text.to_lowercase();
+    if is_url(&low) {
+        return true;
+    }
+    if text.contains(['(', '<', '>', '{', '=', '"', '|', ';', ','])
+        || text.contains("::")
+        || text.contains('@') && !text.contains('/')
+    {
+        return false;
+    }
+    if low.starts_with("~/") || low.starts_with("./") || low.starts_with("../") || low == "~" {
+        return true;
+    }
+    let windows = low.as_bytes().get(1) == Some(&b':') && low.contains('\\') && low.as_bytes()[0].is_ascii_alphabetic();
+    if windows
+        || low.starts_with('/')
+            && low.len() > 1
+            && low[1..].starts_with(|c: char| c.is_alphanumeric() || c == '.' || c == '_')
+    {
+        return true;
+    }
+    if text.contains('/') {
+        return is_relative(text, &low);
+    }
+    BARE_FILES.contains(&low.as_str()) && text.starts_with(char::is_uppercase)
+        || has_extension(&low) && !PRODUCTS.contains(&low.as_str())
+        || low.starts_with('.')
+            && low.len() > 2
+            && low[1..].chars().all(|c| c.is_alphanumeric() || "._-".contains(c))
+            && !low[1..].starts_with(|c: char| c.is_ascii_digit())
+}
+
+pub fn is_url(low: &str) -> bool {
+    ["http://", "https://", "file://", "ftp://", "ssh://", "s3://"].iter().any(|scheme| low.starts_with(scheme))
+        || low.starts_with("www.")
+}
+
+/// `src/a.rs` and `src/models/`, but not `and/or`, `24/7`, `I/O`.
+fn is_relative(text: &str, low: &str) -> bool {
+    if low.chars().all(|c| c.is_ascii_digit() || c == '/' || c == '.') {
+        return false;
+    }
+    if matches!(
+        low,
+        "and/or"
+            | "i/o"
+            | "w/o"
+            | "n/a"
+            | "he/she"
+            | "yes/no"
+            | "true/false"
+            | "on/off"
+            | "tcp/ip"
+            | "ci/cd"
+            | "a/b"
+            | "input/output"
+            | "read/write"
+            | "client/server"
+    ) {
+        return false;
+    }
+    let segments: Vec<&str> = text.split('/').collect();
+    let fine = |segment: &&str| segment.chars().all(|c| c.is_alphanumeric() || "._-@*+~[]$ ".contains(c));
+    segments.iter().all(fine) && segments.iter().filter(|s| !s.is_empty()).count() >= 1
+}
+
+/// `name.ext` with one to five letters or digits, at least one letter, behind the last dot.
+fn has_extension(low: &str) -> bool {
+    let Some((stem, extension)) = low.rsplit_once('.') else { return false };
+    let fine = (1..=5).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_alphanumeric());
+    let letter = extension.starts_with(|c: char| c.is_ascii_alphabetic()) || matches!(extension, "7z");
+    let numeric = stem.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '$' || c == 'v');
+    fine && letter
+        && !stem.is_empty()
+        && !numeric
+        && !stem.ends_with('.')
+        && stem.chars().any(char::is_alphanumeric)
+        && !matches!(low, "e.g" | "i.e" | "a.m" | "p.m" | "u.s" | "u.k" | "vs.no" | "т.е" | "т.д" | "т.п")
+        && !is_method_call(stem, extension)
+}
+
+/// `user.name`, `Foo.bar` speak of a field; extensions that are everyday words must not be taken for one.
+fn is_method_call(stem: &str, extension: &str) -> bool {
+    const FIELDS: &[&str] = &[
+        "name", "len", "id", "get", "set", "map", "push", "parse", "new", "run", "call", "size", "count", "value",
+        "key", "data", "type", "state", "title", "close", "open", "read", "write", "send", "init", "start", "stop",
+        "then", "catch", "find", "sort", "keys", "text",
+    ];
+    FIELDS.contains(&extension) || stem == "self" || stem == "this"
+}
+
+/// What stands between the marks of a quotation, a piece in backticks or a fence.
+pub fn unquoted<'a>(token: &Token<'a>) -> &'a str {
+    let text = token.text;
+    if let Some(inner) = text.strip_prefix("```") {
+        let inner = inner.strip_suffix("```").unwrap_or(inner);
+        return inner.split_once('\n').map_or(inner, |(_, body)| body).trim_end_matches('\n');
+    }
+    let mut chars = text.chars();
+    chars.next();
+    chars.next_back();
+    chars.as_str()
+}
+
+/// The number a word carries: `5`, `3.5`, `1,000`, `30` of `30-minute`, `12` of `#12`, `50` of `50%`, `500` of `$500`.
+pub fn number(word: &str) -> Option<&str> {
+    let start = word.trim_start_matches(['$', '#', '€', '£', '+', '~', '<', '>', '=']);
+    let body = start.strip_prefix('-').unwrap_or(start);
+    let end = body.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(body.len());
+    let digits = body[..end].trim_end_matches(['.', ',']);
+    let suffix = &body[end..];
+    let plain = suffix.is_empty()
+        || suffix.starts_with(['%', '-', '°', '€'])
+        || matches!(
+            suffix,
+            "gb" | "mb"
+                | "kb"
+                | "GB"
+                | "MB"
+                | "KB"
+                | "k"
+                | "ms"
+                | "s"
+                | "px"
+                | "h"
+                | "m"
+                | "min"
+                | "x"
+                | "GiB"
+                | "MiB"
+                | "K"
+                | "M"
+        );
+    let fine = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.matches('.').count() < 2 && plain;
+    let length = start.len() - body.len() + digits.len();
+    fine.then(|| &start[..length])
+}
+
+/// The paths, quotations and numbers of some tokens, each once, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mentions {
+    pub paths: Vec<String>,
+    pub quoted: Vec<String>,
+    pub numbers: Vec<String>,
+}
+
+impl Mentions {
+    pub fn add(&mut self, token: &Token) {
+        let keep = |list: &mut Vec<String>, text: &str| {
+            if !text.is_empty() && !list.iter().any(|one| one == text) {
+                list.push(text.to_owned());
+            }
+        };
+        match token.kind {
+            Kind::Opaque => {
+                let inner = unquoted(token);
+                if is_path(inner) && !inner.contains(char::is_whitespace) {
+                    keep(&mut self.paths, inner);
+                }
+                keep(&mut self.quoted, inner);
+            }
+            Kind::Word if is_path(token.text) => keep(&mut self.paths, token.text),
+            Kind::Word => {
+                if let Some(number) = number(token.text) {
+                    keep(&mut self.numbers, number);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_from_words_with_dots_and_slashes() {
+        for path in [
+            "src/a.rs",
+            "main.rs",
+            "/tmp/x.jpg",
+            "~/notes",
+            "../b",
+            "src/models/",
+            "Makefile",
+            ".gitignore",
+            "a-b.test.tsx",
+            "https://a.b/c",
+            "C:\\x\\y.txt",
+            "backup.7z",
+            "src/*.rs",
+        ] {
+            assert!(is_path(path), "{path}");
+        }
+        for word in [
+            "and/or",
+            "24/7",
+            "e.g",
+            "v1.2.3",
+            "1.5",
+            "Node.js",
+            "user.name",
+            "foo()",
+            "std::fs",
+            "a@b.com",
+            "I/O",
+            "10/12/2026",
+        ] {
+            assert!(!is_path(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn numbers_come_without_what_is_glued_to_them() {
+        for (word, expected) in [
+            ("5", "5"),
+            ("30-minute", "30"),
+            ("#12", "12"),
+            ("50%", "50"),
+            ("$1,500.", "1,500"),
+            ("-3", "-3"),
+            ("8GB", "8"),
+        ] {
+            assert_eq!(number(word), Some(expected), "{word}");
+        }
+        for word in ["v2", "2pm", "1.2.3", "utf8", "x86"] {
+            assert_eq!(number(word), None, "{word}");
+        }
+    }
+}

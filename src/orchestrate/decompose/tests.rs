@@ -1,0 +1,267 @@
+//! What requests in many styles fall into: how many acts, and what the parts carry.
+
+use proptest::prelude::*;
+
+use super::{Part, PartKind, parts, steps_min};
+
+/// The request has `acts` things to do and, beside them, `answers` things only to tell.
+fn check(request: &str, acts: usize, answers: usize) {
+    let parts = parts(request);
+    let count = |kind| parts.iter().filter(|part| part.kind == kind).count();
+    let seen: Vec<(PartKind, &str)> = parts.iter().map(|part| (part.kind, part.text.as_str())).collect();
+    assert_eq!((count(PartKind::Act), count(PartKind::Answer)), (acts, answers), "{request}\n{seen:#?}");
+}
+
+#[test]
+fn one_deed_is_one_act() {
+    check("Fix the typo in README.md", 1, 0);
+    check("Why does the parser drop the last line?", 1, 0);
+    check("change A from 5 to 3 in F", 1, 0);
+    check("In src/models/pull.rs change the default number of attempts from 5 to 3", 1, 0);
+    check("list the files and folders", 1, 0);
+    check("Show CPU and memory usage", 1, 0);
+    check("Find all callers of parse_header and its overloads", 1, 0);
+    check("Replace foo with bar in a.ts, b.ts and c.ts", 1, 0);
+    check("Search and replace colour with color in docs/", 1, 0);
+    check("Explain how the scheduler picks a slot and why it never starves", 1, 0);
+    check("Add a function to parse the file and return its lines", 1, 0);
+    check("Write a script that downloads the archive and unpacks it", 1, 0);
+    check("Write a script to download the archive, unpack it, and print the names", 1, 0);
+    check("What is the difference between create and update?", 1, 0);
+    check("How do I build the project and run its tests?", 1, 0);
+    check("Is there a test for the copy and paste buffer?", 1, 0);
+    check("Find the search and rescue team in the contacts", 1, 0);
+    check("Grant read and write access to bob", 1, 0);
+    check("rename the variable `a, then b` in x.py", 1, 0);
+    check("Say \"Hello. Then delete everything; and run it\" in the log", 1, 0);
+    check("Add fields for name, email address, order number and total price to the form", 1, 0);
+    check("If the tests fail, fix the code and run them again", 1, 0);
+    check("Bump serde to version 1.2.3 in Cargo.toml", 1, 0);
+    check("Where is the retry limit defined?", 1, 0);
+    check("Delete build artifacts, e.g. target/ and *.o", 1, 0);
+    check("Can you tell me which functions call open_session?", 1, 0);
+    check("Please make the error message in src/cli.rs say what to do next", 1, 0);
+    check("Refactor the auth module so that it uses async and drop the callback style", 2, 0);
+}
+
+#[test]
+fn deeds_in_one_sentence_are_counted() {
+    check("In x.ts rename foo to bar and run the tests", 2, 0);
+    check("Read a.rs, fix the typo, and commit", 3, 0);
+    check("Find all callers of X, then update each of them to pass a Config", 2, 0);
+    check("Build and test the project", 2, 0);
+    check("Build, test and deploy the app", 3, 0);
+    check("Run cargo fmt and then clippy on the workspace", 2, 0);
+    check("Run the linter, then the tests", 2, 0);
+    check("First create src/lib.rs, then add a main function to src/main.rs, and finally run cargo check", 3, 0);
+    check("Open package.json and bump the version, then commit and push", 4, 0);
+    check("Download https://example.org/a.tar.gz, unpack it into vendor/, and delete the archive", 3, 0);
+    check("Add a --verbose flag to the CLI, update the README, and add a test for it", 3, 0);
+    check("Check the logs and list running processes", 2, 0);
+    check("Run the tests, and if they fail, fix them", 2, 0);
+    check("rename getUser to fetchUser everywhere, also update the docs", 2, 0);
+    check("Could you please remove the dead code in util.py and update the imports?", 2, 0);
+    check("I want you to read config.toml and set the port to 8080", 2, 0);
+    check("Using ripgrep, find every TODO and write them to todo.md", 2, 0);
+    check("For each test file, add a license header and run the formatter", 2, 0);
+    check("Fetch the page - save it as index.html", 2, 0);
+    check("git stash my changes; switch to main; pull", 3, 0);
+    check("Convert data.csv to JSON & upload the result to the server", 2, 0);
+    check("Turn off the lights, lock the front door, and set the alarm for 7am", 3, 0);
+    check("Book a table for two on Friday and send the invitation to Ann", 2, 0);
+    check("Once you're done with the refactor, run the benchmarks and save the results to bench.txt", 2, 0);
+}
+
+#[test]
+fn what_is_only_told_is_an_answer() {
+    check("Read src/a.rs and tell me what the default port is", 1, 1);
+    check("Read src/base/units.rs and tell me how many bytes one MiB has", 1, 1);
+    check("Run the tests, then explain why they fail", 1, 1);
+    check("Search for unused imports and show me the results", 1, 1);
+    check("Look at the git log and let me know who changed it last", 1, 1);
+    check("Open Cargo.toml. What does it depend on?", 1, 1);
+    check("List the files in src/ and tell me how many there are", 1, 1);
+    check("Play some jazz and tell me what the weather is like in Paris", 2, 0);
+    check("Tell me about the cache module", 1, 0);
+    check("Explain the build script, then add comments to it", 2, 0);
+}
+
+#[test]
+fn questions_in_a_list_are_acts() {
+    check("What is in src/, how many tests are there, and who wrote main.rs?", 3, 0);
+    check("Show the open tickets, is my build green, and what failed yesterday", 3, 0);
+    check("What does parse() return? Where is it called?", 2, 0);
+    check("How big is the cache directory and when was it last cleaned", 2, 0);
+    check("Tell me what the flag does, why it exists, and how to turn it off", 1, 0);
+}
+
+#[test]
+fn lists_are_taken_as_written() {
+    check("1. Read a.rs 2. Fix the bug 3. Run the tests", 3, 0);
+    check("Please do the following:\n1) add a test\n2) make it pass\n3) commit", 3, 0);
+    check("- update the README\n- bump the version\n- tag the release", 3, 0);
+    check("Fix these bugs:\n- login fails on Safari\n- the menu is cut off", 2, 0);
+    check("Write a function that:\n- takes a list\n- returns its median", 1, 0);
+    check("a) open x.py b) remove the prints", 2, 0);
+    check("Step 1: create the table. Step 2: load the data.", 2, 0);
+    check("Do these things: read a.md, write b.md", 2, 0);
+    check("read a.rs\nfix the typo\nrun the tests", 3, 0);
+    check("- [ ] add logging\n- [x] remove the old handler", 2, 0);
+}
+
+#[test]
+fn what_is_given_belongs_to_an_act() {
+    check("I have a photo at /tmp/x.jpg. Extract the text.", 1, 0);
+    check("The login page crashes on submit. It only happens on Safari. Find the cause and fix it.", 2, 0);
+    check("We moved to Postgres last week. The migration in db/003.sql still uses MySQL syntax, so rewrite it.", 1, 0);
+    check("Refactor the parser. Don't touch the public API. It must stay fast.", 1, 0);
+    check("Hi! Thanks for yesterday. Can you rename a.txt to b.txt?", 1, 0);
+    check("When I click save the app crashes. Fix it.", 1, 0);
+    check("The build is broken, fix it and run the tests.", 2, 0);
+    check("ERROR: cannot find module 'left-pad'\n\nInstall it and rebuild.", 2, 0);
+    let photo = &parts("I have a photo at /tmp/x.jpg. Extract the text.")[0];
+    assert_eq!((photo.text.as_str(), photo.context.as_str()), ("Extract the text", "I have a photo at /tmp/x.jpg"));
+    assert_eq!(photo.paths, ["/tmp/x.jpg"]);
+    let lone = parts("The login page crashes on submit.");
+    assert_eq!((lone.len(), lone[0].kind), (1, PartKind::Given));
+}
+
+#[test]
+fn russian_has_rules() {
+    check("Прочитай src/a.rs и скажи, какой порт по умолчанию", 1, 1);
+    check("Найди все вызовы foo, затем переименуй её в bar и запусти тесты", 3, 0);
+    check("Открой README.md, исправь опечатку и сохрани файл", 3, 0);
+    check("Сначала создайте таблицу, потом загрузите данные", 2, 0);
+    check("Нужно удалить файл a.txt и обновить индекс", 2, 0);
+    check("Почему падает тест?", 1, 0);
+    check("Если тесты падают, исправь их", 1, 0);
+    check("Файл лежит в /tmp/x.csv. Преобразуй его в JSON.", 1, 0);
+    check("Покажи файлы и папки", 1, 0);
+}
+
+#[test]
+fn other_languages_are_cut_at_sentences() {
+    check("Lee el archivo notas.txt. Luego borra la carpeta temporal.", 2, 0);
+    check("读取 notes.txt。删除临时文件。", 2, 0);
+    check("Öffne die Datei und lies sie vor", 1, 0);
+    check("1. Ouvre le fichier 2. Supprime la ligne", 2, 0);
+}
+
+fn only(request: &str) -> Part {
+    let mut parts = parts(request);
+    assert_eq!(parts.len(), 1, "{request}: {parts:#?}");
+    parts.remove(0)
+}
+
+#[test]
+fn a_part_carries_what_it_names() {
+    let part = only("change the limit from 5 to 1,000 in `src/a.rs` and \"b c\"");
+    assert_eq!(part.verb.as_deref(), Some("change"));
+    assert_eq!(part.paths, ["src/a.rs"]);
+    assert_eq!(part.quoted, ["src/a.rs", "b c"]);
+    assert_eq!(part.numbers, ["5", "1,000"]);
+    assert!(part.text.starts_with("Change the limit"));
+}
+
+#[test]
+fn parts_know_what_they_need() {
+    let all = parts("Create a report about sales, open notes.txt, and email the report to Ann");
+    assert_eq!(all[2].depends_on, [0]);
+    let all = parts("Find the config, copy it to /tmp, and tell me what it says");
+    assert_eq!(all[1].depends_on, [0]);
+    assert!(all[1].refers_back);
+    assert_eq!(all[2].depends_on, [0, 1]);
+    let each = parts("Read the transcript and create a task for each action item");
+    assert_eq!(each[1].for_each.as_deref(), Some("action item"));
+    let both = parts("For each log file, count the errors and write a summary");
+    assert_eq!(both.iter().map(|p| p.for_each.as_deref()).collect::<Vec<_>>(), [Some("log file"), Some("log file")]);
+}
+
+#[test]
+fn shared_words_are_lent() {
+    let all = parts("Build and test the project");
+    assert_eq!(all.iter().map(|p| p.text.as_str()).collect::<Vec<_>>(), ["Build the project", "Test the project"]);
+    let all = parts("Run the linter, then the tests");
+    assert_eq!(all[1].text, "Run the tests");
+}
+
+#[test]
+fn blank_requests_have_no_part_and_others_at_least_one() {
+    assert!(parts(" \n\t ").is_empty());
+    for request in ["?", "...", "hm", "Hello", "1.", "- ", "\"\"", "```"] {
+        assert!(steps_min(&parts(request)) >= 1, "{request}");
+    }
+}
+
+#[test]
+fn a_request_of_a_megabyte_is_read_in_linear_time() {
+    let started = std::time::Instant::now();
+    for piece in ["a ", "\" ", "' ", "then ", "1. ", "read it, and ", "(", "if ", "`x ", ".", "\n- x", "to ", "а "] {
+        let parts = parts(&piece.repeat((1 << 20) / piece.len()));
+        assert!(!parts.is_empty() && parts.len() <= 100, "{piece}: {}", parts.len());
+    }
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+/// Simple clauses of independent deeds, none of which can be read as part of another.
+const CLAUSES: &[&str] = &[
+    "open src/main.rs",
+    "delete the old backups",
+    "run the tests",
+    "rename foo to bar in x.ts",
+    "fetch the latest issues",
+    "write a summary to notes.md",
+    "show me the disk usage",
+    "remove unused imports from lib.py",
+    "create a branch called fix",
+    "send the draft to Ann",
+    "translate readme.txt into German",
+    "restart the web server",
+    "count the lines in data.csv",
+    "what is the current version",
+    "how many tests are there",
+    "find duplicate images in photos/",
+    "check the certificate of the site",
+];
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_something_is_found(text in "\\PC{0,200}") {
+        let parts = parts(&text);
+        prop_assert_eq!(parts.is_empty(), text.trim().is_empty());
+    }
+
+    #[test]
+    fn joined_clauses_are_all_found(picked in proptest::sample::subsequence(CLAUSES.to_vec(), 2..8), style in 0..5usize) {
+        let n = picked.len();
+        let (last, head) = picked.split_last().unwrap();
+        let text = match style {
+            0 => format!("{}, and {last}", head.join(", ")),
+            1 => picked.join("; "),
+            2 => picked.iter().enumerate().map(|(i, c)| format!("{}. {c}", i + 1)).collect::<Vec<_>>().join("\n"),
+            3 => picked.join(", then "),
+            _ => format!("First {}, and after that {last}", head.join(", then ")),
+        };
+        let parts = parts(&text);
+        prop_assert_eq!(steps_min(&parts), n, "{}\n{:#?}", text, parts);
+    }
+
+    #[test]
+    fn no_word_is_lost(words in proptest::collection::vec(proptest::sample::select(WORDS.to_vec()), 1..40)) {
+        let text = words.join(" ");
+        let kept: String = parts(&text).iter().map(|part| part.full_text().to_lowercase() + " ").collect();
+        let has = |word: &str| kept.split(|c: char| !c.is_alphanumeric() && c != '/' && c != '.').any(|one| one.trim_matches('.') == word);
+        for word in &words {
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase().replace("don't", "don");
+            let joins = ["and", "then", "finally", "after", "that", "first", "also", "next", "so", "but", "or", "now"];
+            prop_assert!(bare.is_empty() || joins.contains(&bare.as_str()) || has(&bare), "{} lost from {}: {}", word, text, kept);
+        }
+    }
+}
+
+const WORDS: &[&str] = &[
+    "Read", "src/a.rs", "and", "then", "tell", "me", "what", "it", "does.", "Fix", "the", "typo,", "finally", "run",
+    "tests", "if", "they", "fail;", "report", "is", "my", "disk", "full?", "Because", "each", "file", "(maybe)", "in",
+    "After", "that", "list", "to", "build", "first", "users", "crash!", "also", "next", "so", "but", "or", "now",
+    "don't", "create", "for", "please", "do",
+];

@@ -1,0 +1,144 @@
+//! Applies the clause rules of the request's language to its sentences.
+
+use super::english::{self, Clause};
+use super::head::{Head, Mode};
+use super::lists::{self, Item, Unit};
+use super::names::Mentions;
+use super::russian;
+use super::scan::{Kind, Token};
+use super::{verbs, words};
+
+/// A clause on its way to becoming a part.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub text: String,
+    /// Words in lower case, without quotations.
+    pub words: Vec<String>,
+    pub mentions: Mentions,
+    pub mode: Mode,
+    pub verb: Option<String>,
+    pub only_tells: bool,
+    pub item: Item,
+    /// Ends in a colon; the list items behind it belong to it.
+    pub introduces: bool,
+    /// Joined to the clause before it within one sentence.
+    pub continues: bool,
+    /// Words with a capital, not counting the first: names.
+    pub names: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tongue {
+    English,
+    Russian,
+    /// No clause rules: sentences and list items only.
+    Other,
+}
+
+fn tongue(text: &str, tokens: &[Token]) -> Tongue {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let cyrillic = text.chars().filter(|&c| russian::is_cyrillic(c)).count();
+    if cyrillic * 2 > letters || cyrillic > 0 && tokens.iter().any(|token| russian::is_imperative(&token.low)) {
+        return Tongue::Russian;
+    }
+    let english = |token: &&Token| {
+        let low = token.low.as_str();
+        matches!(
+            low,
+            "the"
+                | "and"
+                | "of"
+                | "is"
+                | "to"
+                | "my"
+                | "for"
+                | "this"
+                | "with"
+                | "please"
+                | "it"
+                | "you"
+                | "hi"
+                | "hello"
+                | "thanks"
+        ) || words::is_question_word(low)
+            || words::is_auxiliary(low)
+    };
+    let latin = text.chars().filter(char::is_ascii_alphabetic).count();
+    let opens =
+        tokens.iter().find(|token| token.kind == Kind::Word).is_some_and(|token| verbs::class(&token.low).is_some());
+    if latin * 10 >= letters * 9 && (opens || tokens.iter().any(|token| english(&token))) {
+        Tongue::English
+    } else {
+        Tongue::Other
+    }
+}
+
+/// The clauses of the scanned text, in order, losing nothing but connectives and list markers.
+pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
+    let tongue = tongue(text, tokens);
+    let mut pieces = Vec::new();
+    for unit in lists::units(tokens) {
+        let line: Vec<&Token> =
+            tokens[unit.from..unit.to].iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
+        let whole = unit.item != Item::None;
+        let clauses = match tongue {
+            Tongue::English => english::cut(&line, whole),
+            Tongue::Russian => russian::cut(&line, whole),
+            Tongue::Other => vec![sentence(&line)],
+        };
+        let count = clauses.len();
+        for (i, clause) in clauses.into_iter().enumerate() {
+            pieces.push(piece(text, &line, clause, unit, i, i + 1 == count));
+        }
+    }
+    pieces
+}
+
+fn sentence(line: &[&Token]) -> Clause {
+    let mut to = line.len();
+    while to > 1 && matches!(line[to - 1].kind, Kind::Stop | Kind::Semicolon | Kind::Bang) {
+        to -= 1;
+    }
+    let head = Head { mode: Mode::Request, start: 0, verb: None, conditional: false, infinitive: false };
+    Clause { from: 0, to, head, borrowed_verb: None, borrowed_object: None }
+}
+
+fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, last: bool) -> Piece {
+    let own = &line[clause.from..clause.to];
+    let span = |from: usize, to: usize| &text[line[from].start..line[to - 1].end];
+    let mut said = span(clause.from, clause.to).to_owned();
+    if let Some(verb) = clause.borrowed_verb {
+        said = format!("{} {said}", line[verb].text);
+    }
+    let mut mentions = Mentions::default();
+    if let Some((from, to)) = clause.borrowed_object {
+        said = format!("{said} {}", span(from, to));
+        line[from..to].iter().for_each(|token| mentions.add(token));
+    }
+    own.iter().for_each(|token| mentions.add(token));
+    let verb = clause.borrowed_verb.or(clause.head.verb).map(|at| line[at].low.clone());
+    let only_tells = verb.as_deref().is_some_and(|verb| verbs::only_tells(verb) || russian::only_tells(verb));
+    let names = own.iter().skip(1).filter(|token| token.is_capitalised()).map(|token| token.text.to_owned()).collect();
+    Piece {
+        text: capitalised(&said, line[clause.from]),
+        words: own.iter().filter(|token| token.kind == Kind::Word).map(|token| token.low.clone()).collect(),
+        mentions,
+        mode: clause.head.mode,
+        verb,
+        only_tells,
+        item: unit.item,
+        introduces: unit.introduces && last,
+        continues: place > 0,
+        names,
+    }
+}
+
+/// The first letter as a capital, unless the first word is a name of its own (`main.rs`, `fooBar`).
+fn capitalised(text: &str, first: &Token) -> String {
+    let plain = first.kind == Kind::Word && first.text.chars().all(|c| c.is_lowercase() || c == '\'' || c == '-');
+    let mut chars = text.chars();
+    match chars.next().filter(|_| plain) {
+        Some(letter) => letter.to_uppercase().chain(chars).collect(),
+        None => text.to_owned(),
+    }
+}

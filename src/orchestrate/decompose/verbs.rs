@@ -1,0 +1,266 @@
+//! English verbs that open requests, by how surely the bare word is a verb: a table.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// How much a bare word must be helped by what follows it to count as an imperative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Hardly ever a noun: `extract`, `delete`.
+    Sure,
+    /// As often a noun: `report`, `test`. Needs an object or a preposition behind it.
+    Either,
+    /// Mostly a noun or adjective: `name`, `clean`. Needs a determiner, a pronoun or a name behind it.
+    Rarely,
+}
+
+const SURE: &str = "
+abort accept achieve acquire activate adapt add adjust adopt advise aggregate align allocate allow analyse analyze
+annotate announce answer append apply approve arrange ascertain ask assemble assess assign attach authenticate
+authorize autocomplete automate avoid backport bcc become begin bring broadcast browse build bundle buy calculate
+cancel capture categorise categorize cc choose cite clarify classify clone collapse collect combine come commence
+compile complain compose compress compute concatenate condense configure confirm connect consider consolidate
+construct consult convert coordinate create customize deactivate debug decide declare decline decode decompile
+decompress decouple decrease decrypt deduce dedupe deduplicate define delegate delete deliver demonstrate deploy
+deprecate derive describe deselect destroy detach detect determine develop devise diagnose dial differentiate dig
+disable discard disconnect discover dismiss dispatch divide donate downgrade download draw drop duplicate edit
+elaborate eliminate embed emit emphasize enable encode encrypt enlarge enrich ensure enter enumerate erase
+establish evaluate examine exclude execute expand explain explore expose extend extract facilitate fetch figure
+fill finalize find finish fix flatten follow forbid forecast format forward gather generate get give go grab grant
+grep group guarantee handle harden help hide hire identify ignore illustrate implement import improve include
+incorporate increase increment indicate infer inform initialise initialize inject insert inspect install
+instantiate instruct integrate interpret introduce invalidate investigate invite invoke isolate join keep kill
+launch learn let locate look loosen lower maintain make manage mark match maximize measure memoize mention merge
+migrate minify minimise minimize mock modernize modify monitor mount move multiply mute navigate negotiate
+normalise normalize notify obtain omit open optimise optimize organise organize outline overwrite paint parallelize
+parametrize parse partition paste pause perform persist pin pinpoint polish populate predict prefix prepare prepend
+present preserve prettify prevent prioritise prioritize proceed produce profile prohibit promote prompt proofread
+propose provide prune publish pull purchase put quantify query quote raise rank re-run reach react read realign
+reallocate rearrange reassign rebase reboot rebuild recalculate recheck recommend reconcile reconfigure reconnect
+reconstruct recover redact redeploy redirect redo reduce refactor refer reference refine reformat refresh register
+reindex reinstall reject relaunch reload relocate remind remove rename render reopen reorder reorganize repair
+repeat rephrase replace reply report reproduce rerun rescale reschedule resend reset resize resolve respond restart
+restate restore restrict restructure resubmit resume retest rethink retrain retrieve retry reuse revert revise
+revoke rewire rewrite rotate round rsvp sanitize save say scan schedule scrape scroll search seed select send
+separate serialise serialize set setup share shelve shorten show shrink shuffle shut simplify simulate sing skip
+slash slim solve speak specify split standardize stash store strip submit subscribe substitute subtract suggest
+summarise summarize suppress swap swipe switch synchronise synchronize take tap teach tell terminate tidy tighten
+toggle tokenize transcribe transform translate transpose traverse trigger trim troubleshoot truncate try turn type
+unblock uncomment undo unflag unfollow unify uninstall unlock unmute unpack unpause unpin unsend unsubscribe
+untangle untar unzip update upgrade upload utilize vacuum validate vectorise vectorize verify visit visualise
+visualize wait walk warn weigh withdraw wrap write zip";
+
+const EITHER: &str = "
+alert archive attempt audit bake benchmark block book bookmark boost branch break brief buffer bump cache call
+change chart check checkout clean click close comment commit compare contrast copy count cut defer diff display
+document draft dump echo email exchange export file filter flag flush focus fork guide highlight index invest
+iterate lint list load log loop map mask message mirror nest note offer pack park patch pay pick ping place plan
+play plot pop post practice preview print promise push quit rebalance receive record release rent request research
+reserve return review rewind ring roll route run sample sell ship sign sketch slice sort spawn stack start step
+stop stream strengthen study survey sync tag target test text touch trace track trade train transfer transpile
+treat triage tune tweak use vet view vote wake watch wire work";
+
+/// Programs whose name opens a command line as a verb would.
+const COMMANDS: &str =
+    "git cargo npm npx yarn pnpm docker kubectl pip pytest brew apt sudo curl chmod mkdir gh terraform";
+
+const RARELY: &str = "
+access address amount arm attend average back backup balance bold bottom cap capital case cause charge clear
+cluster color colour column complete concern contact cook correct cover crop cross crypt date deal debate default
+degree design direct double dry empty end engineer escape estimate even exact exit experiment face fast feature
+feed field finance fine fire fit flip force form frame free front function gift grade graph ground grow guess hand
+head heat hit hold home host image interface issue key label land last lead light like limit line link live lock
+long mail man mean meet mind minute model name near need number object order own pair paper parallel parent part
+pass pattern phone picture pipe point power price process project question quiet range rate reason remark rest
+result reverse right row rule scale scope score season second secure sense serve shape short side silence slow
+smooth sound source space spell spot stage stand state stay string structure style subject sum support surface
+suspend table talk template think time title toast total tour trash trust value version voice volume want weather
+weight word zero zoom";
+
+/// Verbs whose second half follows `and` as one deed: `search and replace`.
+const PAIRS: &[(&str, &str)] = &[
+    ("find", "replace"),
+    ("search", "replace"),
+    ("copy", "paste"),
+    ("cut", "paste"),
+    ("drag", "drop"),
+    ("go", "get"),
+    ("go", "see"),
+    ("go", "find"),
+    ("go", "look"),
+    ("try", "find"),
+    ("try", "fix"),
+    ("try", "get"),
+    ("try", "make"),
+    ("take", "see"),
+    ("wait", "see"),
+    ("come", "get"),
+    ("read", "understand"),
+    ("read", "write"),
+    ("pack", "ship"),
+    ("pick", "choose"),
+    ("mix", "match"),
+    ("plan", "execute"),
+];
+
+static CLASSES: LazyLock<HashMap<&'static str, Class>> = LazyLock::new(|| {
+    let lists = [(SURE, Class::Sure), (EITHER, Class::Either), (COMMANDS, Class::Either), (RARELY, Class::Rarely)];
+    lists.iter().flat_map(|(words, class)| words.split_whitespace().map(move |word| (word, *class))).collect()
+});
+
+pub fn class(low: &str) -> Option<Class> {
+    CLASSES.get(low).copied()
+}
+
+/// `a` and `b` joined by `and` name one deed.
+pub fn is_pair(a: &str, b: &str) -> bool {
+    PAIRS.contains(&(a, b))
+}
+
+/// Sure verbs that stand as often before a noun they describe: `open ports`, `separate files`, `set theory`.
+pub fn is_describing(low: &str) -> bool {
+    matches!(
+        low,
+        "open"
+            | "separate"
+            | "set"
+            | "present"
+            | "duplicate"
+            | "format"
+            | "type"
+            | "match"
+            | "group"
+            | "report"
+            | "query"
+            | "schedule"
+            | "search"
+            | "scan"
+            | "profile"
+            | "update"
+            | "download"
+            | "upload"
+            | "upgrade"
+            | "import"
+            | "edit"
+            | "quote"
+            | "round"
+            | "reference"
+            | "pin"
+            | "seed"
+            | "prompt"
+            | "prefix"
+            | "setup"
+            | "share"
+            | "switch"
+            | "split"
+            | "store"
+            | "swap"
+            | "trigger"
+            | "wrap"
+            | "merge"
+            | "build"
+            | "help"
+            | "answer"
+            | "reply"
+            | "rank"
+            | "handle"
+            | "increase"
+            | "decrease"
+            | "read"
+            | "write"
+            | "create"
+            | "delete"
+            | "insert"
+            | "fix"
+            | "drop"
+    )
+}
+
+/// Verbs that only look: what is asked about right behind them is asked about what they show.
+pub fn only_looks(low: &str) -> bool {
+    matches!(
+        low,
+        "read"
+            | "open"
+            | "look"
+            | "inspect"
+            | "analyse"
+            | "analyze"
+            | "find"
+            | "search"
+            | "list"
+            | "check"
+            | "count"
+            | "run"
+            | "scan"
+            | "grep"
+            | "review"
+            | "compare"
+            | "examine"
+            | "parse"
+            | "trace"
+            | "see"
+            | "go"
+            | "study"
+            | "query"
+            | "fetch"
+            | "load"
+            | "get"
+            | "explore"
+            | "investigate"
+            | "walk"
+            | "locate"
+            | "view"
+            | "show"
+            | "diff"
+            | "retrieve"
+            | "execute"
+            | "measure"
+            | "profile"
+            | "debug"
+            | "identify"
+            | "take"
+            | "use"
+            | "browse"
+            | "build"
+            | "compile"
+            | "test"
+            | "benchmark"
+            | "lint"
+            | "figure"
+            | "determine"
+            | "summarize"
+            | "summarise"
+    )
+}
+
+/// Verbs that only say something back to the user.
+pub fn only_tells(low: &str) -> bool {
+    matches!(
+        low,
+        "tell" | "explain" | "let" | "say" | "answer" | "clarify" | "elaborate" | "inform" | "advise" | "describe"
+    )
+}
+
+/// Verbs whose object is a thing somebody will write, with a purpose of its own (`a script to read … and print …`).
+pub fn makes(low: &str) -> bool {
+    matches!(
+        low,
+        "add"
+            | "write"
+            | "create"
+            | "implement"
+            | "make"
+            | "build"
+            | "define"
+            | "develop"
+            | "generate"
+            | "design"
+            | "need"
+            | "want"
+            | "introduce"
+            | "provide"
+            | "compose"
+            | "draft"
+    )
+}
