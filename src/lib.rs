@@ -17,3 +17,10 @@ pub mod retrieve;
 pub mod tools;
 
 pub mod orchestrate;
+
+pub mod measure;
+pub mod session;
+
+pub mod app;
+
+pub mod ui;

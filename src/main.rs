@@ -1,2 +1,7 @@
-//! main
-fn main() {}
+//! Parses arguments, runs one command, turns a failure into an exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    monobloc::ui::cli::main()
+}

@@ -174,6 +174,7 @@ pub struct Usage {
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct TurnFinished {
+    pub request: String,
     pub answer: String,
     pub steps: Vec<StepReport>,
     pub usage: Usage,

@@ -211,6 +211,11 @@ impl Engine {
         &self.inner.model
     }
 
+    /// How many handles there are, this one included.
+    pub fn handles(&self) -> usize {
+        Arc::strong_count(&self.inner)
+    }
+
     pub fn limits(&self) -> Limits {
         self.inner.limits
     }

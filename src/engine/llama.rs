@@ -200,7 +200,7 @@ impl Vocabulary for Weights {
 }
 
 /// Number format of cached keys and values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KvFormat {
     F16,
     #[default]
@@ -219,7 +219,7 @@ impl KvFormat {
 }
 
 /// How large a context is to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub slots: usize,
     /// Positions of each slot.

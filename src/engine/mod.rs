@@ -4,10 +4,11 @@ pub mod decoder;
 pub mod grammar;
 pub mod handle;
 pub mod llama;
+pub mod pool;
 mod sampler;
 mod scheduler;
 pub mod scripted;
-mod slot;
+pub mod slot;
 mod text;
 mod worker;
 

@@ -1,6 +1,7 @@
 //! Which models there are, what their files say about themselves, and how each wants to be spoken to.
 
 pub mod architectures;
+pub mod capability;
 pub mod dialect;
 pub mod digest;
 mod error;
@@ -15,6 +16,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use capability::ModelCapability;
 pub use error::ModelsError;
 pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
 

@@ -4,7 +4,7 @@ use crate::base::StepId;
 use crate::engine::slot::Reuse;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
-use crate::models::dialect::{Message, pythonic};
+use crate::models::dialect::Message;
 use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
 use super::Host;
@@ -94,6 +94,18 @@ pub fn floor(parts: &[Part]) -> Plan {
     Plan { steps, questions }
 }
 
+/// A request taken as one step, whatever parts it has; `None` when it has no word.
+pub fn whole(parts: &[Part], request: &str) -> Option<Step> {
+    let mut part = parts.iter().find(|part| part.kind == PartKind::Act).or(parts.first())?.clone();
+    if parts.len() > 1 {
+        part.paths = parts.iter().flat_map(|part| part.paths.clone()).collect();
+        part.quoted = parts.iter().flat_map(|part| part.quoted.clone()).collect();
+        part.text = request.trim().to_owned();
+        part.context.clear();
+    }
+    Some(Step { id: StepId(1), description: part.full_text(), part, needs: Vec::new() })
+}
+
 /// The plan for a request. With several clauses the planner is asked to word them; whatever it writes that loses or
 /// invents a path, a number or a quotation is replaced by the clause itself.
 pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
@@ -103,15 +115,15 @@ pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn H
         return Ok(plan);
     }
     for (place, wording) in worded(toolkit, &plan, request, host).await?.into_iter().enumerate() {
-        match plan.steps.get_mut(place) {
-            Some(step) if covers(&wording, &step.text(), request) => step.description = wording,
-            Some(_) => {}
-            None if is_new(&wording, &plan, request) => {
-                let id = StepId(plan.steps.len() + 1);
-                let Some(part) = decompose::parts(&wording).into_iter().next() else { continue };
-                plan.steps.push(Step { id, part, description: wording, needs: vec![StepId(id.0 - 1)] });
+        if let Some(step) = plan.steps.get_mut(place) {
+            if covers(&wording, &step.text(), request) {
+                step.description = wording;
             }
-            None => {}
+        } else if is_new(&wording, &plan, request)
+            && let Some(part) = decompose::parts(&wording).into_iter().next()
+        {
+            let id = StepId(plan.steps.len() + 1);
+            plan.steps.push(Step { id, part, description: wording, needs: vec![StepId(id.0 - 1)] });
         }
     }
     Ok(plan)
@@ -157,10 +169,11 @@ fn grammar(least: usize, most: usize) -> String {
 }
 
 fn descriptions(text: &str) -> Vec<String> {
-    let description = |call: crate::models::dialect::RawCall| {
-        call.arguments.get("description").and_then(|value| value.as_str()).map(|text| text.trim().to_owned())
+    let description = |line: &str| {
+        let words = line.trim().strip_prefix("[plan.add_step(description=\"")?.strip_suffix("\")]")?;
+        Some(words.trim().to_owned())
     };
-    pythonic::scan(text).into_iter().filter_map(description).collect()
+    text.lines().filter_map(description).collect()
 }
 
 /// Whether `wording` says everything `clause` says and names nothing that the request does not.

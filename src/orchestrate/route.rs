@@ -54,7 +54,7 @@ pub async fn choose(
     let mut scored = false;
     if margin < SURE_MARGIN {
         let tools: Vec<&ToolSpec> =
-            ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.spec(one.index)).collect();
+            ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.specs().get(one.index)).collect();
         let router = toolkit.model(Role::Router, host).await?;
         add(&mut scores, &opinion(toolkit, &router, step, &tools).await?);
         scored = true;

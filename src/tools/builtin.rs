@@ -14,14 +14,21 @@ pub enum Builtin {
     WriteFile,
     ReplaceInFile,
     RunCommand,
+    IndexSearch,
+    IndexCallers,
+    IndexCallees,
+    IndexDependents,
+    IndexListMemories,
 }
 
 const FILES: (&str, &str) =
     ("files", "read, list, find and search files of the project; create files and change passages in them");
+const INDEX: (&str, &str) =
+    ("index", "answer questions about the code: find where something is done, who calls what, what depends on a file");
 const COMMAND: (&str, &str) = ("command", "run shell commands in the project: build, test, format, version control");
 
 impl Builtin {
-    pub const ALL: [Builtin; 7] = [
+    pub const ALL: [Builtin; 12] = [
         Builtin::ReadFile,
         Builtin::ListDir,
         Builtin::FindFiles,
@@ -29,6 +36,11 @@ impl Builtin {
         Builtin::WriteFile,
         Builtin::ReplaceInFile,
         Builtin::RunCommand,
+        Builtin::IndexSearch,
+        Builtin::IndexCallers,
+        Builtin::IndexCallees,
+        Builtin::IndexDependents,
+        Builtin::IndexListMemories,
     ];
 
     pub fn name(self) -> &'static str {
@@ -40,6 +52,11 @@ impl Builtin {
             Builtin::WriteFile => "write_file",
             Builtin::ReplaceInFile => "replace_in_file",
             Builtin::RunCommand => "run_command",
+            Builtin::IndexSearch => "index_search",
+            Builtin::IndexCallers => "index_callers",
+            Builtin::IndexCallees => "index_callees",
+            Builtin::IndexDependents => "index_dependents",
+            Builtin::IndexListMemories => "index_list_memories",
         }
     }
 
@@ -78,6 +95,14 @@ impl Builtin {
                 "Run a shell command in the project folder and give its output: compile, run tests or a script, \
                  install, git. Not for reading or editing files."
             }
+            Builtin::IndexSearch => {
+                "Answer a question about the code: how something works, why, what it does, where it is implemented. \
+                 Searches by meaning and by words over the whole project."
+            }
+            Builtin::IndexCallers => "List the callers of a function or method: who calls it, from which file and line.",
+            Builtin::IndexCallees => "List what a function or method itself calls.",
+            Builtin::IndexDependents => "List the files that import a file: what depends on it and would be affected.",
+            Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",
         }
     }
 
@@ -108,6 +133,12 @@ impl Builtin {
                 ("old", "string", "The passage as it stands in the file; must occur once", true),
                 ("new", "string", "The text to put in its place", true),
             ],
+            Builtin::IndexSearch => &[("query", "string", "The question, in plain words or names", true)],
+            Builtin::IndexCallers | Builtin::IndexCallees => {
+                &[("symbol", "string", "Name of the function or method, Type.name to be exact", true)]
+            }
+            Builtin::IndexDependents => &[PATH],
+            Builtin::IndexListMemories => &[],
             Builtin::RunCommand => &[
                 ("command", "string", "A command line for `sh`", true),
                 ("timeout_s", "integer", "Seconds until it is stopped, 60 when left out, at most 600", false),
@@ -116,7 +147,11 @@ impl Builtin {
     }
 
     pub fn spec(self) -> ToolSpec {
-        let (server, server_description) = if self == Builtin::RunCommand { COMMAND } else { FILES };
+        let (server, server_description) = match self {
+            Builtin::RunCommand => COMMAND,
+            _ if self.name().starts_with("index_") => INDEX,
+            _ => FILES,
+        };
         ToolSpec {
             name: self.name().to_owned(),
             description: self.description().to_owned(),

@@ -6,7 +6,7 @@ use crate::tools::call::ToolCall;
 use crate::tools::context::Context;
 use crate::tools::outcome::Outcome;
 use crate::tools::policy::Approved;
-use crate::tools::{command, files};
+use crate::tools::{command, files, search};
 
 /// Runs the call and waits for its end; every failure is an outcome. Work on files runs on a thread that may block,
 /// commands as processes; both look at `context.cancel`.
@@ -37,6 +37,11 @@ fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Re
         Builtin::SearchText => files::search::run(arguments, context),
         Builtin::WriteFile => files::write::run(arguments, context),
         Builtin::ReplaceInFile => files::replace::run(arguments, context),
+        Builtin::IndexSearch => search::search(arguments, context),
+        Builtin::IndexCallers => search::callers(arguments, context),
+        Builtin::IndexCallees => search::callees(arguments, context),
+        Builtin::IndexDependents => search::dependents(arguments, context),
+        Builtin::IndexListMemories => search::memories(context),
         Builtin::RunCommand => Err("commands run apart from files; this is a bug in tools".to_owned()),
     }
 }

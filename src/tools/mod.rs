@@ -24,10 +24,12 @@ pub mod outcome;
 
 pub mod command;
 pub mod files;
+pub mod search;
 
 pub use call::ToolCall;
 pub use catalog::Catalog;
 pub use context::Context;
 pub use execute::execute;
+pub use prefilter::{Prefilter, Ranked};
 pub use outcome::{Finding, Outcome, Status};
 pub use spec::ToolSpec;

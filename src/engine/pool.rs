@@ -1,0 +1,312 @@
+//! Lends models by role: loads one when it is first needed, and gives up idle ones when memory is short.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::handle::{Engine, EngineError};
+use super::llama::{KvFormat, LlamaError, Shape, Weights};
+use crate::base::Bytes;
+use crate::budget::permit::Permit;
+use crate::budget::{self, Estimate, Ledger, Lease, Refused, Reservation, Wanted};
+use crate::models::dialect::{self, Dialect};
+use crate::models::gguf::Header;
+use crate::models::{ModelCapability, ModelSpec, ModelsError, Registry, Role};
+
+use super::scripted::Script;
+
+/// A model on loan, with all that a caller needs to speak to it. Cheap to clone; hold it for one call, not longer.
+#[derive(Clone)]
+pub struct Leased {
+    pub engine: Engine,
+    pub dialect: Arc<dyn Dialect>,
+    pub capability: ModelCapability,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum PoolError {
+    #[error(transparent)]
+    Models(#[from] ModelsError),
+    #[error(transparent)]
+    Memory(#[from] Refused),
+    #[error(transparent)]
+    Llama(#[from] LlamaError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("kv_type = \"{0}\" in models.toml is not known; write f16, q8_0 or q4_0")]
+    KvType(String),
+    #[error("no model plays {0} here")]
+    Absent(Role),
+}
+
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    pub threads: usize,
+    /// Slots a model when models.toml does not ask for fewer.
+    pub slots: usize,
+    pub tool_call_format: Option<String>,
+}
+
+/// Handle to all models of a run. Clones share it.
+#[derive(Clone)]
+pub struct Pool {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Without one, only what is resident from the start can be leased.
+    registry: Option<Registry>,
+    ledger: Ledger,
+    permit: Permit,
+    options: PoolOptions,
+    resident: Mutex<Resident>,
+    /// One load at a time: what a second one may use depends on what the first takes.
+    loading: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Resident {
+    roles: HashMap<Role, Leased>,
+    /// Contexts by file and shape, so that two roles with the same settings share one.
+    engines: HashMap<(PathBuf, Shape), Leased>,
+    /// Weights by file; gone when the last context of them is.
+    weights: HashMap<PathBuf, Weak<Held>>,
+}
+
+/// Weights and the right to their memory; the weights are freed first.
+struct Held {
+    weights: Weights,
+    _lease: Lease,
+}
+
+impl Pool {
+    pub fn new(registry: Registry, ledger: Ledger, permit: Permit, options: PoolOptions) -> Pool {
+        let inner = Inner {
+            registry: Some(registry),
+            ledger,
+            permit,
+            options,
+            resident: Mutex::default(),
+            loading: Mutex::default(),
+        };
+        Pool { inner: Arc::new(inner) }
+    }
+
+    /// A pool without roles: see [`Pool::open_alone`].
+    pub fn alone(ledger: Ledger, permit: Permit, threads: usize) -> Pool {
+        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None };
+        let (resident, loading) = (Mutex::default(), Mutex::default());
+        Pool { inner: Arc::new(Inner { registry: None, ledger, permit, options, resident, loading }) }
+    }
+
+    /// A pool of scripted models, for tests of behaviour.
+    pub fn scripted(scripts: Vec<(Role, Script)>, dialect: Arc<dyn Dialect>) -> Result<Pool, EngineError> {
+        let permit = Permit::new();
+        let mut roles = HashMap::new();
+        for (role, script) in scripts {
+            let capability = ModelCapability::capable(script.context);
+            let engine = script.engine(permit.clone())?;
+            roles.insert(role, Leased { engine, dialect: dialect.clone(), capability });
+        }
+        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None };
+        let resident = Mutex::new(Resident { roles, ..Resident::default() });
+        let ledger = Ledger::new(Bytes::ZERO);
+        let inner = Inner { registry: None, ledger, permit, options, resident, loading: Mutex::default() };
+        Ok(Pool { inner: Arc::new(inner) })
+    }
+
+    /// The model of `role` if it is loaded.
+    pub fn resident(&self, role: Role) -> Option<Leased> {
+        self.inner.resident().roles.get(&role).cloned()
+    }
+
+    /// The model of `role`, loaded if it is not yet. Blocks for as long as the load takes. `progress` is told the file
+    /// and the share that is read, and ends the load by answering false.
+    pub fn lease(
+        &self,
+        role: Role,
+        progress: impl FnMut(&str, f32) -> bool + Send + 'static,
+    ) -> Result<Leased, PoolError> {
+        let inner = &self.inner;
+        let _loading = inner.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(leased) = self.resident(role) {
+            return Ok(leased);
+        }
+        let registry = inner.registry.as_ref().ok_or(PoolError::Absent(role))?;
+        let spec = registry.get(role)?;
+        let leased = match inner.load(spec, progress) {
+            // A router that does not fit beside the planner is played by it.
+            Err(error @ PoolError::Memory(_)) if role == Role::Router => {
+                let planner = self.resident(Role::Planner).ok_or(error)?;
+                tracing::warn!("the router does not fit beside the planner, which plays both");
+                planner
+            }
+            loaded => loaded?,
+        };
+        inner.resident().roles.insert(role, leased.clone());
+        Ok(leased)
+    }
+
+    /// A model file on its own, for benchmarks and checks: `slots` and `context` as given, nothing shared.
+    pub fn open_alone(
+        &self,
+        spec: &ModelSpec,
+        progress: impl FnMut(&str, f32) -> bool + Send + 'static,
+    ) -> Result<Leased, PoolError> {
+        self.inner.load(spec, progress)
+    }
+}
+
+impl Inner {
+    fn resident(&self) -> std::sync::MutexGuard<'_, Resident> {
+        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load(
+        &self,
+        spec: &ModelSpec,
+        mut progress: impl FnMut(&str, f32) -> bool + Send + 'static,
+    ) -> Result<Leased, PoolError> {
+        let shape = self.shape(spec)?;
+        let key = (spec.path.clone(), shape);
+        if let Some(leased) = self.resident().engines.get(&key) {
+            return Ok(leased.clone());
+        }
+        let spec_as_shaped = ModelSpec { context: shape.context as u32, slots: shape.slots, ..spec.clone() };
+        let on_cpu = spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"));
+        let loaded = self.resident().weights.get(&spec.path).and_then(Weak::upgrade);
+        let (held, for_context) = match loaded {
+            Some(held) => {
+                let needed = Estimate::of(&spec.header, &wanted(&spec_as_shaped, on_cpu));
+                (held, needed.total().saturating_sub(needed.weights + needed.repacked))
+            }
+            None => {
+                // All of it must fit before any of it is taken; the parts are then booked apart, because weights
+                // outlive a context. Nobody else loads meanwhile.
+                let (whole, estimate) = self.admit(&spec_as_shaped, on_cpu)?;
+                drop(whole);
+                let for_weights = estimate.weights + estimate.repacked;
+                let reservation = self.ledger.reserve(&format!("{} weights", spec.role), for_weights)?;
+                let name = spec.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let gpu_layers = spec.gpu_layers.unwrap_or(u32::MAX);
+                let weights = Weights::load(&spec.path, gpu_layers, move |share| progress(&name, share))?;
+                let held = Held { weights, _lease: reservation.commit(for_weights) };
+                (Arc::new(held), estimate.total().saturating_sub(for_weights))
+            }
+        };
+        let context_memory =
+            self.ledger.reserve(&format!("{} context", spec.role), for_context)?.commit(for_context);
+        self.resident().weights.insert(spec.path.clone(), Arc::downgrade(&held));
+        let engine = self.start(spec, shape, held, context_memory)?;
+        let leased = Leased {
+            engine,
+            dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
+            capability: ModelCapability::of(&spec.header, shape.context),
+        };
+        self.resident().engines.insert(key, leased.clone());
+        Ok(leased)
+    }
+
+    /// Memory for a whole model; models that nobody uses are given up for it.
+    fn admit(&self, spec: &ModelSpec, on_cpu: bool) -> Result<(Reservation, Estimate), Refused> {
+        budget::admit(&self.ledger, spec, on_cpu).or_else(|_| {
+            let mut resident = self.resident();
+            resident.engines.clear();
+            // A role's own handle is the last one when no call is running.
+            resident.roles.retain(|_, leased| leased.engine.handles() > 1);
+            drop(resident);
+            budget::admit(&self.ledger, spec, on_cpu)
+        })
+    }
+
+    fn shape(&self, spec: &ModelSpec) -> Result<Shape, PoolError> {
+        let kv = match spec.kv_type.as_str() {
+            "f16" => KvFormat::F16,
+            "q8_0" => KvFormat::Q8_0,
+            "q4_0" => KvFormat::Q4_0,
+            other => return Err(PoolError::KvType(other.to_owned())),
+        };
+        let context = (spec.context as usize).min(trained(&spec.header));
+        let threads = self.options.threads;
+        let slots = spec.slots.min(self.options.slots).max(1);
+        Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, threads) })
+    }
+
+    /// The thread that owns a context. What it holds is freed in this order: context, weights, memory.
+    fn start(&self, spec: &ModelSpec, shape: Shape, held: Arc<Held>, memory: Lease) -> Result<Engine, PoolError> {
+        let name = spec.header.name.clone();
+        let vocabulary = Arc::new(HeldVocabulary(held.clone()));
+        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |inbox| {
+            let decoder = held.weights.context(&shape).map_err(|error| error.to_string())?;
+            let served = inbox.serve(decoder, &held.weights);
+            drop(held);
+            drop(memory);
+            served
+        })?)
+    }
+}
+
+fn wanted(spec: &ModelSpec, on_cpu: bool) -> Wanted {
+    Wanted { context: spec.context, slots: spec.slots, kv_type: spec.kv_type.clone(), on_cpu }
+}
+
+/// Positions a model was trained on; 0 in a header means it does not say.
+fn trained(header: &Header) -> usize {
+    match header.context_train as usize {
+        0 => usize::MAX,
+        trained => trained,
+    }
+}
+
+/// Operations a core does in a second on quantised weights, as measured: 135M at 500 and 1.2B at 142 prompt tokens a
+/// second on two cores are 68 and 166 billion a core. The lower one keeps chunks under their time.
+const OPERATIONS_PER_CORE: f64 = 60e9;
+/// Time one prefill chunk should take; a cancelled prompt stops within it.
+const CHUNK_SECONDS: f64 = 0.2;
+const CHUNK_ROWS_MIN: usize = 16;
+const CHUNK_ROWS_MAX: usize = 256;
+
+/// Rows of a prefill call: a power of two from the model's size and the number of cores alone, never from a stopwatch,
+/// because the size of chunks shows in the last bits of the logits and a run must give the same tokens as the one before.
+fn chunk_rows(header: &Header, threads: usize) -> usize {
+    let operations_a_row = 2.0 * active_parameters(header) as f64;
+    let rows = CHUNK_SECONDS * OPERATIONS_PER_CORE * threads.max(1) as f64 / operations_a_row.max(1.0);
+    let power = (rows.max(1.0) as usize).next_power_of_two() / 2;
+    power.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX)
+}
+
+/// Parameters that one token passes through: of the experts only those that are used.
+fn active_parameters(header: &Header) -> u64 {
+    let experts: u64 =
+        header.tensors.iter().filter(|tensor| tensor.name.contains("_exps")).map(|tensor| tensor.parameters()).sum();
+    let share = match (header.experts_used, header.experts) {
+        (used, all) if all > 0 => experts * u64::from(used) / u64::from(all),
+        _ => experts,
+    };
+    header.parameters - experts + share
+}
+
+/// The tokens of weights that live as long as someone can read them.
+struct HeldVocabulary(Arc<Held>);
+
+impl super::decoder::Vocabulary for HeldVocabulary {
+    fn size(&self) -> usize {
+        self.0.weights.size()
+    }
+
+    fn tokenize(&self, prompt: &crate::models::dialect::Prompt) -> Vec<super::decoder::Token> {
+        self.0.weights.tokenize(prompt)
+    }
+
+    fn bytes(&self, token: super::decoder::Token) -> &[u8] {
+        self.0.weights.bytes(token)
+    }
+
+    fn control(&self, token: super::decoder::Token) -> Option<&[u8]> {
+        self.0.weights.control(token)
+    }
+
+    fn is_end(&self, token: super::decoder::Token) -> bool {
+        self.0.weights.is_end(token)
+    }
+}

@@ -1,0 +1,136 @@
+//! Runs raw prompts through one model: what `monobloc complete` does.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::base::Cancel;
+use crate::budget::permit::Priority;
+use crate::engine::pool::Pool;
+use crate::engine::{Engine, Request};
+use crate::models::dialect::Prompt;
+use crate::models::{ModelSpec, Registry, Role, gguf};
+
+/// How prompts are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub slots: usize,
+    pub max_tokens: usize,
+    pub context: u32,
+    pub kv_type: String,
+    pub ignore_end: bool,
+}
+
+/// A line of the prompt file.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Line {
+    pub id: serde_json::Value,
+    pub prompt: String,
+}
+
+/// What one prompt gave.
+#[derive(Clone, Debug, Serialize)]
+pub struct Completed {
+    pub id: serde_json::Value,
+    pub tokens: Vec<i32>,
+    pub text: String,
+    pub prompt_tokens: usize,
+    pub cached_tokens: usize,
+    pub prompt_ms: u64,
+    pub decode_ms: u64,
+}
+
+/// The prompts of a JSONL file; blank lines are skipped.
+pub fn read(file: &Path) -> Result<Vec<Line>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let mut prompts = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let prompt = serde_json::from_str(line)
+            .with_context(|| format!("{}:{}: a prompt is {{\"id\", \"prompt\"}}", file.display(), number + 1))?;
+        prompts.push(prompt);
+    }
+    if prompts.is_empty() {
+        bail!("{} holds no prompt; write one {{\"id\", \"prompt\"}} a line", file.display());
+    }
+    Ok(prompts)
+}
+
+/// The model to run: a file, or the planner of the registry.
+pub fn model(registry: Result<&Registry, anyhow::Error>, file: Option<&Path>, options: &Options) -> Result<ModelSpec> {
+    let mut spec = match file {
+        Some(file) => ModelSpec {
+            role: Role::Planner,
+            header: Arc::new(gguf::inspect(file)?),
+            path: file.to_owned(),
+            dialect: "auto".to_owned(),
+            context: options.context,
+            slots: options.slots,
+            kv_type: options.kv_type.clone(),
+            gpu_layers: None,
+            keep_alive: std::time::Duration::ZERO,
+            sha256: None,
+        },
+        None => registry?.get(Role::Planner)?.clone(),
+    };
+    spec.context = options.context;
+    spec.slots = options.slots;
+    spec.kv_type = options.kv_type.clone();
+    Ok(spec)
+}
+
+/// Runs every prompt, at most `slots` at once, and hands each result on as it finishes.
+pub async fn run(
+    pool: &Pool,
+    spec: &ModelSpec,
+    prompts: Vec<Line>,
+    options: &Options,
+    cancel: &Cancel,
+    done: &mut dyn FnMut(Completed),
+) -> Result<()> {
+    let engine = load(pool, spec, cancel).await?;
+    let mut running = tokio::task::JoinSet::new();
+    let mut prompts = prompts.into_iter();
+    loop {
+        while running.len() < options.slots
+            && let Some(line) = prompts.next()
+        {
+            running.spawn(one(engine.clone(), line, options.max_tokens, options.ignore_end));
+        }
+        let finished = tokio::select! {
+            finished = running.join_next() => finished,
+            () = crate::orchestrate::toolkit::cancelled(cancel) => bail!("cancelled"),
+        };
+        match finished {
+            Some(completed) => done(completed??),
+            None => return Ok(()),
+        }
+    }
+}
+
+async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Engine> {
+    let (pool, spec, cancel) = (pool.clone(), spec.clone(), cancel.clone());
+    let loaded = tokio::task::spawn_blocking(move || pool.open_alone(&spec, move |_, _| !cancel.is_cancelled()));
+    Ok(loaded.await??.engine)
+}
+
+async fn one(engine: Engine, line: Line, max_tokens: usize, ignore_end: bool) -> Result<Completed> {
+    let prompt = engine.tokenize(&Prompt::default().text(line.prompt));
+    let request = Request { priority: Priority::User, ignore_end, ..Request::new(prompt, max_tokens) };
+    let output = engine
+        .generate(request)
+        .with_context(|| format!("prompt {}", line.id))?
+        .collect()
+        .await
+        .with_context(|| format!("prompt {}", line.id))?;
+    Ok(Completed {
+        id: line.id,
+        tokens: output.tokens.iter().map(|token| token.0).collect(),
+        text: output.text,
+        prompt_tokens: output.tally.prompt_tokens,
+        cached_tokens: output.tally.cached_tokens,
+        prompt_ms: output.tally.prompt_ms,
+        decode_ms: output.tally.decode_ms,
+    })
+}

@@ -1,0 +1,109 @@
+//! Suites of cases: how often the right tool, the right arguments and the right plan are found.
+
+pub mod plans;
+pub mod tools;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::base::StepId;
+use crate::base::config::ApproveMode;
+use crate::orchestrate::Host;
+use crate::protocol::{Decision, Event, Proposal};
+
+/// One case of either kind of suite.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    pub id: String,
+    pub prompt: String,
+    /// Tools that are right, for a tool suite; empty when none is.
+    #[serde(default)]
+    pub expected: Option<Vec<String>>,
+    #[serde(default)]
+    pub arguments: Option<Map<String, Value>>,
+    /// The tools of the steps in order, for a plan suite.
+    #[serde(default)]
+    pub chain: Option<Vec<String>>,
+}
+
+/// The cases of one file.
+pub struct Suite {
+    pub cases: Vec<Case>,
+}
+
+impl Suite {
+    pub fn read(file: &Path) -> Result<Suite> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let mut cases = Vec::new();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            cases.push(
+                serde_json::from_str(line)
+                    .with_context(|| format!("{}:{} is no case: {{\"id\", \"prompt\", …}}", file.display(), number + 1))?,
+            );
+        }
+        if cases.is_empty() {
+            bail!("{} holds no case", file.display());
+        }
+        Ok(Suite { cases })
+    }
+}
+
+/// Writes predictions, one JSON object a line.
+struct Predictions(Option<BufWriter<File>>);
+
+impl Predictions {
+    fn open(file: Option<&Path>) -> Result<Predictions> {
+        let create = |file: &Path| File::create(file).with_context(|| format!("{} cannot be written", file.display()));
+        Ok(Predictions(file.map(create).transpose()?.map(BufWriter::new)))
+    }
+
+    fn write(&mut self, prediction: &impl Serialize) -> Result<()> {
+        if let Some(out) = &mut self.0 {
+            serde_json::to_writer(&mut *out, prediction)?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        if let Some(out) = &mut self.0 {
+            out.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing is executed in an evaluation, and nobody is told.
+struct Silent;
+
+impl Host for Silent {
+    fn emit(&self, _: Event) {}
+
+    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+        Box::pin(async { Decision::Reject })
+    }
+
+    fn approve_mode(&self) -> ApproveMode {
+        ApproveMode::Always
+    }
+}
+
+/// The value below which `share` of the sorted values lie.
+fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = (values.len() as f64 * share) as usize;
+    values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+/// A share with three decimals, or null where there was no case.
+fn share(hits: usize, cases: usize) -> Value {
+    match cases {
+        0 => Value::Null,
+        cases => serde_json::json!((hits as f64 / cases as f64 * 1000.0).round() / 1000.0),
+    }
+}

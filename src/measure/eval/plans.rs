@@ -1,0 +1,86 @@
+//! `eval plans`: steps and tools of requests with several parts.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{Predictions, Silent, Suite, percentile};
+use crate::orchestrate::{Toolkit, decompose, execute, plan};
+
+/// A chain of so many steps that is planned as one counts as collapsed.
+const COLLAPSE_FROM: usize = 4;
+
+#[derive(Default)]
+struct Counts {
+    cases: usize,
+    exact: usize,
+    under: usize,
+    over: usize,
+    collapsed: usize,
+    chain_exact: usize,
+    chain_complete: usize,
+}
+
+/// Runs the suite and returns its figures as one JSON object.
+pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: bool) -> Result<Value> {
+    let mut predictions = Predictions::open(out)?;
+    let mut counts = Counts::default();
+    let mut ms = Vec::new();
+    for case in &suite.cases {
+        let chain = case.chain.as_deref().unwrap_or_default();
+        let from = Instant::now();
+        let parts = decompose::parts(&case.prompt);
+        let plan = plan::make(toolkit, &parts, &case.prompt, &Silent).await?;
+        let mut steps = Vec::new();
+        for step in &plan.steps {
+            let tool = execute::choose(toolkit, step, &Silent).await?.map(|(spec, _)| spec.name);
+            steps.push((step.description.clone(), tool));
+        }
+        ms.push(from.elapsed().as_secs_f64() * 1000.0);
+        let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
+        counts.add(chain, steps.len(), &tools);
+        if talk && (steps.len() != chain.len() || tools != chain) {
+            println!("{}: {} of {} steps: {:?}, expected {chain:?}: {}", case.id, steps.len(), chain.len(), tools, case.prompt);
+        }
+        let shown: Vec<Value> =
+            steps.iter().map(|(description, tool)| json!({ "description": description, "tool": tool })).collect();
+        predictions.write(&json!({ "id": case.id, "steps": shown }))?;
+    }
+    predictions.finish()?;
+    Ok(json!({
+        "cases": counts.cases, "steps_exact": counts.exact, "under": counts.under, "over": counts.over,
+        "collapsed": counts.collapsed, "chain_exact": counts.chain_exact, "chain_complete": counts.chain_complete,
+        "ms_p50": percentile(&mut ms, 0.5).round(),
+    }))
+}
+
+impl Counts {
+    fn add(&mut self, chain: &[String], steps: usize, tools: &[&str]) {
+        self.cases += 1;
+        match steps.cmp(&chain.len()) {
+            std::cmp::Ordering::Equal => self.exact += 1,
+            std::cmp::Ordering::Less => self.under += 1,
+            std::cmp::Ordering::Greater => self.over += 1,
+        }
+        self.collapsed += usize::from(chain.len() >= COLLAPSE_FROM && steps <= 1);
+        self.chain_exact += usize::from(tools == chain);
+        let mut rest = tools.iter();
+        self.chain_complete += usize::from(chain.iter().all(|wanted| rest.any(|tool| tool == wanted)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extra_steps_leave_a_chain_complete_but_not_exact() {
+        let mut counts = Counts::default();
+        counts.add(&["a".into(), "b".into()], 3, &["a", "x", "b"]);
+        assert_eq!((counts.over, counts.chain_exact, counts.chain_complete), (1, 0, 1));
+        counts.add(&["a".into(), "b".into()], 2, &["b", "a"]);
+        assert_eq!((counts.exact, counts.chain_complete), (1, 1));
+    }
+}

@@ -1,0 +1,232 @@
+//! Carries out one step: finds its tool, settles its arguments, gets consent, runs it, and files the evidence.
+
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use crate::base::StepId;
+use crate::base::config::ApproveMode;
+use crate::protocol::{Event, Proposal, StepReport, StepStatus};
+use crate::tools::policy::{self, Refusal, Verdict};
+use crate::tools::{Context, Outcome, ToolCall, ToolSpec, preview};
+
+use super::Host;
+use super::arguments::{Earlier, Grounds, settle};
+use super::evidence::{Evidence, Record};
+use super::plan::Step;
+use super::toolkit::{Toolkit, TurnError};
+use super::{edit, fill, route};
+
+/// Calls one step may make, one a file it names.
+const CALLS_A_STEP_MAX: usize = 12;
+/// Text of an earlier result that arguments may be taken from.
+const EARLIER_CHARS: usize = 8_000;
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepEnd {
+    /// Every call of it succeeded.
+    Done,
+    /// A tool failed or the user said no; the evidence says which.
+    Failed,
+    /// No call could be made: no tool fits, or something is missing that the request does not give.
+    Stuck(String),
+}
+
+/// The tool of a step, with whatever arguments could be settled.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    pub tool: ToolSpec,
+    pub choice: route::Choice,
+    pub arguments: Map<String, Value>,
+    /// Required arguments that nothing in the request says.
+    pub missing: Vec<String>,
+}
+
+/// Runs `step`, all its calls in order.
+pub async fn step(
+    toolkit: &Toolkit,
+    context: &Context,
+    step: &Step,
+    request: &str,
+    evidence: &mut Evidence,
+    host: &dyn Host,
+) -> Result<StepEnd, TurnError> {
+    let Some(intent) = intent(toolkit, step, request, evidence, host).await? else {
+        return Ok(StepEnd::Stuck("no tool fits".to_owned()));
+    };
+    if !intent.missing.is_empty() {
+        let names: Vec<String> = intent.missing.iter().map(|name| format!("`{name}`")).collect();
+        let reason = format!("`{}` needs {}, which the request does not say", intent.tool.name, names.join(" and "));
+        return Ok(StepEnd::Stuck(reason));
+    }
+    let tool = intent.tool;
+    let mut end = StepEnd::Done;
+    for mut arguments in one_a_file(&tool, step, intent.arguments) {
+        if tool.name == "replace_in_file" && !arguments.contains_key("old") {
+            let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+            match edit::arguments(toolkit, context, &path, &step.text(), host).await? {
+                Ok(found) => arguments = found,
+                Err(reason) => return Ok(StepEnd::Stuck(reason)),
+            }
+        }
+        let call = ToolCall { tool: tool.name.clone(), arguments };
+        if perform(toolkit, context, step.id, call, &tool, evidence, host).await? != StepStatus::Succeeded {
+            end = StepEnd::Failed;
+        }
+    }
+    Ok(end)
+}
+
+/// The tool for a step; `None` when no tool fits.
+pub async fn choose(
+    toolkit: &Toolkit,
+    step: &Step,
+    host: &dyn Host,
+) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
+    let text = step.text();
+    let vector = toolkit.vector(&text).await;
+    let selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
+    let choice = route::choose(toolkit, &text, &selection.ranked, host).await?;
+    Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
+}
+
+/// Tool and arguments of a step, without running anything; `None` when no tool fits.
+pub async fn intent(
+    toolkit: &Toolkit,
+    step: &Step,
+    request: &str,
+    evidence: &Evidence,
+    host: &dyn Host,
+) -> Result<Option<Intent>, TurnError> {
+    let Some((tool, choice)) = choose(toolkit, step, host).await? else { return Ok(None) };
+    let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, host).await?;
+    Ok(Some(Intent { tool, choice, arguments, missing }))
+}
+
+/// Grounded arguments, and the required ones that are not to be had. What code cannot find, the router reads out of the step.
+async fn arguments(
+    toolkit: &Toolkit,
+    tool: &ToolSpec,
+    step: &Step,
+    request: &str,
+    evidence: &Evidence,
+    host: &dyn Host,
+) -> Result<(Map<String, Value>, Vec<String>), TurnError> {
+    let text = step.text();
+    let earlier: Vec<Earlier> = evidence.entries().iter().filter(|entry| entry.succeeded()).map(earlier).collect();
+    let index = toolkit.index.clone();
+    let files = move |fragment: &str| match &index {
+        Some(index) => index.find_files(fragment, 5).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let grounds = |step: &str, proposed: Option<&Map<String, Value>>| {
+        let grounds = Grounds {
+            step,
+            request,
+            earlier: &earlier,
+            project_files: toolkit.index.is_some().then_some(&files as &dyn Fn(&str) -> Vec<String>),
+            now: jiff::Zoned::now().datetime(),
+        };
+        settle(tool, &grounds, proposed)
+    };
+    let mut settled = grounds(&text, None);
+    let edits = tool.name == "replace_in_file";
+    settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
+    if edits && !(settled.arguments.contains_key("old") && settled.arguments.contains_key("new")) {
+        settled.arguments.remove("old");
+        settled.arguments.remove("new");
+    }
+    if !settled.missing.is_empty() {
+        let proposed = fill::missing(toolkit, tool, &text, &settled.missing, host).await?;
+        settled = grounds(&text, Some(&proposed));
+        settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
+    }
+    Ok((settled.arguments, settled.missing))
+}
+
+/// A step that names several files, for a tool that takes one, becomes one call a file.
+fn one_a_file(tool: &ToolSpec, step: &Step, arguments: Map<String, Value>) -> Vec<Map<String, Value>> {
+    let several = tool.name == "read_file" && step.part.paths.len() > 1 && arguments.contains_key("path");
+    if !several {
+        return vec![arguments];
+    }
+    step.part
+        .paths
+        .iter()
+        .take(CALLS_A_STEP_MAX)
+        .map(|path| {
+            let mut one = arguments.clone();
+            one.insert("path".to_owned(), Value::String(path.clone()));
+            one
+        })
+        .collect()
+}
+
+fn earlier(entry: &super::evidence::Entry) -> Earlier {
+    let mut paths: Vec<String> = entry.outcome.findings.iter().map(|finding| finding.path.clone()).collect();
+    paths.dedup();
+    Earlier { tool: entry.tool.clone(), text: super::words::shorten(&entry.outcome.text, EARLIER_CHARS), paths }
+}
+
+/// One call: not again what was done already, not without consent, and never a failure counted as success.
+pub async fn perform(
+    toolkit: &Toolkit,
+    context: &Context,
+    step: StepId,
+    call: ToolCall,
+    spec: &ToolSpec,
+    evidence: &mut Evidence,
+    host: &dyn Host,
+) -> Result<StepStatus, TurnError> {
+    if let Some(known) = evidence.repeated(&call.tool, &call.arguments) {
+        let report = StepReport { step, summary: format!("the same as {}: {}", known.id, known.summary()), wall_ms: 0, ..known.report() };
+        let status = report.status;
+        host.emit(Event::StepCompleted(report));
+        return Ok(status);
+    }
+    let started = Instant::now();
+    let (status, outcome, arguments) = match consent(step, &call, spec, context, host.approve_mode(), host).await {
+        Err((status, reason)) => (status, Outcome::error(reason), call.arguments),
+        Ok(approved) => {
+            let arguments = approved.call().arguments.clone();
+            let outcome = tokio::select! {
+                outcome = crate::tools::execute(approved, context) => outcome,
+                () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
+            };
+            let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
+            (status, outcome, arguments)
+        }
+    };
+    let wall_ms = started.elapsed().as_millis() as u64;
+    let entry = evidence.add(Record { step, tool: &call.tool, arguments: &arguments, status, outcome, wall_ms });
+    host.emit(Event::StepCompleted(entry.report()));
+    Ok(status)
+}
+
+/// The right to run `call`, from the rules or from the user; else how the step ends without it.
+async fn consent(
+    step: StepId,
+    call: &ToolCall,
+    spec: &ToolSpec,
+    context: &Context,
+    mode: ApproveMode,
+    host: &dyn Host,
+) -> Result<policy::Approved<ToolCall>, (StepStatus, String)> {
+    let refused = |refusal: Refusal| match refusal {
+        Refusal::Rejected { .. } => (StepStatus::Rejected, refusal.to_string()),
+        _ => (StepStatus::Failed, refusal.to_string()),
+    };
+    match policy::assess(call, spec, mode) {
+        Verdict::Allow => policy::approved_by_rule(call.clone(), spec, mode).map_err(refused),
+        Verdict::Deny { reason } => Err((StepStatus::Failed, reason)),
+        Verdict::Ask { reason } => {
+            let shown = preview::of(call, context).map_err(|error| (StepStatus::Failed, error))?;
+            let proposal =
+                Proposal { tool: call.tool.clone(), arguments: call.arguments.clone(), reason, preview: shown.text };
+            host.emit(Event::ApprovalRequested { step, proposal: proposal.clone() });
+            let decision = host.approve(step, &proposal).await;
+            policy::approve(call.clone(), spec, decision).map_err(refused)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A conversation with a user: takes requests in, runs turns, records and sends out everything that happens.
+
+mod journal;
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::base::config::ApproveMode;
+use crate::base::{ConversationId, StepId};
+use crate::budget::process;
+use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
+use crate::protocol::{Decision, Event, Op, Proposal, Record, TurnFinished};
+
+pub use journal::{Journal, JournalError, TurnCost};
+
+/// What a user interface receives during a turn.
+#[derive(Debug)]
+pub enum Message {
+    Record(Record),
+    /// The turn waits until `reply` is used; dropping it is a no.
+    Approve { proposal: Proposal, reply: oneshot::Sender<Decision> },
+    /// The last message of a turn that could not be finished.
+    Failed(TurnError),
+}
+
+/// One conversation. The journal is shared with nobody: a session writes it from one thread at a time.
+pub struct Session {
+    toolkit: Toolkit,
+    conversation: ConversationId,
+    journal: Option<Arc<Mutex<Journal>>>,
+    approve: ApproveMode,
+}
+
+impl Session {
+    /// `database` is the project's `.monobloc/monobloc.db`; without one nothing is recorded.
+    pub fn open(toolkit: Toolkit, database: Option<&Path>, approve: ApproveMode) -> Result<Session, JournalError> {
+        let journal = database.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
+        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, approve })
+    }
+
+    /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
+    pub fn submit(&self, op: Op) -> mpsc::UnboundedReceiver<Message> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let host = SessionHost {
+            messages: sender,
+            conversation: self.conversation.clone(),
+            journal: self.journal.clone(),
+            approve: self.approve,
+        };
+        let toolkit = Toolkit { meter: Meter::start(), ..self.toolkit.clone() };
+        tokio::spawn(async move {
+            let ended = match op {
+                Op::Plan(ask) => orchestrate::plan_turn(&toolkit, &ask.text, &host).await.map(|_| None),
+                Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
+            };
+            match ended {
+                Ok(Some(finished)) => host.emit(Event::TurnFinished(with_memory(finished))),
+                Ok(None) => {}
+                Err(error) => host.send(Message::Failed(error)),
+            }
+        });
+        receiver
+    }
+}
+
+fn with_memory(mut finished: TurnFinished) -> TurnFinished {
+    finished.usage.peak_memory_bytes = process::peak_memory().map_or(0, |bytes| bytes.0);
+    finished
+}
+
+struct SessionHost {
+    messages: mpsc::UnboundedSender<Message>,
+    conversation: ConversationId,
+    journal: Option<Arc<Mutex<Journal>>>,
+    approve: ApproveMode,
+}
+
+impl SessionHost {
+    fn send(&self, message: Message) {
+        // A user interface that is gone needs no messages; the turn ends on its own.
+        let _ = self.messages.send(message);
+    }
+}
+
+impl Host for SessionHost {
+    fn emit(&self, event: Event) {
+        let record = Record::now(&self.conversation, event);
+        if let Some(journal) = &self.journal
+            && let Err(error) = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
+        {
+            tracing::warn!(%error, "an event was not recorded");
+        }
+        self.send(Message::Record(record));
+    }
+
+    fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Approve { proposal: proposal.clone(), reply });
+        Box::pin(async move { answer.await.unwrap_or(Decision::Reject) })
+    }
+
+    fn approve_mode(&self) -> ApproveMode {
+        self.approve
+    }
+}

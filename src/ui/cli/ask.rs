@@ -1,0 +1,107 @@
+//! `monobloc ask` and `monobloc plan`: one request, streamed.
+
+use std::io::Read;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::output::Printer;
+use crate::app::App;
+use crate::protocol::{Ask as Request, Decision, Event, Op};
+use crate::session::Message;
+
+/// Longest request, in bytes. What does not fit into a slot could not be answered anyway.
+const REQUEST_BYTES_MAX: usize = 64 << 10;
+
+/// Do what a request says: plan it, run tools step by step, answer on what they found
+#[derive(Args)]
+pub struct Ask {
+    /// What to do, in plain words; `-` reads it from standard input
+    request: String,
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    json: bool,
+    /// Approve every call that would be asked about
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Show the plan for a request and stop
+#[derive(Args)]
+pub struct Plan {
+    /// What to plan, in plain words; `-` reads it from standard input
+    request: String,
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Ask {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let text = checked(self.request)?;
+        turn(app, Op::Ask(Request { text }), self.json, self.yes).await
+    }
+}
+
+impl Plan {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let text = checked(self.request)?;
+        turn(app, Op::Plan(Request { text }), self.json, false).await
+    }
+}
+
+fn checked(request: String) -> Result<String> {
+    let text = match request.as_str() {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().take(REQUEST_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+            text
+        }
+        _ => request,
+    };
+    if text.trim().is_empty() {
+        bail!("the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\"");
+    }
+    if text.len() > REQUEST_BYTES_MAX {
+        bail!(
+            "the request has {} bytes, at most {REQUEST_BYTES_MAX} are taken; put long text into a file of the project and name the file",
+            text.len()
+        );
+    }
+    Ok(text)
+}
+
+async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
+    let mut printer = Printer::new(json);
+    let registry = app.registry()?;
+    // Refuses now, with its reason, what would otherwise fail after minutes of indexing.
+    registry.get(crate::models::Role::Planner)?;
+    let embedder = match app.embedder(&registry) {
+        Ok(embedder) => Some(embedder),
+        Err(reason) => {
+            eprintln!("monobloc: note: {reason}");
+            None
+        }
+    };
+    let index = super::index::opened(app, embedder.as_ref(), !json)?;
+    let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
+    let session = app.session(toolkit)?;
+    let mut messages = session.submit(op);
+    while let Some(message) = messages.recv().await {
+        match message {
+            Message::Record(record) => {
+                printer.print(&record)?;
+                if matches!(record.event, Event::TurnFinished(_)) {
+                    return Ok(());
+                }
+            }
+            Message::Approve { proposal, reply } => {
+                let decision = printer.ask(&proposal, yes)?;
+                // The turn may have been cancelled meanwhile; then nobody waits for the answer.
+                let _: Result<(), Decision> = reply.send(decision);
+            }
+            Message::Failed(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

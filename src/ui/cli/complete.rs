@@ -1,0 +1,60 @@
+//! `monobloc complete`: raw greedy completion, the plainest door to the engine.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::app::App;
+use crate::measure::complete;
+
+/// Complete prompts as they stand, greedily and without a chat template, for benchmarks and checks
+#[derive(Args)]
+pub struct Complete {
+    /// Prompts, one JSON object a line: {"id", "prompt"}
+    #[arg(long, value_name = "FILE")]
+    prompts: PathBuf,
+    /// Prompts evaluated side by side; 1 keeps their order
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    slots: u8,
+    /// Tokens to generate for each prompt
+    #[arg(long, default_value_t = 64)]
+    max_tokens: usize,
+    /// A GGUF file [default: the planner]
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Positions of each slot
+    #[arg(long, default_value_t = 4096)]
+    context: u32,
+    /// Type of cached keys and values: f16, q8_0 or q4_0
+    #[arg(long, default_value = "q8_0")]
+    kv_type: String,
+    /// Go on after end-of-text tokens until all tokens are generated
+    #[arg(long)]
+    ignore_eos: bool,
+    /// One JSON object a prompt, as each finishes
+    #[arg(long)]
+    json: bool,
+}
+
+impl Complete {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let options = complete::Options {
+            slots: usize::from(self.slots),
+            max_tokens: self.max_tokens,
+            context: self.context,
+            kv_type: self.kv_type,
+            ignore_end: self.ignore_eos,
+        };
+        let prompts = complete::read(&self.prompts)?;
+        let registry = app.registry();
+        let spec = complete::model(registry.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")), self.model.as_deref(), &options)?;
+        let pool = app.empty_pool();
+        let json = self.json;
+        complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| match json {
+            true => println!("{}", serde_json::json!(line)),
+            false => println!("{}: {}", line.id, line.text),
+        })
+        .await
+    }
+}

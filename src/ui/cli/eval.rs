@@ -1,0 +1,67 @@
+//! `monobloc eval`: how often the right tool and the right plan are found.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::app::App;
+use crate::measure::eval::{self, Suite};
+
+/// Measure the choice of tools and the making of plans on a suite of cases
+#[derive(Args)]
+pub struct Eval {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Tool and arguments for single requests
+    Tools(Files),
+    /// Steps and tools for requests of several parts
+    Plans(Files),
+}
+
+#[derive(Args)]
+struct Files {
+    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
+    #[arg(long, value_name = "FILE")]
+    catalog: PathBuf,
+    /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}
+    #[arg(long, value_name = "FILE")]
+    suite: PathBuf,
+    /// Write the prediction of every case, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only the line of figures
+    #[arg(long)]
+    json: bool,
+}
+
+impl Eval {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let (files, plans) = match self.what {
+            What::Tools(files) => (files, false),
+            What::Plans(files) => (files, true),
+        };
+        let catalog = crate::tools::Catalog::from_json(&files.catalog)?;
+        let registry = app.registry()?;
+        let embedder = match app.embedder(&registry) {
+            Ok(embedder) => Some(embedder),
+            Err(reason) => {
+                eprintln!("monobloc: note: {reason}");
+                None
+            }
+        };
+        let toolkit = app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?;
+        let suite = Suite::read(&files.suite)?;
+        let figures = if plans {
+            eval::plans::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
+        } else {
+            eval::tools::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
+        };
+        println!("{figures}");
+        Ok(())
+    }
+}

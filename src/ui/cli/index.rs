@@ -1,0 +1,92 @@
+//! `monobloc index`: brings a project's index up to date.
+
+use anyhow::Result;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::app::App;
+use crate::embed::Embedder;
+use crate::index::{Index as ProjectIndex, Progress};
+
+/// Files of which a request waits for vectors; more are embedded by `monobloc index`.
+const SKIPPED_SHOWN: usize = 20;
+
+/// Index a project: words, symbols, graph and vectors; only what changed is read again
+#[derive(Args)]
+pub struct Index {
+    /// Folder to index [default: the project]
+    dir: Option<std::path::PathBuf>,
+    /// The report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Index {
+    pub fn run(self, app: &App) -> Result<()> {
+        let index = match &self.dir {
+            Some(dir) => ProjectIndex::open(dir)?,
+            None => app.index()?,
+        };
+        if let Some(note) = index.note() {
+            eprintln!("monobloc: note: {note}");
+        }
+        let embedder = match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
+            Ok(embedder) => Some(embedder),
+            Err(reason) => {
+                eprintln!("monobloc: note: {reason}");
+                None
+            }
+        };
+        let bar = bar(!self.json);
+        let report = app.refresh(&index, embedder.as_ref(), &mut |progress| show(&bar, progress))?;
+        bar.finish_and_clear();
+        if self.json {
+            let skipped: Vec<_> =
+                report.skipped.iter().map(|one| serde_json::json!({ "path": one.path, "reason": one.reason })).collect();
+            println!(
+                "{}",
+                serde_json::json!({
+                    "files": report.files, "parsed": report.parsed, "removed": report.removed, "chunks": report.chunks,
+                    "chunks_with_vector": report.chunks_with_vector, "symbols": report.symbols, "edges": report.edges,
+                    "skipped": skipped, "ms": report.ms,
+                })
+            );
+            return Ok(());
+        }
+        println!(
+            "{} files ({} read, {} gone), {} chunks ({} with vectors), {} symbols, {} edges, {} ms",
+            report.files, report.parsed, report.removed, report.chunks, report.chunks_with_vector, report.symbols,
+            report.edges, report.ms
+        );
+        for one in report.skipped.iter().take(SKIPPED_SHOWN) {
+            println!("  skipped {}: {}", one.path, one.reason);
+        }
+        if report.skipped.len() > SKIPPED_SHOWN {
+            println!("  … {} more skipped", report.skipped.len() - SKIPPED_SHOWN);
+        }
+        Ok(())
+    }
+}
+
+/// The project's index, up to date, for a command that needs it.
+pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<ProjectIndex> {
+    let index = app.index()?;
+    let bar = bar(visible);
+    app.refresh(&index, embedder, &mut |progress| show(&bar, progress))?;
+    bar.finish_and_clear();
+    Ok(index)
+}
+
+fn bar(visible: bool) -> ProgressBar {
+    let bar = if visible { ProgressBar::new(1) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("index: {msg} {bar:30} {pos}/{len}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    bar.set_length(progress.total as u64);
+    bar.set_position(progress.done as u64);
+    bar.set_message(progress.stage.name());
+}

@@ -1,0 +1,155 @@
+//! `monobloc models`: what is there, what a file says of itself, and how to fetch what is missing.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use indicatif::ProgressBar;
+
+use crate::app::App;
+use crate::models::gguf::{self, Header};
+use crate::models::pull::{self, Download, Pull};
+use crate::models::Role;
+
+/// List, show or fetch models
+#[derive(Args)]
+pub struct Models {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The files of the model folder and the roles they play
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// What the header of a GGUF file says; reads no weights
+    Show {
+        /// A GGUF file, or a role [default: planner]
+        file: Option<PathBuf>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch the model of a role from the hub; the only command that opens a connection
+    Pull { role: RoleName },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RoleName {
+    Planner,
+    Router,
+    Embedder,
+}
+
+impl Models {
+    pub fn run(self, app: &App) -> Result<()> {
+        match self.command {
+            Command::List { json } => list(app, json),
+            Command::Show { file, json } => show(app, file, json),
+            Command::Pull { role } => fetch(app, role),
+        }
+    }
+}
+
+fn list(app: &App, json: bool) -> Result<()> {
+    let registry = app.registry()?;
+    let roles: Vec<(Role, Result<String, String>)> = [Role::Planner, Role::Router]
+        .into_iter()
+        .map(|role| (role, registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())))
+        .chain([(
+            Role::Embedder,
+            registry.embedder().map(|spec| spec.path.display().to_string()).ok_or_else(|| "none found; search goes by words only".to_owned()),
+        )])
+        .collect();
+    if json {
+        let files: Vec<_> = registry
+            .files()
+            .iter()
+            .map(|file| match &file.header {
+                Ok(header) => serde_json::json!({ "path": file.path, "architecture": header.architecture, "parameters": header.parameters, "bytes": header.file_bytes }),
+                Err(error) => serde_json::json!({ "path": file.path, "error": error.to_string() }),
+            })
+            .collect();
+        let roles: serde_json::Map<String, serde_json::Value> = roles
+            .into_iter()
+            .map(|(role, file)| (role.to_string(), file.map_or_else(|error| serde_json::json!({ "error": error }), |path| serde_json::json!({ "path": path }))))
+            .collect();
+        println!("{}", serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes() }));
+        return Ok(());
+    }
+    println!("{}", registry.dir().display());
+    for file in registry.files() {
+        let name = file.path.strip_prefix(registry.dir()).unwrap_or(&file.path).display();
+        match &file.header {
+            Ok(header) => println!("  {name}: {}", in_short(header)),
+            Err(error) => println!("  {name}: {error}"),
+        }
+    }
+    for (role, file) in roles {
+        println!("{role:>9}: {}", file.unwrap_or_else(|error| error));
+    }
+    registry.notes().iter().for_each(|note| println!("note: {note}"));
+    Ok(())
+}
+
+fn in_short(header: &Header) -> String {
+    format!(
+        "{}, {:.2} billion parameters, {}, {}, context {}",
+        header.architecture,
+        header.parameters as f64 / 1e9,
+        header.quantisation(),
+        header.file_bytes,
+        header.context_train
+    )
+}
+
+fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
+    let header = match file {
+        Some(file) if file.exists() => gguf::inspect(&file)?,
+        Some(role) if role.as_os_str() == "router" => (*app.registry()?.get(Role::Router)?.header).clone(),
+        Some(role) if role.as_os_str() == "planner" => (*app.registry()?.get(Role::Planner)?.header).clone(),
+        Some(file) => return Err(anyhow::anyhow!("{} does not exist; name a GGUF file, or planner or router", file.display())),
+        None => (*app.registry()?.get(Role::Planner)?.header).clone(),
+    };
+    let header = &header;
+    if json {
+        println!("{}", serde_json::to_string(header)?);
+        return Ok(());
+    }
+    println!("{}\n  {}: {}", header.path.display(), header.name, in_short(header));
+    println!("  layers {}, embedding {}, heads {}, KV heads a layer {:?}", header.layers, header.embedding_length, header.heads, header.kv_heads);
+    if header.experts > 0 {
+        println!("  experts {}, of which {} are used", header.experts, header.experts_used);
+    }
+    for (kind, share) in &header.mix {
+        println!("  {kind}: {} tensors, {} parameters, {}", share.tensors, share.parameters, share.bytes);
+    }
+    println!("  vocabulary {}, chat template: {}", header.vocabulary, if header.is_chat() { "yes" } else { "none (a base model)" });
+    Ok(())
+}
+
+fn fetch(app: &App, role: RoleName) -> Result<()> {
+    let role = match role {
+        RoleName::Planner => Role::Planner,
+        RoleName::Router => Role::Router,
+        RoleName::Embedder => Role::Embedder,
+    };
+    let registry = app.registry()?;
+    let candidate = registry
+        .candidates(role)
+        .into_iter()
+        .find(|candidate| candidate.hub.is_some())
+        .with_context(|| format!("models.toml names no hub repository for [{role}]; add hub = \"owner/name\""))?;
+    let bar = ProgressBar::new(0);
+    for download in Download::of(role, &candidate) {
+        let path = pull::pull(&download, &Pull::default(), &app.cancel, &mut |done, total| {
+            bar.set_length(total.0);
+            bar.set_position(done.0);
+        })?;
+        println!("{}", path.display());
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Prints the events of a turn: readable on a terminal, one JSON object a line for programs.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Result;
+use console::style;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Map;
+
+use crate::protocol::{Decision, Event, PlanView, Proposal, Record, StepReport, StepStatus, Usage};
+
+/// Where events go.
+pub enum Printer {
+    Json,
+    Text(Text),
+}
+
+/// The state of a readable transcript: what line the terminal is in.
+pub struct Text {
+    bar: Option<ProgressBar>,
+    /// Whether the last thing written was a piece of the answer.
+    in_answer: bool,
+}
+
+impl Printer {
+    pub fn new(json: bool) -> Printer {
+        if json { Printer::Json } else { Printer::Text(Text { bar: None, in_answer: false }) }
+    }
+
+    pub fn print(&mut self, record: &Record) -> Result<()> {
+        match self {
+            Printer::Json => {
+                let mut out = io::stdout().lock();
+                serde_json::to_writer(&mut out, record)?;
+                writeln!(out)?;
+                out.flush()?;
+            }
+            Printer::Text(text) => text.print(&record.event)?,
+        }
+        Ok(())
+    }
+
+    /// The user's decision; without a terminal nobody can be asked, which is a no.
+    pub fn ask(&mut self, proposal: &Proposal, yes: bool) -> Result<Decision> {
+        if let Printer::Text(text) = self {
+            text.clear();
+            if !proposal.preview.is_empty() {
+                println!("{}", paint_diff(&proposal.preview));
+            }
+        }
+        if yes {
+            return Ok(Decision::Approve);
+        }
+        if matches!(self, Printer::Json) || !io::stdin().is_terminal() {
+            eprintln!("monobloc: `{}` needs consent ({}), and nobody can be asked here: not done; --yes approves", proposal.tool, proposal.reason);
+            return Ok(Decision::Reject);
+        }
+        ask_on_terminal(proposal)
+    }
+}
+
+/// Questions asked again before silence counts as a no.
+const TRIES: usize = 3;
+
+fn ask_on_terminal(proposal: &Proposal) -> Result<Decision> {
+    let mut lines = io::stdin().lock().lines();
+    for _ in 0..TRIES {
+        print!("{} {} [y]es, [n]o, [e]dit the arguments: ", style("?").yellow().bold(), proposal.reason);
+        io::stdout().flush()?;
+        let Some(answer) = lines.next().transpose()? else { return Ok(Decision::Reject) };
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Decision::Approve),
+            "n" | "no" => return Ok(Decision::Reject),
+            "e" | "edit" => {
+                println!("now:  {}", serde_json::Value::Object(proposal.arguments.clone()));
+                print!("new:  ");
+                io::stdout().flush()?;
+                let Some(line) = lines.next().transpose()? else { return Ok(Decision::Reject) };
+                match serde_json::from_str::<Map<String, serde_json::Value>>(&line) {
+                    Ok(arguments) => return Ok(Decision::Modify(arguments)),
+                    Err(error) => println!("that is no JSON object: {error}"),
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(Decision::Reject)
+}
+
+impl Text {
+    fn print(&mut self, event: &Event) -> Result<()> {
+        match event {
+            Event::ModelLoading { role, file, share } => self.progress(&format!("loading {role} {file}"), *share),
+            Event::IndexProgress { stage, done, total } => {
+                self.progress(&format!("index: {stage}"), *done as f32 / (*total).max(1) as f32);
+            }
+            Event::QueueUpdate { position, eta_ms } => {
+                let eta = eta_ms.map_or(String::new(), |ms| format!(", about {} s", ms.div_ceil(1000)));
+                self.wait(&format!("queued (#{position}{eta})"));
+            }
+            Event::Pulse { phase, waited_ms } => self.wait(&format!("{phase} … {} s", waited_ms / 1000)),
+            Event::Notice { text } => self.line(&format!("{} {text}", style("note:").dim())),
+            Event::PlanCreated { plan } => self.plan(plan),
+            Event::StepExecuting { step, description } => self.line(&format!("{} {description}", style(format!("{step} >")).cyan())),
+            Event::StepCompleted(report) => self.step(report),
+            Event::Fallback { from, reason } => self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow())),
+            Event::Token { text } => {
+                self.clear();
+                if !self.in_answer {
+                    println!();
+                }
+                self.in_answer = true;
+                print!("{text}");
+                io::stdout().flush()?;
+            }
+            Event::TurnFinished(finished) => {
+                self.clear();
+                println!("\n\n{}", style(cost(&finished.usage)).dim());
+            }
+            Event::ApprovalRequested { .. } | Event::Thinking { .. } | Event::ToolMiss(_) | Event::Repeat(_) => {}
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, plan: &PlanView) {
+        self.line(&style("plan").bold().to_string());
+        for step in &plan.steps {
+            let after = match step.dependencies.as_slice() {
+                [] => String::new(),
+                needs => format!(" (after {})", needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+            };
+            self.line(&format!("  {} {}{after}", step.id, step.description));
+        }
+    }
+
+    fn step(&mut self, report: &StepReport) {
+        let mark = match report.status {
+            StepStatus::Succeeded => style("ok").green(),
+            StepStatus::Failed => style("failed").red(),
+            StepStatus::Rejected => style("rejected").yellow(),
+            StepStatus::Skipped => style("skipped").yellow(),
+        };
+        let call = report.call.map_or(String::new(), |call| format!(" [{call}]"));
+        let arguments = short(&report.arguments);
+        self.line(&format!("   {mark}{call} {}({arguments}) {} ms: {}", report.tool, report.wall_ms, report.summary));
+        if let Some(diff) = &report.diff {
+            self.line(&paint_diff(diff));
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.clear();
+        if std::mem::take(&mut self.in_answer) {
+            println!();
+        }
+        println!("{text}");
+    }
+
+    fn progress(&mut self, what: &str, share: f32) {
+        let bar = self.bar(ProgressStyle::with_template("{msg} {bar:30} {percent}%"));
+        bar.set_position((share * 1000.0) as u64);
+        bar.set_message(what.to_owned());
+        if share >= 1.0 {
+            self.clear();
+        }
+    }
+
+    fn wait(&mut self, what: &str) {
+        self.bar(ProgressStyle::with_template("{spinner} {msg}")).set_message(what.to_owned());
+    }
+
+    fn bar(&mut self, look: Result<ProgressStyle, indicatif::style::TemplateError>) -> &ProgressBar {
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new(1000);
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        if let Ok(look) = look {
+            bar.set_style(look);
+        }
+        bar
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Arguments in one short line; long texts are cut.
+fn short(arguments: &serde_json::Value) -> String {
+    let Some(map) = arguments.as_object() else { return String::new() };
+    let shown = |value: &serde_json::Value| {
+        let text = value.to_string();
+        if text.chars().count() > 60 { format!("{}…\"", text.chars().take(58).collect::<String>()) } else { text }
+    };
+    map.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
+}
+
+fn paint_diff(diff: &str) -> String {
+    let paint = |line: &str| match line.chars().next() {
+        Some('+') => style(line.to_owned()).green().to_string(),
+        Some('-') => style(line.to_owned()).red().to_string(),
+        Some('@') => style(line.to_owned()).cyan().to_string(),
+        _ => line.to_owned(),
+    };
+    diff.lines().map(|line| format!("   {}", paint(line))).collect::<Vec<_>>().join("\n")
+}
+
+fn cost(usage: &Usage) -> String {
+    format!(
+        "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}",
+        usage.wall_ms as f64 / 1000.0,
+        usage.model_calls,
+        usage.prompt_tokens,
+        usage.cached_tokens,
+        usage.generated_tokens,
+        crate::base::Bytes(usage.peak_memory_bytes)
+    )
+}

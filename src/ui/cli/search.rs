@@ -1,0 +1,68 @@
+//! `monobloc search`: finds code by words, meaning and graph.
+
+use anyhow::Result;
+use clap::Args;
+use console::style;
+
+use crate::app::App;
+use crate::retrieve;
+
+/// Find the code that answers a question or defines a name
+#[derive(Args)]
+pub struct Search {
+    query: String,
+    /// Hits to show
+    #[arg(short = 'n', long, default_value_t = 10)]
+    limit: usize,
+    /// Show what each score is made of
+    #[arg(long)]
+    explain: bool,
+    /// One JSON object a hit
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lines of a snippet that are printed.
+const SNIPPET_LINES: usize = 4;
+
+impl Search {
+    pub fn run(self, app: &App) -> Result<()> {
+        let embedder = match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
+            Ok(embedder) => Some(embedder),
+            Err(reason) => {
+                eprintln!("monobloc: note: {reason}");
+                None
+            }
+        };
+        let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
+        let vector = embedder.as_ref().map(|embedder| embedder.embed_one(&self.query)).transpose()?;
+        let found = retrieve::search(&index, &self.query, vector.as_deref(), self.limit)?;
+        for note in &found.notes {
+            eprintln!("monobloc: note: {note}");
+        }
+        for hit in &found.hits {
+            let parts: serde_json::Map<String, serde_json::Value> =
+                hit.parts.iter().map(|(name, value)| ((*name).to_owned(), serde_json::json!(value))).collect();
+            if self.json {
+                println!(
+                    "{}",
+                    serde_json::json!({
+                        "path": hit.path, "start": hit.start, "end": hit.end, "symbol": hit.symbol, "kind": hit.kind,
+                        "score": hit.score, "snippet": hit.snippet, "parts": parts,
+                    })
+                );
+                continue;
+            }
+            let symbol = hit.symbol.as_deref().unwrap_or("");
+            println!("{} {symbol} {}", style(format!("{}:{}", hit.path, hit.start)).cyan(), style(format!("{:.3}", hit.score)).dim());
+            for line in hit.snippet.lines().take(SNIPPET_LINES) {
+                println!("    {line}");
+            }
+            if self.explain {
+                let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+                println!("    {}", style(shown.join(", ")).dim());
+            }
+        }
+        Ok(())
+    }
+}

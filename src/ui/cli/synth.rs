@@ -1,0 +1,56 @@
+//! `monobloc synth`: model files of real shapes with random weights.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::app::App;
+use crate::measure::{self, Quant, Shape};
+use crate::models::Role;
+
+/// Write a GGUF of a known model's exact shape with random weights, to measure memory and time where the real weights are not at hand
+#[derive(Args)]
+pub struct Synth {
+    /// lfm2-24b-a2b, lfm2-8b-a1b, lfm2-1.2b, tiny-lfm2 or tiny-lfm2moe
+    #[arg(long)]
+    shape: String,
+    /// q4_0 or q8_0
+    #[arg(long, default_value = "q4_0")]
+    quant: String,
+    /// A GGUF whose vocabulary is taken [default: the planner]
+    #[arg(long, value_name = "FILE")]
+    vocabulary: Option<PathBuf>,
+    /// The file to write
+    file: PathBuf,
+}
+
+impl Synth {
+    pub fn run(self, app: &App) -> Result<()> {
+        let shape = self.shape.parse::<Shape>()?;
+        let quant = self.quant.parse::<Quant>()?;
+        let vocabulary = match self.vocabulary {
+            Some(file) => file,
+            None => app.registry()?.get(Role::Planner)?.path.clone(),
+        };
+        let bar = ProgressBar::new(1);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}") {
+            bar.set_style(style);
+        }
+        let written = measure::write(
+            shape,
+            quant,
+            &vocabulary,
+            &self.file,
+            &mut |done, total| {
+                bar.set_length(total);
+                bar.set_position(done);
+            },
+            &app.cancel,
+        )?;
+        bar.finish_and_clear();
+        println!("{}: {written}, random weights: its text means nothing", self.file.display());
+        Ok(())
+    }
+}

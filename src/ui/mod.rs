@@ -1,0 +1,3 @@
+//! What people see: the command line.
+
+pub mod cli;
