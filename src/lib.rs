@@ -5,6 +5,10 @@ pub mod protocol;
 
 pub mod models;
 
+pub mod budget;
+
 pub mod embed;
 
 pub mod tools;
+
+pub mod measure;

@@ -1,0 +1,96 @@
+//! Lets a model in if it fits, and if not says which setting would make it fit.
+
+use super::{Estimate, Ledger, Refused, Reservation, Wanted};
+use crate::models::ModelSpec;
+
+/// Reserves what `spec` will need. Nothing is allocated; a refusal names the arithmetic and what would help.
+pub fn admit(ledger: &Ledger, spec: &ModelSpec, on_cpu: bool) -> Result<(Reservation, Estimate), Refused> {
+    let wanted = Wanted { context: spec.context, slots: spec.slots, kv_type: spec.kv_type.clone(), on_cpu };
+    let estimate = Estimate::of(&spec.header, &wanted);
+    match ledger.reserve(&spec.role.to_string(), estimate.total()) {
+        Ok(reservation) => Ok((reservation, estimate)),
+        Err(refused) => {
+            let way_out = way_out(spec, &wanted, &refused);
+            Err(Refused { parts: estimate.to_string(), way_out, ..refused })
+        }
+    }
+}
+
+/// Smaller settings, mildest first; the first that fits is the advice.
+fn way_out(spec: &ModelSpec, wanted: &Wanted, refused: &Refused) -> String {
+    let one_slot = Wanted { slots: 1, ..wanted.clone() };
+    let short = Wanted { context: wanted.context.min(2048), ..one_slot.clone() };
+    let rungs = [
+        (one_slot, "set slots = 1".to_owned()),
+        (short.clone(), format!("set slots = 1 and context = {}", short.context)),
+    ];
+    let fits = |smaller: &Wanted| Estimate::of(&spec.header, smaller).total() <= refused.free;
+    match rungs.iter().find(|(smaller, _)| smaller != wanted && fits(smaller)) {
+        Some((_, words)) => format!("raise --budget, or {words} for [{}] in models.toml", spec.role),
+        None => format!("raise --budget, or choose a smaller model for [{}] in models.toml", spec.role),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::base::Bytes;
+    use crate::models::Role;
+    use crate::models::gguf::{TensorType, inspect, write::HeaderWriter};
+
+    /// 64 MiB of weights; keys and values take 1 MiB for 1,024 tokens at f16.
+    fn spec(dir: &Path) -> ModelSpec {
+        let mut writer = HeaderWriter::new("llama")
+            .u32("llama.block_count", 4)
+            .u32("llama.embedding_length", 64)
+            .u32("llama.attention.head_count", 1);
+        writer.tensor("w", &[1024, 16384], TensorType::by_name("f32").unwrap());
+        let data = writer.data_bytes();
+        let header = writer.finish();
+        let path = dir.join("m.gguf");
+        std::fs::write(&path, &header).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(header.len() as u64 + data).unwrap();
+        ModelSpec {
+            role: Role::Planner,
+            header: Arc::new(inspect(&path).unwrap()),
+            path,
+            dialect: "auto".into(),
+            context: 8192,
+            slots: 2,
+            kv_type: "f16".into(),
+            gpu_layers: None,
+            keep_alive: Duration::ZERO,
+            sha256: None,
+        }
+    }
+
+    fn check(free: Bytes, expected: &str) {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = admit(&Ledger::new(free), &spec(dir.path()), true).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("planner needs 84.") && refused.contains("weights 64.0 MiB, KV 16.0 MiB"),
+            "{refused}"
+        );
+        assert!(refused.ends_with(expected), "`{refused}` does not end with `{expected}`");
+    }
+
+    #[test]
+    fn a_refusal_names_the_mildest_setting_that_fits() {
+        check(Bytes::mib(78), "raise --budget, or set slots = 1 for [planner] in models.toml");
+        check(Bytes::mib(70), "raise --budget, or set slots = 1 and context = 2048 for [planner] in models.toml");
+        check(Bytes::mib(50), "raise --budget, or choose a smaller model for [planner] in models.toml");
+    }
+
+    #[test]
+    fn what_fits_is_reserved_by_its_role() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(Bytes::mib(100));
+        let (_held, estimate) = admit(&ledger, &spec(dir.path()), true).unwrap();
+        assert_eq!(ledger.entries()[0].label, "planner");
+        assert_eq!(ledger.free() + estimate.total(), Bytes::mib(100));
+    }
+}

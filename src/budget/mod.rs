@@ -1,0 +1,13 @@
+//! Memory and processor time as things that run out: what there is, what a model needs, who holds how much.
+
+pub mod admit;
+pub mod device;
+pub mod estimate;
+pub mod ledger;
+pub mod permit;
+
+pub use admit::admit;
+pub use device::HostMemory;
+pub use estimate::{Estimate, Wanted};
+pub use ledger::{Entry, Lease, Ledger, Refused, Reservation};
+pub use permit::{Permit, Priority};

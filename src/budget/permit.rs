@@ -1,0 +1,195 @@
+//! The right to use a device: one holder at a time, taken per chunk of work, the most urgent first.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::base::Cancel;
+
+/// How urgent a chunk of work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Indexing, warming up.
+    Background,
+    /// A step of somebody's plan.
+    Step,
+    /// A user waits for these words.
+    User,
+}
+
+/// A waiter rises one level each time it has waited this long, so that nobody starves. Some eight chunks of 250 ms.
+const AGEING: Duration = Duration::from_secs(2);
+
+/// How often a waiter looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The permit of one device. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Permit(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    held: bool,
+    next_ticket: u64,
+    /// In order of arrival.
+    waiting: Vec<Waiter>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    ticket: u64,
+    priority: Priority,
+    since: Instant,
+}
+
+/// The device, until dropped.
+#[derive(Debug)]
+pub struct Guard(Arc<Shared>);
+
+impl Permit {
+    pub fn new() -> Permit {
+        Permit::default()
+    }
+
+    /// Waits for the device.
+    pub fn take(&self, priority: Priority) -> Guard {
+        self.take_unless(priority, &Cancel::new()).expect("nobody can cancel here; this is a bug in the permit")
+    }
+
+    /// Waits for the device; `None` if cancelled first.
+    pub fn take_unless(&self, priority: Priority, cancel: &Cancel) -> Option<Guard> {
+        let mut state = self.0.lock();
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.waiting.push(Waiter { ticket, priority, since: Instant::now() });
+        loop {
+            if cancel.is_cancelled() {
+                state.waiting.retain(|waiter| waiter.ticket != ticket);
+                self.0.freed.notify_all();
+                return None;
+            }
+            if !state.held && first(&state.waiting, Instant::now()) == Some(ticket) {
+                state.waiting.retain(|waiter| waiter.ticket != ticket);
+                state.held = true;
+                return Some(Guard(self.0.clone()));
+            }
+            state = self.0.freed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waiters at this moment.
+    pub fn waiting(&self) -> usize {
+        self.0.lock().waiting.len()
+    }
+}
+
+impl Shared {
+    /// The state is changed in single steps that cannot panic half-way, so a poisoned lock still guards the truth.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.lock().held = false;
+        self.0.freed.notify_all();
+    }
+}
+
+/// The ticket whose turn it is: the highest level, and who came first among equals.
+fn first(waiting: &[Waiter], now: Instant) -> Option<u64> {
+    let level = |waiter: &Waiter| {
+        let waited = now.saturating_duration_since(waiter.since);
+        waiter.priority as u64 + waited.as_millis() as u64 / AGEING.as_millis() as u64
+    };
+    waiting.iter().max_by(|a, b| level(a).cmp(&level(b)).then(b.ticket.cmp(&a.ticket))).map(|waiter| waiter.ticket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use super::*;
+
+    /// Each waiter is a priority and the seconds it has waited; tickets count from 0 in order of arrival.
+    fn check(waiters: &[(Priority, u64)], expected: Option<u64>) {
+        let now = Instant::now() + Duration::from_secs(100);
+        let waiting: Vec<Waiter> = waiters
+            .iter()
+            .enumerate()
+            .map(|(ticket, &(priority, seconds))| Waiter {
+                ticket: ticket as u64,
+                priority,
+                since: now - Duration::from_secs(seconds),
+            })
+            .collect();
+        assert_eq!(first(&waiting, now), expected, "{waiters:?}");
+    }
+
+    #[test]
+    fn the_most_urgent_goes_first_and_equals_in_order() {
+        use Priority::{Background, Step, User};
+        check(&[], None);
+        check(&[(Background, 0), (Step, 0), (User, 0)], Some(2));
+        check(&[(User, 0), (User, 0)], Some(0));
+        check(&[(Step, 1), (User, 1)], Some(1));
+    }
+
+    #[test]
+    fn waiting_makes_urgent() {
+        use Priority::{Background, Step, User};
+        check(&[(Background, 2), (Step, 0)], Some(0));
+        check(&[(Background, 3), (User, 0)], Some(1));
+        check(&[(Background, 4), (User, 0)], Some(0));
+        check(&[(Background, 60), (User, 1)], Some(0));
+    }
+
+    #[test]
+    fn the_device_has_one_holder_and_passes_by_priority() {
+        let permit = Permit::new();
+        let (sender, order) = channel();
+        let held = permit.take(Priority::Background);
+        thread::scope(|scope| {
+            for (count, priority) in [Priority::Background, Priority::User, Priority::Step].into_iter().enumerate() {
+                let (sender, queue) = (sender.clone(), permit.clone());
+                scope.spawn(move || {
+                    let guard = queue.take(priority);
+                    sender.send(priority).unwrap();
+                    drop(guard);
+                });
+                while permit.waiting() <= count {
+                    thread::yield_now();
+                }
+            }
+            assert!(order.try_recv().is_err());
+            drop(held);
+        });
+        let order: Vec<Priority> = order.try_iter().collect();
+        assert_eq!(order, [Priority::User, Priority::Step, Priority::Background]);
+    }
+
+    #[test]
+    fn a_cancelled_waiter_leaves_the_queue() {
+        let permit = Permit::new();
+        let held = permit.take(Priority::User);
+        let cancel = Cancel::new();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| permit.take_unless(Priority::User, &cancel).is_none());
+            while permit.waiting() == 0 {
+                thread::yield_now();
+            }
+            cancel.cancel();
+            assert!(waiter.join().unwrap());
+        });
+        assert_eq!(permit.waiting(), 0);
+        drop(held);
+        drop(permit.take(Priority::Background));
+    }
+}
