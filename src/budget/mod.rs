@@ -5,10 +5,10 @@ pub mod device;
 pub mod estimate;
 pub mod ledger;
 pub mod permit;
+pub mod process;
 
 pub use admit::admit;
 pub use device::HostMemory;
 pub use estimate::{Estimate, Wanted};
 pub use ledger::{Entry, Lease, Ledger, Refused, Reservation};
 pub use permit::{Permit, Priority};
-pub mod process;

@@ -158,9 +158,9 @@ mod tests {
         let held = permit.take(Priority::Background);
         thread::scope(|scope| {
             for (count, priority) in [Priority::Background, Priority::User, Priority::Step].into_iter().enumerate() {
-                let (sender, permit) = (sender.clone(), permit.clone());
+                let (sender, queue) = (sender.clone(), permit.clone());
                 scope.spawn(move || {
-                    let guard = permit.take(priority);
+                    let guard = queue.take(priority);
                     sender.send(priority).unwrap();
                     drop(guard);
                 });

@@ -1,4 +1,11 @@
-//! What the verbs that measure do: completion of raw prompts, suites of cases, model files of real shapes.
+//! What the verbs that measure do: raw prompts, suites of cases, model files of real shapes.
 
 pub mod complete;
 pub mod eval;
+pub mod shape;
+pub mod synth;
+mod tokens;
+mod weights;
+
+pub use shape::{Quant, Shape};
+pub use synth::{SynthError, write};

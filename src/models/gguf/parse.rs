@@ -71,7 +71,7 @@ impl<'a> Parsed<'a> {
     pub fn numbers(&self, key: &str) -> Vec<u32> {
         match self.keys.get(key) {
             Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
-            Some(&Value::Array { kind, count, bytes }) if fixed_width(kind).is_some() && count <= TENSORS_MAX => {
+            Some(&Value::Array { kind, count, bytes }) if fixed_width(kind).is_some() && count <= TEXTS_MAX => {
                 let mut cursor = Cursor { bytes, at: 0 };
                 (0..count)
                     .map_while(|_| match cursor.value(kind, "a number").ok()? {
