@@ -18,6 +18,8 @@ const SERVER_WEIGHT: f32 = 0.5;
 /// Weight of the share of a tool's name that the step says, and of a step whose first word is the name's first.
 const NAME_SAID_WEIGHT: f32 = 1.0;
 const VERB_WEIGHT: f32 = 0.5;
+/// Penalty for an executing tool when the step asks something.
+const QUESTION_WEIGHT: f32 = 0.3;
 /// Weight of the planner's hint at a server, in standard deviations.
 const HINT_WEIGHT: f32 = 1.0;
 /// Longest step that is looked at; more is not a step.
@@ -41,6 +43,7 @@ struct Tool {
     /// Stems of the name without its server.
     name: Vec<String>,
     server: String,
+    mutates: bool,
     clues: Clues,
 }
 
@@ -86,10 +89,12 @@ impl Prefilter {
         let query = thesaurus::expand(step);
         let seen = Clues::of_step(step);
         let verb = words::terms(step).into_iter().next().map(|verb| thesaurus::expand(&verb)).unwrap_or_default();
+        let asks = is_question(step);
         let bm25 = z_scores(self.tools.iter().map(|tool| self.bm25(tool, &query)).collect());
         let said = |tool: &Tool| {
             let verb = tool.name.first().and_then(|first| verb.get(first)).copied().unwrap_or(0.0);
-            NAME_SAID_WEIGHT * tool.name_said(&query) + VERB_WEIGHT * verb + tool.clues.agreement(&seen)
+            let executes = if asks && tool.mutates { QUESTION_WEIGHT } else { 0.0 };
+            NAME_SAID_WEIGHT * tool.name_said(&query) + VERB_WEIGHT * verb + tool.clues.agreement(&seen) - executes
         };
         let lexical: Vec<f32> = self.tools.iter().zip(bm25).map(|(tool, bm25)| bm25 + said(tool)).collect();
         let dense = match (&self.vectors, step_vector) {
@@ -149,7 +154,8 @@ impl Tool {
         weights.sort_by(f32::total_cmp);
         let length = weights.into_iter().sum();
         let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
-        Tool { counts, length, name: words::terms(own), server: spec.server.clone(), clues: Clues::of_tool(spec) }
+        let (server, mutates) = (spec.server.clone(), spec.mutates);
+        Tool { counts, length, name: words::terms(own), server, mutates, clues: Clues::of_tool(spec) }
     }
 
     /// Share of the name's words that the step says, in its own words or others of the same meaning.
@@ -170,4 +176,114 @@ fn z_scores(values: Vec<f32>) -> Vec<f32> {
     let mean = values.iter().sum::<f32>() / count;
     let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count).sqrt();
     values.into_iter().map(|value| if deviation > 1e-6 { (value - mean) / deviation } else { 0.0 }).collect()
+}
+
+/// The step begins as questions and requests to look at something do.
+fn is_question(step: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "what", "which", "who", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "does", "did",
+        "has", "have", "show", "list", "find", "search", "tell", "look", "see", "display", "check", "count",
+    ];
+    words::parts(step).first().is_some_and(|first| BEGINNINGS.contains(&first.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Catalog;
+    use serde_json::json;
+
+    /// A house of the future, as far from the built-in tools as can be.
+    fn house() -> Vec<ToolSpec> {
+        let tool =
+            |name: &str, description: &str, server: &str, mutates: bool, parameters: serde_json::Value| ToolSpec {
+                name: name.to_owned(),
+                description: description.to_owned(),
+                server: server.to_owned(),
+                server_description: String::new(),
+                mutates,
+                parameters: json!({ "type": "object", "properties": parameters }),
+            };
+        let text = json!({ "type": "string" });
+        vec![
+            tool(
+                "kitchen.startOven",
+                "Heat the oven to a temperature",
+                "kitchen",
+                true,
+                json!({ "degrees": { "type": "integer" } }),
+            ),
+            tool("kitchen.get_recipe", "Recipe of a dish, step by step", "kitchen", false, json!({ "dish": text })),
+            tool(
+                "garden.water_plants",
+                "Water the plants for some minutes",
+                "garden",
+                true,
+                json!({ "minutes": { "type": "integer" } }),
+            ),
+            tool("garden.list_plants", "All plants with their place", "garden", false, json!({})),
+            tool("photos.merge_albums", "Combine several albums into one", "photos", true, json!({ "albums": text })),
+            tool("photos.import", "Import from disk", "photos", true, json!({ "path": text })),
+            tool("door.unlock", "Open the front door", "door", true, json!({})),
+        ]
+    }
+
+    fn check(step: &str, expected: &str) {
+        let specs = house();
+        let selection = Prefilter::new(&specs, None).select(step, None, None, 3);
+        assert_eq!(specs[selection.ranked[0].index].name, expected, "{step}: {selection:?}");
+        assert!(selection.ranked.len() == 3 && selection.margin >= 0.0);
+    }
+
+    #[test]
+    fn words_of_name_and_description_choose() {
+        check("Heat the oven to 180 degrees", "kitchen.startOven");
+        check("Give me a recipe for soup", "kitchen.get_recipe");
+        check("Unlock the door", "door.unlock");
+    }
+
+    #[test]
+    fn words_of_the_same_meaning_choose() {
+        check("Join my two albums", "photos.merge_albums");
+        check("Show the plants", "garden.list_plants");
+        check("Which plants are there?", "garden.list_plants");
+    }
+
+    #[test]
+    fn a_hint_and_a_vector_can_decide() {
+        let specs = house();
+        let axis = |at: usize| (0..specs.len()).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
+        let filter = Prefilter::new(&specs, Some((0..specs.len()).map(axis).collect()));
+        let first = |vector: Option<&[f32]>, hint| filter.select("do it", vector, hint, 1).ranked[0].index;
+        assert_eq!(first(Some(&axis(4)), None), 4);
+        assert_eq!(first(None, Some("door")), 6);
+        assert_eq!(first(None, None), 0);
+    }
+
+    #[test]
+    fn every_builtin_tool_is_found_by_a_plain_request() {
+        let catalog = Catalog::builtin();
+        let filter = Prefilter::new(catalog.specs(), None);
+        for (step, expected) in [
+            ("Read src/lib.rs", "read_file"),
+            ("List the files in the docs folder", "list_dir"),
+            ("Find all files named *.toml", "find_files"),
+            ("Search for the word retry in the sources", "search_text"),
+            ("Create a new file notes.txt with the content hello", "write_file"),
+            ("In src/retry.ts change the default number of attempts from 5 to 3", "replace_in_file"),
+            ("Run cargo test", "run_command"),
+        ] {
+            let best = filter.select(step, None, None, 1).ranked[0].index;
+            assert_eq!(catalog.specs()[best].name, expected, "{step}");
+        }
+    }
+
+    #[test]
+    fn nothing_to_choose_from_and_nothing_to_go_by_are_no_trouble() {
+        assert_eq!(Prefilter::new(&[], None).select("read", None, None, 15).ranked, []);
+        let specs = house();
+        let selection = Prefilter::new(&specs, None).select("", None, None, 99);
+        assert_eq!(selection.ranked.len(), specs.len());
+        Prefilter::new(&specs, None).select(&"oven ".repeat(300_000), None, None, 1);
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::tools::words;
 
 /// A word of the same group counts this much of the word itself.
-const SYNONYM_WEIGHT: f32 = 0.4;
+const SYNONYM_WEIGHT: f32 = 0.5;
 
 /// Groups of words with one meaning, as a thesaurus has them. A word may be in several.
 const GROUPS: &[&str] = &[
@@ -133,4 +133,22 @@ fn synonyms(term: &str) -> &'static [String] {
         all
     });
     BY_TERM.get(term).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(step: &str, term: &str, expected: f32) {
+        assert_eq!(expand(step).get(&words::stem(term)).copied().unwrap_or(0.0), expected, "{step}: {term}");
+    }
+
+    #[test]
+    fn a_word_counts_in_full_and_its_kin_in_part() {
+        check("show it", "show", 1.0);
+        check("showing it", "list", SYNONYM_WEIGHT);
+        check("open a.xlsx", "spreadsheet", SYNONYM_WEIGHT);
+        check("open a.xlsx", "email", 0.0);
+        check("", "list", 0.0);
+    }
 }

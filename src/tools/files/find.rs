@@ -37,9 +37,11 @@ pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, Strin
     Ok(Outcome::ok(text).with_findings(found.into_iter().map(|path| Finding::file(path, "")).collect()))
 }
 
+type Matcher = Box<dyn Fn(&str) -> bool>;
+
 /// With wildcards the rules of .gitignore hold (`*.rs` at any depth, `src/*.rs` from the project folder); without them
 /// any part of the path matches, upper or lower case.
-fn matcher(context: &Context, pattern: &str) -> Result<Box<dyn Fn(&str) -> bool>, String> {
+fn matcher(context: &Context, pattern: &str) -> Result<Matcher, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let wanted = pattern.trim_start_matches("./").to_lowercase();
         return Ok(Box::new(move |path| path.to_lowercase().contains(&wanted)));

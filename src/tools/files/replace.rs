@@ -259,7 +259,7 @@ mod tests {
             "fn a() {\n    if b {\n        d();\n        if e {\n            f();\n        }\n    }\n}\n",
         );
         check("a:\n\tb\n\t\tc\n", "    b\n        c", "    b\n        d\n            e", "a:\n\tb\n\t\td\n\t\t\te\n");
-        check("x\n  y  \nz\n", "x\ny\nz", "x\nw\nz", "x\nw\nz\n");
+        check("x\n  y  \nz\n", "x\ny\nz", "x\nw\nz", "x\n  w\nz\n");
         check("    a\n    b\n", "\n\na\nb\n", "\n\nc\nd\n", "    c\n    d\n");
     }
 

@@ -1,4 +1,8 @@
-//! Reads a command line the way a shell would, far enough to say whether it may destroy something.
+//! Says whether a command line may destroy something.
+
+mod split;
+
+use split::{Simple, split};
 
 /// What a command line may do, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,15 +143,6 @@ fn worst(line: &str, depth: usize) -> Risk {
     found
 }
 
-/// One simple command: its words, and what it redirects into.
-#[derive(Debug, Default, PartialEq)]
-struct Simple {
-    words: Vec<String>,
-    writes: Vec<String>,
-    /// A word is built from a variable or another command, so that it cannot be known.
-    unknown_program: bool,
-}
-
 fn of_one(command: &Simple, depth: usize) -> Risk {
     let program_of = |word: &String| word.rsplit('/').next().unwrap_or("").to_owned();
     let words: Vec<&String> = command.words.iter().skip_while(|word| is_assignment(word)).collect();
@@ -235,111 +230,6 @@ fn is_assignment(word: &str) -> bool {
 
 fn is_amount(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit())
-}
-
-/// Simple commands of a line, those inside `$(…)`, backticks, braces and parentheses as well. `None` when quotes do not
-/// close.
-fn split(line: &str) -> Option<Vec<Simple>> {
-    let mut all = vec![Simple::default()];
-    let (mut word, mut in_word, mut redirect) = (String::new(), false, false);
-    let mut chars = line.chars().peekable();
-    // Depth of `$(` and backticks inside double quotes is not kept: their words are words either way.
-    let end_word = |word: &mut String, in_word: &mut bool, redirect: &mut bool, all: &mut Vec<Simple>| {
-        if std::mem::take(in_word) {
-            let word = std::mem::take(word);
-            let command = all.last_mut()?;
-            match (
-                std::mem::take(redirect),
-                matches!(word.as_str(), "{" | "}" | "!" | "then" | "do" | "else" | "if" | "while" | "until"),
-            ) {
-                (true, _) if word.starts_with('&') => {}
-                (true, _) => command.writes.push(word),
-                // Words of the language are not programs.
-                (false, true) if command.words.is_empty() => {}
-                _ => command.words.push(word),
-            }
-        }
-        Some(())
-    };
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => {
-                in_word = true;
-                word.extend(chars.next().filter(|next| *next != '\n'));
-            }
-            '\'' => {
-                in_word = true;
-                loop {
-                    match chars.next()? {
-                        '\'' => break,
-                        other => word.push(other),
-                    }
-                }
-            }
-            '"' => {
-                in_word = true;
-                let mut inner = String::new();
-                loop {
-                    match chars.next()? {
-                        '"' => break,
-                        '\\' => inner.push(chars.next()?),
-                        other => inner.push(other),
-                    }
-                }
-                // A command inside double quotes runs too.
-                if inner.contains("$(") || inner.contains('`') {
-                    let nested = inner.replace("$(", "\n").replace(['`', ')'], "\n");
-                    let rest = nested.split_once('\n').map_or("", |(_, rest)| rest);
-                    all.splice(0..0, split(&rest.replace(['"', '\''], " "))?);
-                    all.last_mut()?.unknown_program = true;
-                }
-                word.push_str(&inner);
-            }
-            '>' => {
-                // `2>` is a redirection of the second stream, not a word.
-                if in_word && word.chars().all(|c| c.is_ascii_digit()) {
-                    word.clear();
-                    in_word = false;
-                }
-                end_word(&mut word, &mut in_word, &mut redirect, &mut all)?;
-                while chars.next_if(|next| matches!(next, '>' | '|')).is_some() {}
-                redirect = true;
-                if chars.next_if_eq(&'&').is_some() {
-                    in_word = true;
-                    // `>&2` names a stream, `>&file` a file.
-                    if chars.peek().is_some_and(|next| next.is_ascii_digit() || *next == '-') {
-                        word.push('&');
-                    }
-                }
-            }
-            '&' if chars.peek() == Some(&'>') => end_word(&mut word, &mut in_word, &mut redirect, &mut all)?,
-            ';' | '|' | '&' | '\n' | '(' | ')' | '`' => {
-                let substitution = c == '`' || (c == '(' && word.ends_with('$'));
-                end_word(&mut word, &mut in_word, &mut redirect, &mut all)?;
-                if substitution {
-                    let command = all.last_mut()?;
-                    command.unknown_program = true;
-                    // What stands first is the program, even if another command has to say what it is.
-                    if c == '`' && command.words.is_empty() {
-                        command.words.push("`".to_owned());
-                    }
-                }
-                redirect = false;
-                all.push(Simple::default());
-            }
-            '#' if !in_word => while chars.next_if(|next| *next != '\n').is_some() {},
-            c if c.is_whitespace() => end_word(&mut word, &mut in_word, &mut redirect, &mut all)?,
-            c => {
-                in_word = true;
-                if c == '$' && all.last()?.words.is_empty() {
-                    all.last_mut()?.unknown_program = true;
-                }
-                word.push(c);
-            }
-        }
-    }
-    end_word(&mut word, &mut in_word, &mut redirect, &mut all)?;
-    Some(all)
 }
 
 #[cfg(test)]
