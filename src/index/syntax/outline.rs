@@ -195,6 +195,10 @@ impl<'t> Reader<'t> {
 
     pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
         let line = node.start_position().row + 1;
+        // `const x = require('y')` was read as a whole before its call is.
+        if name.is_empty() && self.outline.imports.iter().rev().take(32).any(|i| i.source == source && i.line == line) {
+            return;
+        }
         self.outline.imports.push(Import { source: source.into(), name: name.into(), local: local.into(), line });
     }
 
