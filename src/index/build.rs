@@ -72,6 +72,9 @@ pub struct Report {
     pub ms: u64,
 }
 
+/// Gives one vector a text, in order.
+type Embed<'a> = dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, IndexError> + 'a;
+
 impl Index {
     /// Both stages: words and graph first, which are usable at once, then vectors if there is an embedder.
     pub fn refresh(
@@ -260,7 +263,7 @@ impl Index {
         &self,
         model: &str,
         dimensions: usize,
-        embed: &mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, IndexError>,
+        embed: &mut Embed,
         progress: &mut dyn FnMut(Progress),
         cancel: &Cancel,
     ) -> Result<usize, IndexError> {

@@ -222,10 +222,9 @@ impl<'t> Reader<'t> {
     }
 
     pub fn local(&mut self, name: &str) {
-        if let Some(inside) = self.inside() {
-            if self.outline.locals.len() < ITEMS_MAX {
-                self.outline.locals.push((inside, name.to_owned()));
-            }
+        let room = self.outline.locals.len() < ITEMS_MAX;
+        if let Some(inside) = self.inside().filter(|_| room) {
+            self.outline.locals.push((inside, name.to_owned()));
         }
     }
 
