@@ -10,7 +10,6 @@ use super::resolve::{self, Facts, Project};
 use super::scan::{self, Found, Skipped};
 use super::store::{FileRecord, FileRow, Store};
 use super::syntax::{self, Outline};
-use super::vectors::Vectors;
 use super::{Index, IndexError, ids};
 use crate::base::Cancel;
 use crate::embed::Embedder;
@@ -19,10 +18,6 @@ use crate::embed::Embedder;
 const BATCH_FILES: usize = 128;
 /// Threads that parse. More do not help: SQLite writes from one.
 const PARSERS_MAX: usize = 4;
-/// Texts embedded in one call, and vectors kept in one transaction: a second or two of work.
-const BATCH_TEXTS: usize = 64;
-/// Embeddings kept of content that is gone, so that switching branches back and forth computes nothing.
-const SPARE_EMBEDDINGS: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -243,96 +238,9 @@ impl Index {
         }
         Ok(())
     }
-
-    /// Embeds what has no vector yet and makes all vectors searchable. Gives the number of chunks that have one.
-    pub fn refresh_vectors(
-        &self,
-        embedder: &Embedder,
-        progress: &mut dyn FnMut(Progress),
-        cancel: &Cancel,
-    ) -> Result<usize, IndexError> {
-        let (model, dimensions) = (embedder.fingerprint().to_owned(), embedder.dimensions());
-        self.refresh_vectors_with(&model, dimensions, &mut |texts| Ok(embedder.embed(texts, cancel)?), progress, cancel)
-    }
-
-    /// The same with any function from texts to vectors.
-    pub(crate) fn refresh_vectors_with(
-        &self,
-        model: &str,
-        dimensions: usize,
-        embed: &mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, IndexError>,
-        progress: &mut dyn FnMut(Progress),
-        cancel: &Cancel,
-    ) -> Result<usize, IndexError> {
-        // What is there already becomes searchable before the first new text is embedded.
-        self.load_vectors(model, dimensions)?;
-        let waiting = self.reader().without_embedding(model)?;
-        let mut done = 0;
-        for batch in waiting.chunks(BATCH_TEXTS) {
-            stop(cancel)?;
-            let texts: Vec<String> = batch.iter().map(|(_, text)| text.clone()).collect();
-            let keyed: Vec<(i64, Vec<f32>)> = batch.iter().map(|(key, _)| *key).zip(embed(&texts)?).collect();
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_embeddings(model, &keyed)?;
-            if let Some((_, vectors)) = &mut *self.vectors.write().unwrap_or_else(PoisonError::into_inner) {
-                keyed.iter().try_for_each(|(key, vector)| vectors.add(*key, vector))?;
-            }
-            done += batch.len();
-            progress(Progress { stage: Stage::Embed, done, total: waiting.len() });
-        }
-        if !waiting.is_empty() {
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).prune_embeddings(SPARE_EMBEDDINGS)?;
-            self.save_vectors()?;
-        }
-        self.reader().chunks_with_vector(model)
-    }
-
-    /// Makes the vectors that were computed earlier searchable: from the file beside the database if it is whole and current,
-    /// else from the embeddings in the database. Gives how many there are.
-    pub fn load_vectors(&self, model: &str, dimensions: usize) -> Result<usize, IndexError> {
-        let (keys, known) = {
-            let store = self.reader();
-            (store.vector_keys(model)?, store.meta("vectors")?.unwrap_or_default())
-        };
-        let current = |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions;
-        let held = self.vectors.write().unwrap_or_else(PoisonError::into_inner).take();
-        let held = held.filter(|(m, v)| m == model && current(v)).map(|(_, v)| v);
-        let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();
-        let loaded = held.or_else(|| Vectors::load(&self.vector_file(), dimensions, keys.len(), mark).filter(current));
-        let mut vectors = match loaded {
-            Some(vectors) => vectors,
-            None => Vectors::new(dimensions, keys.len())?,
-        };
-        let missing: Vec<i64> = keys.into_iter().filter(|k| !vectors.contains(*k)).collect();
-        for some in missing.chunks(1_000) {
-            let embeddings = self.reader().embeddings(model, some)?;
-            embeddings
-                .iter()
-                .filter(|(_, v)| v.len() == dimensions)
-                .try_for_each(|(key, vector)| vectors.add(*key, vector))?;
-        }
-        let count = vectors.len();
-        *self.vectors.write().unwrap_or_else(PoisonError::into_inner) = Some((model.to_owned(), vectors));
-        if !missing.is_empty() {
-            self.save_vectors()?;
-        }
-        Ok(count)
-    }
-
-    fn vector_file(&self) -> std::path::PathBuf {
-        self.project.join(".monobloc/vectors.usearch")
-    }
-
-    fn save_vectors(&self) -> Result<(), IndexError> {
-        let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((model, vectors)) = &*self.vectors.read().unwrap_or_else(PoisonError::into_inner) {
-            let mark = vectors.save(&self.vector_file())?;
-            store.set_meta("vectors", &format!("{model} {mark}"))?;
-        }
-        Ok(())
-    }
 }
 
-fn stop(cancel: &Cancel) -> Result<(), IndexError> {
+pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {
     if cancel.is_cancelled() { Err(IndexError::Cancelled) } else { Ok(()) }
 }
 

@@ -7,6 +7,8 @@ use super::words;
 const CHUNK_BYTES_MAX: usize = 1_500;
 /// Neighbours are put together up to this size (the size at which published rankings of code chunks were measured).
 const MERGED_BYTES_MAX: usize = 750;
+/// Less than this says too little to stand alone: about a line.
+const SCRAP_BYTES_MAX: usize = 80;
 /// Most words of the text that is embedded: about 64 tokens, which ranked as well as 256 tokens of code at a sixth of the cost.
 const SUMMARY_WORDS_MAX: usize = 48;
 /// Most chunks of one file.
@@ -107,14 +109,21 @@ impl Lines<'_> {
         line <= end && (self.lines[line - 1].trim().is_empty() || self.lines[line - 1].starts_with('#'))
     }
 
+    /// Puts small neighbours together; a scrap (a closing brace, a lone import) joins its neighbour whatever that is.
     fn merged(&self, pieces: Vec<Piece>) -> Vec<Piece> {
         let mut merged: Vec<Piece> = Vec::new();
         for piece in pieces {
-            match merged.last_mut() {
-                Some(last) if !last.alone && !piece.alone && self.bytes(last.start, piece.end) <= MERGED_BYTES_MAX => {
+            let joins = |last: &Piece| {
+                let (before, own) = (self.bytes(last.start, last.end), self.bytes(piece.start, piece.end));
+                let scrap = before.min(own) <= SCRAP_BYTES_MAX && before + own <= CHUNK_BYTES_MAX + 2 * SCRAP_BYTES_MAX;
+                scrap || (!last.alone && !piece.alone && before + own <= MERGED_BYTES_MAX)
+            };
+            match merged.last_mut().filter(|last| joins(last)) {
+                Some(last) => {
                     last.end = piece.end;
+                    last.alone |= piece.alone;
                 }
-                _ => merged.push(piece),
+                None => merged.push(piece),
             }
         }
         merged.retain(|p| self.lines[p.start - 1..p.end].iter().any(|l| !l.trim().is_empty()));
@@ -187,14 +196,14 @@ mod tests {
 
     #[test]
     fn small_neighbours_share_a_chunk_and_large_ones_stand_alone() {
-        let source = format!("{}{}{}", function("a", 1), function("b", 1), function("c", 30));
-        check("x.ts", &source, &[(1, 6, "a"), (7, 38, "c")]);
+        let source = format!("{}{}{}", function("a", 2), function("b", 2), function("c", 30));
+        check("x.ts", &source, &[(1, 8, "a"), (9, 40, "c")]);
     }
 
     #[test]
     fn a_doc_comment_stays_with_what_it_explains() {
         let source = format!("{}\n/** Counts the\n * attempts. */\n{}", function("a", 30), function("retry", 30));
-        let chunks = check("src/net.ts", &source, &[(1, 32, "a"), (33, 67, "retry")]);
+        let chunks = check("src/net.ts", &source, &[(1, 33, "a"), (34, 67, "retry")]);
         assert!(chunks[1].summary.starts_with("src net retry Counts the attempts "), "{}", chunks[1].summary);
         assert_eq!(chunks[1].summary.split(' ').count(), SUMMARY_WORDS_MAX);
     }
@@ -203,7 +212,7 @@ mod tests {
     fn a_large_class_is_cut_at_its_methods() {
         let method = |name: &str| format!("  {name}() {{\n{}  }}\n", "    work(this, that, other);\n".repeat(28));
         let source = format!("class Big {{\n{}{}}}\n", method("first"), method("second"));
-        check("x.js", &source, &[(1, 31, "first"), (32, 62, "second")]);
+        check("x.js", &source, &[(1, 31, "Big"), (32, 62, "second")]);
     }
 
     #[test]

@@ -80,7 +80,8 @@ fn one_letter_apart(a: &str, b: &str) -> bool {
 fn glob(pattern: &[u8], path: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where to go on if what follows a star does not fit: after the star, at the next byte.
-    let (mut within, mut across): (Option<(usize, usize)>, Option<(usize, usize)>) = (None, None);
+    let mut within: Option<(usize, usize)> = None;
+    let mut across: Option<(usize, usize)> = None;
     loop {
         if pattern[p..].starts_with(b"**") {
             p += 2;

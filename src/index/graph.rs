@@ -152,36 +152,48 @@ impl Graph {
         found
     }
 
-    /// Chunks near the given ones along calls, references, bases and containment, with their distance in steps, nearest first.
-    pub fn near(&self, chunks: &[i64], steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
-        /// A symbol with more links than this (a logger, a base type) is near everything and says nothing.
-        const LINKS_MAX: usize = 64;
-        let mut seen: HashSet<i64> = chunks.iter().copied().collect();
-        let mut queue: VecDeque<(i64, usize)> = chunks.iter().map(|c| (*c, 0)).collect();
+    /// Chunks near any of `seeds` along calls, references, bases and containment, with the distance in steps from the nearest seed
+    /// other than themselves; nearest first, at most `count_max` a seed.
+    pub fn near(&self, seeds: &[i64], steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
+        let mut nearest: HashMap<i64, usize> = HashMap::new();
+        for (chunk, steps) in seeds.iter().flat_map(|seed| self.near_one(*seed, steps_max, count_max)) {
+            nearest.entry(chunk).and_modify(|s| *s = steps.min(*s)).or_insert(steps);
+        }
+        let mut nearest: Vec<(i64, usize)> = nearest.into_iter().collect();
+        nearest.sort_by_key(|(chunk, steps)| (*steps, *chunk));
+        nearest
+    }
+
+    fn near_one(&self, seed: i64, steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
+        let mut seen = HashSet::from([seed]);
+        let mut queue = VecDeque::from([(seed, 0)]);
         let mut found = Vec::new();
-        while let Some((chunk, steps)) = queue.pop_front() {
-            if steps >= steps_max {
-                continue;
-            }
-            for at in self.of_chunk.get(&chunk).into_iter().flatten() {
-                let links: Vec<_> = self.graph.neighbors_undirected(*at).take(LINKS_MAX + 1).collect();
-                if links.len() > LINKS_MAX {
-                    continue;
+        while let Some((chunk, steps)) = queue.pop_front().filter(|(_, steps)| *steps < steps_max) {
+            for other in self.of_chunk.get(&chunk).into_iter().flatten().flat_map(|at| self.linked_chunks(*at)) {
+                if found.len() >= count_max {
+                    return found;
                 }
-                let others = links
-                    .into_iter()
-                    .filter(|n| !self.modules.contains_key(&self.graph[*n].path) || self.graph[*n].kind != "module");
-                for other in others.filter_map(|n| self.graph[n].chunk) {
-                    if found.len() >= count_max {
-                        return found;
-                    }
-                    if seen.insert(other) {
-                        found.push((other, steps + 1));
-                        queue.push_back((other, steps + 1));
-                    }
+                if seen.insert(other) {
+                    found.push((other, steps + 1));
+                    queue.push_back((other, steps + 1));
                 }
             }
         }
         found
+    }
+
+    /// Chunks of the symbols one step away, in the order of their ids; files as such are left out, they are near everything in them.
+    fn linked_chunks(&self, at: NodeIndex) -> Vec<i64> {
+        /// A symbol with more links than this (a logger, a base type) is near everything and says nothing.
+        const LINKS_MAX: usize = 64;
+        let links: Vec<NodeIndex> = self.graph.neighbors_undirected(at).take(LINKS_MAX + 1).collect();
+        if links.len() > LINKS_MAX {
+            return Vec::new();
+        }
+        let symbols = links.into_iter().filter(|n| self.modules.get(&self.graph[*n].path) != Some(n));
+        let mut chunks: Vec<i64> = symbols.filter_map(|n| self.graph[n].chunk).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks
     }
 }

@@ -2,6 +2,7 @@
 
 mod build;
 mod chunk;
+mod embedding;
 mod find;
 mod graph;
 mod ids;

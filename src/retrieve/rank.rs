@@ -90,7 +90,7 @@ impl<'q> Ranking<'q> {
     pub fn fill(&mut self, rows: Vec<ChunkRow>) {
         for row in rows {
             let id = row.id;
-            let factors = signals::penalties(self.query.asks, &row.path, &row.language);
+            let factors = signals::penalties(self.query.asks, &row.path, &row.language, row.symbol.as_deref());
             let candidate = self.candidate(id);
             candidate.factors = factors;
             candidate.row = Some(row);

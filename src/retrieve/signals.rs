@@ -18,7 +18,7 @@ const PATH: f64 = 1.0;
 pub fn definition(query: &Query, row: &ChunkRow, defined: &[SymbolRow]) -> f64 {
     let weight = |symbol: &SymbolRow| {
         let same = |name: &String| name.eq_ignore_ascii_case(&symbol.name);
-        let exact = query.names.iter().any(|name| *name == symbol.name);
+        let exact = query.names.contains(&symbol.name);
         let base = if query.is_symbol {
             DEFINITION
         } else if query.code_names.iter().any(same) {
@@ -31,7 +31,18 @@ pub fn definition(query: &Query, row: &ChunkRow, defined: &[SymbolRow]) -> f64 {
         // Another letter case may be another thing: `router` asked for, `Router` found.
         base * if home { FILE_OF_THAT_NAME } else { 1.0 } * if exact { 1.0 } else { 0.8 } * rank_of_kind(&symbol.kind)
     };
-    defined.iter().filter(|s| s.chunk == Some(row.id)).map(weight).fold(0.0, f64::max)
+    let own = defined.iter().filter(|s| s.chunk == Some(row.id)).map(weight).fold(0.0, f64::max);
+    own.max(handed_on(query, row, defined))
+}
+
+/// A name of another project that is handed on (`pub use`, `export … from`) has its home, for this project, where that is done.
+fn handed_on(query: &Query, row: &ChunkRow, defined: &[SymbolRow]) -> f64 {
+    let foreign = |name: &&String| row.exports.contains(name) && !defined.iter().any(|s| s.name == **name);
+    // A plain small word as easily means the file of that name.
+    let spelt = |name: &str| name.contains(|c: char| c.is_uppercase() || c == '_');
+    let is_code = |name: &&String| (query.is_symbol && spelt(name)) || query.code_names.contains(name);
+    let base = if query.is_symbol { DEFINITION } else { DEFINITION_IN_PROSE };
+    if query.names.iter().filter(is_code).any(|name| foreign(&name)) { base / 2.0 } else { 0.0 }
 }
 
 /// A variable or an impl block of that name is less likely to be meant than a type or a function.
@@ -63,7 +74,7 @@ pub fn path(query: &Query, path: &str) -> f64 {
 }
 
 /// Factors below 1 for kinds of file that are seldom meant, unless the query asks for them.
-pub fn penalties(asks: Asks, path: &str, language: &str) -> Vec<(&'static str, f64)> {
+pub fn penalties(asks: Asks, path: &str, language: &str, symbol: Option<&str>) -> Vec<(&'static str, f64)> {
     let lower = path.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
     let folder = |names: &[&str]| lower.split('/').rev().skip(1).any(|f| names.contains(&f));
@@ -72,7 +83,8 @@ pub fn penalties(asks: Asks, path: &str, language: &str) -> Vec<(&'static str, f
     let test = folder(&["test", "tests", "__tests__", "spec", "specs", "fixtures", "__mocks__", "testing", "testdata"])
         || in_name(&[".test.", ".spec.", "_test.", "_spec.", "-test."])
         || name.starts_with("test_")
-        || name == "tests.rs";
+        || name == "tests.rs"
+        || symbol.is_some_and(|s| s == "tests" || s.starts_with("test_"));
     if test && !asks.tests {
         factors.push(("×test", 0.3));
     }
@@ -113,10 +125,11 @@ mod tests {
 
     #[test]
     fn tests_rank_low_unless_they_are_asked_for() {
-        let factors = |query: &str, path: &str| penalties(Query::read(query).asks, path, "typescript");
+        let factors = |query: &str, path: &str| penalties(Query::read(query).asks, path, "typescript", None);
         assert_eq!(factors("parse a string", "src/parse.test.ts"), [("×test", 0.3)]);
         assert_eq!(factors("tests of parse", "src/parse.test.ts"), []);
         assert_eq!(factors("parse", "src/latest.ts"), []);
         assert_eq!(factors("parse", "examples/parse.ts"), [("×example", 0.3)]);
+        assert_eq!(penalties(Query::read("parse").asks, "src/parse.rs", "rust", Some("tests")), [("×test", 0.3)]);
     }
 }

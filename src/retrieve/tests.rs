@@ -30,6 +30,7 @@ fn project() -> (tempfile::TempDir, Index) {
         "import { withRetry } from '../src/http/retry';\nwithRetry(); // retry again after a pause\n",
     );
     write("README.md", "# A client\n\nIt can retry a request.\n");
+    write("src/http/index.ts", "export { Agent } from 'undici';\nexport { withRetry } from './retry';\n");
     let index = Index::open(folder.path()).unwrap();
     index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
     (folder, index)
@@ -50,6 +51,8 @@ fn names_and_prose_lead_to_the_definition_and_tests_only_when_asked() {
     check(&index, "pause between things", "src/http/pause.ts");
     check(&index, "test of retry after a pause", "tests/retry.test.ts");
     check(&index, "Client", "src/http/client.ts");
+    // Defined outside the project: its home is where it is handed on.
+    check(&index, "Agent", "src/http/index.ts");
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn a_search_without_vectors_or_without_hits_says_so() {
     assert_eq!(search(&index, "retry", Some(&[1.0]), 3).unwrap().notes, ["lexical only: no vectors computed yet"]);
     let nothing = search(&index, "zebra", None, 3).unwrap();
     assert!(
-        nothing.hits.is_empty() && nothing.notes[1].contains("zebra stands in the 5 indexed files"),
+        nothing.hits.is_empty() && nothing.notes[1].contains("zebra stands in the 6 indexed files"),
         "{:?}",
         nothing.notes
     );

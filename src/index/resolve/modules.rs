@@ -57,12 +57,12 @@ impl Project<'_> {
         if let Some(found) = known(&base).filter(|_| !base.is_empty()) {
             return Some(found);
         }
-        for (ending, sources) in COMPILED {
-            if let Some(stem) = base.strip_suffix(ending) {
-                if let Some(found) = sources.iter().find_map(|e| known(&format!("{stem}.{e}"))) {
-                    return Some(found);
-                }
-            }
+        let source_of = |(ending, sources): &(&str, &[&str])| {
+            let stem = base.strip_suffix(ending)?;
+            sources.iter().find_map(|e| known(&format!("{stem}.{e}")))
+        };
+        if let Some(found) = COMPILED.iter().find_map(source_of) {
+            return Some(found);
         }
         let inside = if base.is_empty() { "index".to_owned() } else { format!("{base}/index") };
         EXTENSIONS

@@ -89,7 +89,7 @@ fn a_local_value_hides_what_is_outside_and_an_inner_function_wins() {
             "a.ts",
             "export function run() {}\nfunction f(run: () => void) { run(); }\nfunction g() { function run() {} run(); }\n",
         )],
-        &["a:f ? run", "a:g -> a:g.run 1"],
+        &["a:g -> a:g.run 1", "a:f ? run"],
     );
 }
 

@@ -65,8 +65,7 @@ fn whole_statement(node: Node) -> (Node, bool) {
         Some(parent)
             if matches!(parent.kind(), "ambient_declaration" | "lexical_declaration" | "variable_declaration") =>
         {
-            let (outer, exported) = whole_statement(parent);
-            (outer, exported)
+            whole_statement(parent)
         }
         Some(parent) if parent.kind() == "expression_statement" => (parent, false),
         _ => (node, false),
@@ -98,18 +97,16 @@ fn field<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         Some(value) if is_function(value) => Kind::Method,
         _ => Kind::Variable,
     };
-    match reader.field(node, "name").or_else(|| reader.field(node, "property")) {
-        Some(name) => reader.define(node, node, unquoted(name), kind, false),
-        None => {}
+    if let Some(name) = reader.field(node, "name").or_else(|| reader.field(node, "property")) {
+        reader.define(node, node, unquoted(name), kind, false);
     }
 }
 
 /// `{ name: function () {} }`: a method of the object.
 fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    if let (Some(key), Some(value)) = (reader.field(node, "key"), node.child_by_field_name("value")) {
-        if is_function(value) {
-            reader.define(node, node, unquoted(key), Kind::Method, false);
-        }
+    let value = node.child_by_field_name("value").filter(|v| is_function(*v));
+    if let (Some(key), Some(_)) = (reader.field(node, "key"), value) {
+        reader.define(node, node, unquoted(key), Kind::Method, false);
     }
 }
 

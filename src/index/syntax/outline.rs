@@ -195,6 +195,10 @@ impl<'t> Reader<'t> {
 
     pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
         let line = node.start_position().row + 1;
+        // `const x = require('y')` was read as a whole before its call is.
+        if name.is_empty() && self.outline.imports.iter().rev().take(32).any(|i| i.source == source && i.line == line) {
+            return;
+        }
         self.outline.imports.push(Import { source: source.into(), name: name.into(), local: local.into(), line });
     }
 
@@ -218,10 +222,9 @@ impl<'t> Reader<'t> {
     }
 
     pub fn local(&mut self, name: &str) {
-        if let Some(inside) = self.inside() {
-            if self.outline.locals.len() < ITEMS_MAX {
-                self.outline.locals.push((inside, name.to_owned()));
-            }
+        let room = self.outline.locals.len() < ITEMS_MAX;
+        if let Some(inside) = self.inside().filter(|_| room) {
+            self.outline.locals.push((inside, name.to_owned()));
         }
     }
 

@@ -13,7 +13,9 @@ fn check(language: &str, source: &str, expected: &str) {
                 .into(),
         );
     }
-    lines.extend(outline.imports.iter().map(|i| format!("import {} from {} as {}", i.name, i.source, i.local)));
+    lines.extend(
+        outline.imports.iter().map(|i| format!("import {} from {} as {}", i.name, i.source, i.local).trim().into()),
+    );
     lines.extend(
         outline
             .exports
