@@ -10,6 +10,8 @@ use super::words;
 
 /// Lines shown around a hit: what is documented stands below its comment.
 const LINES_AFTER: usize = 2;
+/// Lines that score less than this share of the best are about something else.
+const NEAR_BEST: f32 = 0.5;
 /// Words that ask for a number, and get lines with one first.
 const ASKS_NUMBER: &[&str] = &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
 
@@ -19,6 +21,16 @@ pub struct Line {
     pub call: CallId,
     pub finding: Finding,
     pub score: f32,
+}
+
+impl Line {
+    /// `src/a.rs:14`, or the path alone.
+    pub fn place(&self) -> String {
+        match self.finding.line {
+            Some(number) => format!("{}:{number}", self.finding.path),
+            None => self.finding.path.clone(),
+        }
+    }
 }
 
 /// At most `lines_max` lines of the evidence for `question`, grouped by place, best place first. Empty when no line
@@ -34,7 +46,9 @@ pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line>
         })
         .collect();
     score(&mut all, &wanted, question);
-    let mut order: Vec<usize> = (0..all.len()).filter(|&place| all[place].score > 0.0).collect();
+    let best = all.iter().map(|line| line.score).fold(0.0, f32::max);
+    let mut order: Vec<usize> =
+        (0..all.len()).filter(|&place| all[place].score > best * NEAR_BEST).collect();
     order.sort_by(|&a, &b| all[b].score.total_cmp(&all[a].score).then(a.cmp(&b)));
     let mut taken: HashSet<usize> = HashSet::new();
     let mut chosen = Vec::new();

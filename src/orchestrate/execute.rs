@@ -133,7 +133,11 @@ async fn arguments(
     let mut settled = grounds(&text, None);
     let edits = tool.name == "replace_in_file";
     settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
-    if edits && !(settled.arguments.contains_key("old") && settled.arguments.contains_key("new")) {
+    // What stands in a file is found in the file, unless the user quoted it.
+    let quoted = ["old", "new"].iter().all(|name| {
+        settled.arguments.get(*name).and_then(Value::as_str).is_some_and(|text| step.part.quoted.iter().any(|one| one == text))
+    });
+    if edits && !quoted {
         settled.arguments.remove("old");
         settled.arguments.remove("new");
     }

@@ -1,7 +1,7 @@
 //! Writes the answer of a turn: the model words it, code checks every sentence, and code lists what it stands on.
 
 use crate::budget::permit::Priority;
-use crate::engine::{Piece, Request, Sampling};
+use crate::engine::{Grammar, Piece, Request, Sampling};
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
@@ -15,6 +15,21 @@ use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
+const SMALL_PROMPT: &str = "Answer the question about the lines in one short sentence.";
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    (
+        "/// Seconds until a connection is given up.\nconst CONNECT_TIMEOUT: u64 = 30;",
+        "Tell me what the connection timeout is",
+        "The connection timeout is 30 seconds.",
+    ),
+    (
+        "# The colour of the roof\nroof_color = \"green\"\n# The number of windows\nwindows = 12",
+        "How many windows does it have?",
+        "It has 12 windows.",
+    ),
+];
+/// What a small model may write: one line that ends like a sentence.
+const ONE_SENTENCE: &str = "start: /[A-Z`][^\\n]{2,240}[.!]/\n";
 /// Evidence lines shown to a model that is not known to reason; more confuse it.
 const LINES_SMALL: usize = 4;
 /// Evidence lines shown to a capable model.
@@ -87,13 +102,10 @@ async fn prose(
     }
     let shown: Vec<String> = lines
         .iter()
-        .map(|line| format!("{}{}: {}", line.finding.path, line.finding.line.map_or(String::new(), |n| format!(":{n}")), line.finding.text.trim()))
+        .map(|line| format!("{}: {}", line.place(), line.finding.text.trim()))
         .collect();
     let shown = shown.join("\n");
-    let messages = [
-        Message::system(PROMPT.trim()),
-        Message::user(format!("Evidence:\n{shown}\n\nQuestion: {}", words::shorten(question, 1_000))),
-    ];
+    let messages = if capable { in_full(&shown, question) } else { by_example(&lines, question) };
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
@@ -101,6 +113,11 @@ async fn prose(
             planner.engine.tokenize(&planner.dialect.render(&messages)),
             if capable { TOKENS_CAPABLE } else { TOKENS_SMALL },
         )
+    };
+    let generation = if capable {
+        generation
+    } else {
+        Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
     };
     let mut answer = String::new();
     let mut sentences = Sentences::default();
@@ -126,13 +143,33 @@ async fn prose(
     Ok(answer.trim_end().to_owned())
 }
 
+fn in_full(shown: &str, question: &str) -> Vec<Message> {
+    vec![
+        Message::system(PROMPT.trim()),
+        Message::user(format!("Evidence:\n{shown}\n\nQuestion: {}", words::shorten(question, 1_000))),
+    ]
+}
+
+/// Small models follow examples better than rules, and copy whatever stands first: so they see the lines alone, and
+/// where they stand is listed by code.
+fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
+    let ask = |lines: &str, question: &str| Message::user(format!("{lines}\n\n{question}"));
+    let mut messages = vec![Message::system(SMALL_PROMPT)];
+    for (lines, question, answer) in EXAMPLES {
+        messages.push(ask(lines, question));
+        messages.push(Message::assistant(*answer));
+    }
+    let lines: Vec<&str> = lines.iter().map(|line| line.finding.text.trim()).collect();
+    messages.push(ask(&lines.join("\n"), &words::shorten(question, 600)));
+    messages
+}
+
 /// What was found, changed and not done, one line each, rendered from the evidence alone.
 fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String> {
     let mut facts = Vec::new();
     let cited = question.map(|question| excerpt::lines(evidence, question, LISTED_LINES)).unwrap_or_default();
     for line in &cited {
-        let place = line.finding.line.map_or(String::new(), |number| format!(":{number}"));
-        facts.push(format!("- {}{place}: `{}` [{}]", line.finding.path, line.finding.text.trim(), line.call));
+        facts.push(format!("- {}: `{}` [{}]", line.place(), line.finding.text.trim(), line.call));
     }
     for entry in evidence.entries() {
         match entry.status {
