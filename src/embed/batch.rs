@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(split(&[4, 4, 4, 4], 2), [0..2, 2..4]);
         assert_eq!(split(&[9, 1, 1, 1], 2), [0..1, 1..4]);
         assert_eq!(split(&[7], 4), [0..1]);
-        assert_eq!(split(&[], 2), []);
+        assert!(split(&[], 2).is_empty());
     }
 
     proptest! {

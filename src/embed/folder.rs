@@ -159,9 +159,9 @@ mod tests {
     fn tiny() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("config.json"), CONFIG).unwrap();
-        let vocabulary = ["[UNK]", "[CLS]", "[SEP]", "a", "b"].into_iter().zip(0..).map(|(t, i)| (t.to_owned(), i));
-        let words =
-            WordPiece::builder().vocab(vocabulary.collect::<Vec<_>>().into_iter().collect()).unk_token("[UNK]".into());
+        let vocabulary = [("[UNK]", 0), ("[CLS]", 1), ("[SEP]", 2), ("a", 3), ("b", 4)];
+        let words = WordPiece::builder().vocab(vocabulary.map(|(token, id)| (token.to_owned(), id)));
+        let words = words.unk_token("[UNK]".into());
         Tokenizer::new(words.build().unwrap()).save(folder.path().join("tokenizer.json"), false).unwrap();
         let mut tensors = HashMap::new();
         let mut add = |name: &str, shape: &[usize]| {
