@@ -59,7 +59,7 @@ mod tests {
     fn a_batch_is_split_into_runs_of_like_weight() {
         assert_eq!(split(&[4, 4, 4, 4], 2), [0..2, 2..4]);
         assert_eq!(split(&[9, 1, 1, 1], 2), [0..1, 1..4]);
-        assert_eq!(split(&[7], 4), [0..1]);
+        assert_eq!(split(&[7], 4), vec![0..1; 1]);
         assert!(split(&[], 2).is_empty());
     }
 

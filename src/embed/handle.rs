@@ -123,7 +123,7 @@ impl Embedder {
 
 impl Shared {
     fn tokens(&self, index: usize, text: &str) -> Result<Vec<u32>, EmbedError> {
-        let head = &text[..text.floor_char_boundary(self.max_tokens.saturating_mul(BYTES_A_TOKEN))];
+        let head = head(text, self.max_tokens.saturating_mul(BYTES_A_TOKEN));
         let encoding = self.tokenizer.encode_fast(head, true);
         let encoding = encoding.map_err(|error| EmbedError::Tokens { index, reason: error.to_string() })?;
         Ok(encoding.get_ids().to_vec())
@@ -144,6 +144,14 @@ impl fmt::Debug for Embedder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Embedder({} dimensions, {})", self.shared.dimensions, self.shared.fingerprint)
     }
+}
+
+/// The first `bytes` bytes of a text, or up to three fewer so that no letter is cut in two.
+fn head(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    (bytes.saturating_sub(3)..=bytes).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 /// The model as the worker sees it: each batch cut into shares, each share on one thread from its first layer to its
