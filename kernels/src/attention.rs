@@ -18,7 +18,11 @@ pub fn attend_with(simd: Simd, qkv: &[f32], bias: &[f32], lengths: &[usize], hea
     let d = bias.len() / 3;
     let tokens: usize = lengths.iter().sum();
     assert!(
-        qkv.len() == tokens * 3 * d && out.len() == tokens * d && heads > 0 && d % heads == 0 && bias.len() == 3 * d,
+        qkv.len() == tokens * 3 * d
+            && out.len() == tokens * d
+            && heads > 0
+            && d.is_multiple_of(heads)
+            && bias.len() == 3 * d,
         "{tokens} tokens of width {d} in {heads} heads; this is a bug in the caller of attend"
     );
     let mut scratch = Scratch::for_longest(lengths.iter().copied().max().unwrap_or(0), d / heads);
@@ -127,7 +131,10 @@ fn gather<const FMA: bool>(head: Head, tokens: usize, scratch: &mut Scratch) {
 /// Turns the first `tokens` scores of each of `rows` rows, `columns` apart, into weights that sum to one.
 #[inline(always)]
 fn softmax<const FMA: bool>(scores: &mut [f32], rows: usize, columns: usize, tokens: usize) {
-    scores.chunks_exact_mut(columns).take(rows).for_each(|row| softmax_row::<FMA>(&mut row[..tokens]));
+    // A loop, no closure: only what is inlined here is compiled with the instruction set of the caller.
+    for row in scores.chunks_exact_mut(columns).take(rows) {
+        softmax_row::<FMA>(&mut row[..tokens]);
+    }
 }
 
 #[inline(always)]

@@ -25,10 +25,7 @@ pub fn add_norm(rows: &mut [f32], residual: &[f32], norm: Norm) {
 pub fn add_norm_with(simd: Simd, rows: &mut [f32], residual: &[f32], norm: Norm) {
     let d = norm.bias.len();
     assert!(
-        rows.len() == residual.len()
-            && norm.weight.len() == d
-            && norm.shift.len() == d
-            && (d == 0 || rows.len() % d == 0),
+        rows.len() == residual.len() && norm.weight.len() == d && norm.shift.len() == d && rows.len().is_multiple_of(d),
         "rows, residual and parameters of one width; this is a bug in the caller of add_norm"
     );
     if d > 0 {

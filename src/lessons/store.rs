@@ -199,8 +199,12 @@ fn from_blob(blob: &[u8]) -> Option<Vec<f32>> {
     (rest.is_empty() && !numbers.is_empty()).then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
+/// The first `bytes` bytes of a text, or up to three fewer so that no letter is cut in two.
 fn head(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+    if text.len() <= bytes {
+        return text;
+    }
+    (bytes.saturating_sub(3)..=bytes).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 #[cfg(test)]
