@@ -1,0 +1,239 @@
+//! Finds the one line that `change X from A to B` means, so that an edit needs no model. Says nothing when unsure.
+
+use super::intent::{self, Intent};
+use super::places;
+
+/// An edit of a file: `old` stands in it exactly once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    pub old: String,
+    pub new: String,
+    /// The first line that changes, counted from 1.
+    pub line: usize,
+    /// Why this place, for the person who is asked.
+    pub reason: String,
+}
+
+/// How much better than the next one a place must answer to the description.
+const MARGIN: f32 = 0.75;
+
+/// Most lines an edit may span, from the first place that changes to the last.
+const SPAN_LINES_MAX: usize = 200;
+
+/// Files longer than this are left to other tools: every line is looked at.
+const FILE_BYTES_MAX: usize = 4 << 20;
+
+/// The edit of `file_text` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` when it names
+/// no new value, when no line answers to it, or when two answer alike.
+pub fn settle_edit(step: &str, file_text: &str) -> Option<Edit> {
+    if file_text.len() > FILE_BYTES_MAX {
+        return None;
+    }
+    let intent = intent::read(step, file_text)?;
+    let lines: Vec<&str> = file_text.split('\n').collect();
+    let old = intent.old.as_deref().filter(|old| *old != intent.new);
+    match (old, intent.old.is_some()) {
+        (Some(old), _) if intent.all => everywhere(file_text, &lines, old, &intent),
+        (Some(old), _) => one_place(file_text, &lines, old, &intent),
+        (None, true) => None,
+        (None, false) => assignment(file_text, &lines, &intent),
+    }
+}
+
+/// Every whole occurrence of `old`, in one block of lines.
+fn everywhere(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<Edit> {
+    let changed: Vec<usize> = (0..lines.len()).filter(|&i| !places::whole(lines[i], old).is_empty()).collect();
+    let (first, last) = (*changed.first()?, *changed.last()?);
+    if last - first >= SPAN_LINES_MAX {
+        return None;
+    }
+    let new: Vec<String> = lines[first..=last].iter().map(|line| replaced(line, old, &intent.new, &places::whole(line, old))).collect();
+    let reason = format!("`{old}` stands in {} line(s), from line {} to line {}", changed.len(), first + 1, last + 1);
+    block(file, lines, first, last, new.join("\n"), reason, first + 1)
+}
+
+fn one_place(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<Edit> {
+    let forms = [old.to_owned(), grouped(old)];
+    let found = |line: &str| forms.iter().find(|form| !places::whole(line, form).is_empty()).cloned();
+    let mut ranked: Vec<(f32, usize, String)> = (0..lines.len())
+        .filter_map(|i| Some((i, found(lines[i])?)))
+        .map(|(i, form)| (places::answers(lines, i, &intent.about) + bonus(lines[i]), i, form))
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let (score, at, form) = ranked.first()?.clone();
+    let clear = ranked.get(1).is_none_or(|second| score - second.0 >= MARGIN);
+    let described = intent.about.is_empty() || score >= 1.0;
+    let alone = ranked.len() == 1 && intent.exact;
+    if !clear || !(described || alone) || intent.about.is_empty() && ranked.len() > 1 {
+        return None;
+    }
+    let offsets = places::whole(lines[at], &form);
+    let offset = chosen(lines[at], &offsets)?;
+    let new = replaced(lines[at], &form, &matching(&form, &intent.new), &[offset]);
+    let reason = reason(at, &form, &intent.about, ranked.len());
+    block(file, lines, at, at, new, reason, at + 1)
+}
+
+fn reason(at: usize, value: &str, about: &[String], places: usize) -> String {
+    match about {
+        [] => format!("line {} is the only one with `{value}`", at + 1),
+        _ => format!("line {} holds `{value}` and answers best to `{}` of {places} place(s)", at + 1, about.join(" ")),
+    }
+}
+
+/// Between several occurrences in one line, the one that is a value.
+fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
+    if let [only] = offsets {
+        return Some(*only);
+    }
+    let (start, _) = value_span(line)?;
+    let mut behind = offsets.iter().filter(|&&offset| offset >= start);
+    behind.next().copied().filter(|_| behind.next().is_none())
+}
+
+/// A line that gives a name a value is meant more often than one that uses it; a comment hardly ever.
+fn bonus(line: &str) -> f32 {
+    match () {
+        () if places::is_comment(line) => -0.8,
+        () if value_span(line).is_some() => 0.3,
+        () => 0.0,
+    }
+}
+
+/// `set X to B` and `enable X`: the assignment, field or default whose name answers to X.
+fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
+    if intent.about.is_empty() {
+        return None;
+    }
+    let mut ranked: Vec<(f32, usize, String)> = Vec::new();
+    for (i, line) in lines.iter().enumerate().filter(|(_, line)| !places::is_comment(line)) {
+        let Some((start, end)) = value_span(line) else { continue };
+        let Some(new) = fitting(&line[start..end], &intent.new) else { continue };
+        let mut keys = lines.to_vec();
+        keys[i] = &line[..start];
+        let score = places::answers(&keys[i.saturating_sub(64)..=i], i.min(64), &intent.about);
+        ranked.push((score, i, format!("{}{new}{}", &line[..start], &line[end..])));
+    }
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let (score, at, new) = ranked.first()?.clone();
+    let clear = ranked.get(1).is_none_or(|second| score - second.0 >= MARGIN);
+    // More than half of the description, counted at the full weight of the line itself.
+    let enough = score >= 2.0 && score > intent.about.len() as f32 * 0.8;
+    if !clear || !enough || new == lines[at] {
+        return None;
+    }
+    let reason = format!("line {} sets what answers best to `{}`", at + 1, intent.about.join(" "));
+    block(file, lines, at, at, new, reason, at + 1)
+}
+
+/// Where the value of `name = value`, `name: value`, `"name": value` stands in the line; a literal only.
+fn value_span(line: &str) -> Option<(usize, usize)> {
+    let bytes = line.as_bytes();
+    let single = |i: usize| {
+        let before = if i > 0 { bytes[i - 1] } else { b' ' };
+        let after = bytes.get(i + 1).copied().unwrap_or(b' ');
+        !b"=!<>+-*/%&|^~:".contains(&before) && !b"=>~".contains(&after)
+    };
+    let equals = (0..bytes.len()).find(|&i| bytes[i] == b'=' && (single(i) || i > 0 && bytes[i - 1] == b':' && bytes.get(i + 1) != Some(&b'=')));
+    let colon = || (0..bytes.len()).find(|&i| bytes[i] == b':' && bytes.get(i + 1) != Some(&b':') && (i == 0 || bytes[i - 1] != b':') && bytes.get(i + 1).is_some_and(|b| *b == b' '));
+    let mark = equals.or_else(colon)? + 1;
+    let start = mark + line[mark..].len() - line[mark..].trim_start().len();
+    let rest = &line[start..];
+    let first = rest.chars().next()?;
+    let length = match first {
+        '"' | '\'' | '`' => rest[1..].find(first)? + 2,
+        _ => rest.find(|c: char| matches!(c, ',' | ';' | '#' | ')' | '}' | ']') || c.is_whitespace()).unwrap_or(rest.len()),
+    };
+    let value = &rest[..length];
+    let literal = matches!(first, '"' | '\'' | '`') || value.parse::<f64>().is_ok() || starts_number(value) || is_flag(value)
+        || value.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    (literal && !value.is_empty()).then_some((start, start + length))
+}
+
+fn starts_number(value: &str) -> bool {
+    value.strip_prefix('-').unwrap_or(value).starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn is_flag(value: &str) -> bool {
+    matches!(value, "true" | "false" | "True" | "False" | "TRUE" | "FALSE" | "on" | "off" | "yes" | "no")
+}
+
+/// `new` written as the file writes `old`; `None` when it cannot be a value of that kind.
+fn fitting(old: &str, new: &str) -> Option<String> {
+    let bare = new.trim_matches(['"', '\'', '`']);
+    if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
+        return Some(format!("{quote}{bare}{quote}"));
+    }
+    if is_flag(old) {
+        let truth = match bare.to_lowercase().as_str() {
+            "true" | "on" | "yes" | "enabled" | "1" => true,
+            "false" | "off" | "no" | "disabled" | "0" => false,
+            _ => return None,
+        };
+        let said = match old.to_lowercase().as_str() {
+            "on" | "off" => if truth { "on" } else { "off" },
+            "yes" | "no" => if truth { "yes" } else { "no" },
+            _ => if truth { "true" } else { "false" },
+        };
+        let capital = old.starts_with(char::is_uppercase);
+        return Some(if capital { said[..1].to_uppercase() + &said[1..] } else { said.to_owned() });
+    }
+    if starts_number(old) {
+        return starts_number(bare).then(|| matching(old, bare));
+    }
+    bare.chars().all(|c| c.is_alphanumeric() || "_-.:".contains(c)).then(|| bare.to_owned()).filter(|_| !is_flag(&bare.to_lowercase()))
+}
+
+/// A number keeps what the file writes behind it: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
+fn matching(old: &str, new: &str) -> String {
+    let plain = new.replace(',', "");
+    if !starts_number(old) || !plain.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-') {
+        return new.to_owned();
+    }
+    let written = if old.contains('_') { grouped(&plain) } else { plain };
+    let suffix = old.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
+    format!("{written}{suffix}")
+}
+
+/// `5000` as `5_000`.
+fn grouped(number: &str) -> String {
+    let digits = number.replace([',', '_'], "");
+    if digits.len() < 4 || !digits.chars().all(|c| c.is_ascii_digit()) {
+        return number.to_owned();
+    }
+    let lead = digits.len() % 3;
+    let groups = digits.as_bytes()[lead..].chunks(3).map(|chunk| String::from_utf8_lossy(chunk).into_owned());
+    let first = (lead > 0).then(|| digits[..lead].to_owned());
+    first.into_iter().chain(groups).collect::<Vec<_>>().join("_")
+}
+
+fn replaced(line: &str, old: &str, new: &str, offsets: &[usize]) -> String {
+    let mut text = String::with_capacity(line.len() + new.len());
+    let mut at = 0;
+    for &offset in offsets {
+        text.push_str(&line[at..offset]);
+        text.push_str(new);
+        at = offset + old.len();
+    }
+    text.push_str(&line[at..]);
+    text
+}
+
+/// The edit of lines `first..=last`, with as many lines above as make `old` unique in the file.
+fn block(file: &str, lines: &[&str], first: usize, last: usize, new: String, reason: String, line: usize) -> Option<Edit> {
+    /// Lines taken above a place before it is given up as not unique.
+    const ABOVE_MAX: usize = 12;
+    for above in 0..=first.min(ABOVE_MAX) {
+        let start = first - above;
+        let old = lines[start..=last].join("\n");
+        if file.match_indices(old.as_str()).take(2).count() == 1 {
+            let kept: String = lines[start..first].iter().map(|line| format!("{line}\n")).collect();
+            return Some(Edit { old, new: kept + &new, line, reason });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "edit_tests.rs"]
+mod tests;

@@ -1,0 +1,158 @@
+//! Edits found by code, in the languages people keep their values in.
+
+use proptest::prelude::*;
+
+use super::settle_edit;
+
+/// The line that changes becomes `expected`; an empty one means that no edit may be made.
+fn check(step: &str, file: &str, expected: &str) {
+    let edit = settle_edit(step, file);
+    let Some(edit) = edit else {
+        assert_eq!("", expected, "no edit for: {step}");
+        return;
+    };
+    assert_eq!(file.matches(edit.old.as_str()).count(), 1, "{step}: not unique: {}", edit.old);
+    let after = file.replacen(&edit.old, &edit.new, 1);
+    let shown = after.lines().nth(edit.line - 1).unwrap_or_default().trim();
+    assert_eq!(shown, expected, "{step}");
+    let touched = file.lines().zip(after.lines()).filter(|(a, b)| a != b).count();
+    assert!(touched == 1 || step.contains("rename") || step.contains("all"), "{step}: {touched} lines changed");
+}
+
+const PULL: &str = "//! Fetches models.
+
+/// Longest wait for a header, in seconds.
+pub const TIMEOUT_S: u64 = 5;
+
+/// How many attempts a download gets by default.
+pub const ATTEMPTS_DEFAULT: u32 = 5;
+
+fn attempts(n: u32) -> u32 {
+    n.min(5)
+}
+";
+
+const SETTINGS: &str = "export interface Settings {
+  retries: number;
+}
+
+// How long a request may take, in ms.
+export const REQUEST_TIMEOUT = 30_000;
+const maxRetries = 3;
+let theme = 'light';
+export function getUser(id: string) {
+  return fetchUser(id);
+}
+export const admin = getUser('root');
+";
+
+const PACKAGE: &str = "{
+  \"name\": \"demo\",
+  \"version\": \"1.2.0\",
+  \"private\": true,
+  \"server\": { \"port\": 3000 },
+  \"dependencies\": {
+    \"left-pad\": \"1.2.0\"
+  }
+}
+";
+
+const MODELS: &str = "# what runs where
+[planner]
+slots = 1
+context = 4096
+
+[router]
+slots = 1
+greedy = true
+";
+
+const WORKER: &str = "import time
+
+BATCH_SIZE = 32
+DEBUG = False
+
+class Pool:
+    def __init__(self, size=4, name=\"default\"):
+        self.size = size
+
+    # seconds between two looks
+    interval = 0.5
+    def run(self):
+        print('Helo world')
+";
+
+#[test]
+fn the_constant_that_is_described_is_found() {
+    check("In src/models/pull.rs change the default number of attempts from 5 to 3", PULL, "pub const ATTEMPTS_DEFAULT: u32 = 3;");
+    check("change the timeout from 5 to 10 seconds", PULL, "pub const TIMEOUT_S: u64 = 10;");
+    check("Set the timeout to 8 in src/models/pull.rs", PULL, "pub const TIMEOUT_S: u64 = 8;");
+    check("change ATTEMPTS_DEFAULT to 7", PULL, "pub const ATTEMPTS_DEFAULT: u32 = 7;");
+}
+
+#[test]
+fn typescript_keeps_its_writing() {
+    check("Change the request timeout from 30000 to 60000", SETTINGS, "export const REQUEST_TIMEOUT = 60_000;");
+    check("set maxRetries to 5", SETTINGS, "const maxRetries = 5;");
+    check("Increase the max retries from 3 to 4 in settings.ts", SETTINGS, "const maxRetries = 4;");
+    check("change the theme from light to dark", SETTINGS, "let theme = 'dark';");
+    check("Set the theme to \"dark\"", SETTINGS, "let theme = 'dark';");
+    check("In settings.ts rename getUser to loadUser", SETTINGS, "export function loadUser(id: string) {");
+}
+
+#[test]
+fn json_and_toml_fields_are_set() {
+    check("Bump the version to 1.3.0 in package.json", PACKAGE, "\"version\": \"1.3.0\",");
+    check("change the port from 3000 to 8080", PACKAGE, "\"server\": { \"port\": 8080 },");
+    check("change the version from 1.2.0 to 1.2.1", PACKAGE, "\"version\": \"1.2.1\",");
+    check("set the router slots to 2 in models.toml", MODELS, "slots = 2");
+    check("In models.toml set slots of the planner to 4", MODELS, "slots = 4");
+    check("disable greedy for the router", MODELS, "greedy = false");
+    check("change the context from 4096 to 8192", MODELS, "context = 8192");
+}
+
+#[test]
+fn python_keeps_its_writing() {
+    check("Set the batch size to 64", WORKER, "BATCH_SIZE = 64");
+    check("turn on debug in worker.py", WORKER, "DEBUG = True");
+    check("replace 'Helo' with 'Hello'", WORKER, "print('Hello world')");
+    check("Change the interval from 0.5 to 1.5 seconds", WORKER, "interval = 1.5");
+    check("In worker.py, replace Helo with Hello.", WORKER, "print('Hello world')");
+}
+
+#[test]
+fn nothing_is_changed_when_it_is_not_clear() {
+    check("change 5 to 3", PULL, "");
+    check("set slots to 2", MODELS, "");
+    check("change the colour from red to blue", SETTINGS, "");
+    check("set the timeout to soon", PULL, "");
+    check("change the number of threads from 5 to 3", "const A: u32 = 5;\nconst B: u32 = 5;\n", "");
+    check("explain the timeout", PULL, "");
+    check("change the context from 4096 to 4096", MODELS, "");
+    check("set the volume to 3", PULL, "");
+}
+
+#[test]
+fn a_line_that_occurs_twice_is_taken_with_those_above_it() {
+    let edit = settle_edit("set the router slots to 2", MODELS).expect("an edit");
+    assert!(edit.old.contains("[router]\nslots = 1"), "{}", edit.old);
+    assert_eq!(edit.line, 7);
+}
+
+proptest! {
+    #[test]
+    fn no_step_and_no_file_make_it_panic(step in "\\PC{0,60}", file in "\\PC{0,120}") {
+        let step = format!("change {step} from {step} to b");
+        if let Some(edit) = settle_edit(&step, &file) {
+            prop_assert_eq!(file.matches(edit.old.as_str()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn an_edit_always_stands_in_the_file(old in 0..20u32, new in 0..20u32) {
+        let step = format!("change the attempts from {old} to {new}");
+        if let Some(edit) = settle_edit(&step, PULL) {
+            prop_assert!(PULL.contains(&edit.old) && edit.old != edit.new && old == 5);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Where a text stands in a file, and how well a line answers to a description.
+
+/// The byte offsets of `text` in `file` where it is not a part of a longer word or number.
+pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
+    let Some(first) = text.chars().next() else { return Vec::new() };
+    let last = text.chars().next_back().unwrap_or(first);
+    let numeric = text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-');
+    let inside = |c: char| c.is_alphanumeric() || c == '_';
+    file.match_indices(text)
+        .map(|(at, _)| at)
+        .filter(|&at| {
+            let before = file[..at].chars().next_back().unwrap_or(' ');
+            let mut behind = file[at + text.len()..].chars();
+            let after = behind.next().unwrap_or(' ');
+            let left = !inside(first) && !numeric || !inside(before) && !(numeric && before == '.');
+            let right = if numeric {
+                // `5` is in `5u32` and `5s`, not in `50`, `5.5`, `5_000`.
+                !after.is_ascii_digit() && !(matches!(after, '.' | '_' | ',') && behind.next().is_some_and(|c| c.is_ascii_digit()))
+            } else {
+                !inside(last) || !inside(after)
+            };
+            left && right
+        })
+        .collect()
+}
+
+/// The words of an identifier or a phrase, in lower case, without a plural `s`: `maxRetries_left` -> max, retrie, left.
+pub(super) fn parts(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut before = ' ';
+    for c in text.chars().chain([' ']) {
+        let turns = c.is_uppercase() && before.is_lowercase();
+        if (turns || !c.is_alphanumeric()) && !word.is_empty() {
+            words.push(stem(&std::mem::take(&mut word)));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words
+}
+
+fn stem(word: &str) -> String {
+    let bare = word.strip_suffix('s').filter(|bare| bare.len() > 2 && !bare.ends_with('s')).unwrap_or(word);
+    bare.to_owned()
+}
+
+/// Two stems name the same: equal, or one begins with the other (`retry`, `retrie`; `max`, `maximum`).
+fn same(a: &str, b: &str) -> bool {
+    let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
+    a == b || shared >= 4 && shared + 2 >= a.chars().count().min(b.chars().count()) || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
+}
+
+/// How many of `about` are named by the line itself (2 each), the comment or heading above it (1 each).
+pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
+    let own = parts(lines[at]);
+    let above: Vec<String> = comment_above(lines, at).chain(heading(lines, at)).flat_map(parts).collect();
+    let mut score = 0.0;
+    for word in about {
+        if own.iter().any(|one| same(one, word)) {
+            score += 2.0;
+        } else if above.iter().any(|one| same(one, word)) {
+            score += 1.0;
+        }
+    }
+    score
+}
+
+pub(super) fn is_comment(line: &str) -> bool {
+    let start = line.trim_start();
+    ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark)) && !start.starts_with("#[") && !start.starts_with("#include") && !start.starts_with("#define")
+}
+
+/// Up to three lines of comment that stand right above.
+fn comment_above<'a>(lines: &'a [&'a str], at: usize) -> impl Iterator<Item = &'a str> {
+    lines[..at].iter().rev().take(3).copied().take_while(|line| is_comment(line) || line.trim_start().starts_with("#["))
+}
+
+/// The table or block a line belongs to: `[planner]`, `"server": {`, `class Pool:`; the nearest line with less indentation.
+fn heading<'a>(lines: &'a [&'a str], at: usize) -> Option<&'a str> {
+    /// How far up a heading is looked for, in lines.
+    const HEADING_MAX: usize = 60;
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = indent(lines[at]);
+    lines[..at].iter().rev().take(HEADING_MAX).copied().find(|line| {
+        !line.trim().is_empty() && (indent(line) < own && !is_comment(line) || own == 0 && line.starts_with('['))
+    })
+}
