@@ -8,3 +8,5 @@ pub mod models;
 pub mod embed;
 
 pub mod tools;
+
+pub mod orchestrate;

@@ -20,7 +20,20 @@ pub(super) struct When {
     pub last: usize,
 }
 
-const MONTHS: &[&str] = &["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
+const MONTHS: &[&str] = &[
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 const WEEKDAYS: &[(&str, Weekday)] = &[
     ("monday", Weekday::Monday),
     ("tuesday", Weekday::Tuesday),
@@ -33,13 +46,21 @@ const WEEKDAYS: &[(&str, Weekday)] = &[
 
 /// Everything in `tokens` that says when, in order. A time of day joins the day nearest to it, or today.
 pub(super) fn find(tokens: &[Token], now: DateTime) -> Vec<When> {
-    let words: Vec<&str> = tokens.iter().map(|token| if token.low.is_empty() { token.text } else { token.low.as_str() }).collect();
+    let words: Vec<&str> =
+        tokens.iter().map(|token| if token.low.is_empty() { token.text } else { token.low.as_str() }).collect();
     let mut days: Vec<When> = Vec::new();
     let mut hours: Vec<(Time, usize, usize)> = Vec::new();
     let mut at = 0;
     while at < words.len() {
         if let Some((from, to, timed, length)) = stretch(&words[at..], now) {
-            days.push(When { from, to, timed, ranged: from.date() != to.date() || timed && from != to, first: at, last: at + length - 1 });
+            days.push(When {
+                from,
+                to,
+                timed,
+                ranged: from.date() != to.date() || timed && from != to,
+                first: at,
+                last: at + length - 1,
+            });
             at += length;
         } else if let Some((time, length)) = clock(&words, at) {
             hours.push((time, at, at + length - 1));
@@ -59,11 +80,25 @@ fn join(mut days: Vec<When>, hours: Vec<(Time, usize, usize)>, now: DateTime) ->
             Some(i) => {
                 let day = days[i].from.date();
                 let spread = (days[i].first.min(first.1), days[i].last.max(last.2));
-                days[i] = When { from: day.to_datetime(first.0), to: day.to_datetime(last.0), timed: true, ranged: pair.len() > 1, first: spread.0, last: spread.1 };
+                days[i] = When {
+                    from: day.to_datetime(first.0),
+                    to: day.to_datetime(last.0),
+                    timed: true,
+                    ranged: pair.len() > 1,
+                    first: spread.0,
+                    last: spread.1,
+                };
             }
             None => {
                 let day = now.date();
-                days.push(When { from: day.to_datetime(first.0), to: day.to_datetime(last.0), timed: true, ranged: pair.len() > 1, first: first.1, last: last.2 });
+                days.push(When {
+                    from: day.to_datetime(first.0),
+                    to: day.to_datetime(last.0),
+                    timed: true,
+                    ranged: pair.len() > 1,
+                    first: first.1,
+                    last: last.2,
+                });
             }
         }
     }
@@ -88,10 +123,16 @@ type Stretch = (DateTime, DateTime, bool, usize);
 fn stretch(words: &[&str], now: DateTime) -> Option<Stretch> {
     let today = now.date();
     let word = |i: usize| words.get(i).copied().unwrap_or("");
-    let day = |day: Date, length: usize| Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length));
-    let days = |from: Date, to: Date, length: usize| Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight()), false, length));
+    let day = |day: Date, length: usize| {
+        Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length))
+    };
+    let days = |from: Date, to: Date, length: usize| {
+        Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight()), false, length))
+    };
     let shift = |span: Span| today.checked_add(span).ok();
-    if word(0) == "the" && word(1) == "day" && word(2) == "after" && word(3) == "tomorrow" || word(0) == "day" && word(1) == "after" && word(2) == "tomorrow" {
+    if word(0) == "the" && word(1) == "day" && word(2) == "after" && word(3) == "tomorrow"
+        || word(0) == "day" && word(1) == "after" && word(2) == "tomorrow"
+    {
         return day(shift(2.days())?, if word(0) == "the" { 4 } else { 3 });
     }
     match word(0) {
@@ -173,7 +214,9 @@ fn counted(words: &[&str], now: DateTime) -> Option<Stretch> {
             let from = midnight(now.checked_add(span).ok()?);
             Some((from, from, exact, length))
         }
-        ("last" | "past" | "previous", _) => Some((midnight(now.checked_sub(span).ok()?), midnight(now), exact, length)),
+        ("last" | "past" | "previous", _) => {
+            Some((midnight(now.checked_sub(span).ok()?), midnight(now), exact, length))
+        }
         ("next", _) => Some((midnight(now), midnight(now.checked_add(span).ok()?), exact, length)),
         _ => None,
     }
@@ -181,11 +224,17 @@ fn counted(words: &[&str], now: DateTime) -> Option<Stretch> {
 
 /// A whole number, in digits or as a word up to twelve.
 pub(super) fn amount(word: &str) -> Option<i64> {
-    const NAMES: &[&str] = &["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+    const NAMES: &[&str] =
+        &["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
     if matches!(word, "a" | "an") {
         return Some(1);
     }
-    NAMES.iter().position(|name| *name == word).map(|n| n as i64).or_else(|| word.parse().ok()).filter(|n| (0..=100_000).contains(n))
+    NAMES
+        .iter()
+        .position(|name| *name == word)
+        .map(|n| n as i64)
+        .or_else(|| word.parse().ok())
+        .filter(|n| (0..=100_000).contains(n))
 }
 
 fn unit(word: &str, count: i64) -> Option<(Span, bool)> {
@@ -216,7 +265,9 @@ fn before(from: Date, weekday: Weekday) -> Option<Date> {
 
 fn month(word: &str) -> Option<i8> {
     let bare = word.trim_end_matches('.');
-    let at = MONTHS.iter().position(|name| *name == bare || bare.len() >= 3 && bare != "may" && bare.len() <= 4 && name.starts_with(bare))?;
+    let at = MONTHS.iter().position(|name| {
+        *name == bare || bare.len() >= 3 && bare != "may" && bare.len() <= 4 && name.starts_with(bare)
+    })?;
     i8::try_from(at + 1).ok()
 }
 
@@ -233,8 +284,14 @@ fn year(word: &str) -> Option<i16> {
 /// `2026-03-05`, `3/5/2026`, `March 5, 2026`, `5 March`, `March 2026`.
 fn calendar(words: &[&str], today: Date) -> Option<Stretch> {
     let word = |i: usize| words.get(i).copied().unwrap_or("");
-    let day = |day: Date, length: usize| Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length));
-    if let Ok(moment) = word(0).to_uppercase().parse::<DateTime>().or_else(|_| word(0).parse::<Date>().map(|d| d.to_datetime(Time::midnight()))) {
+    let day = |day: Date, length: usize| {
+        Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length))
+    };
+    if let Ok(moment) = word(0)
+        .to_uppercase()
+        .parse::<DateTime>()
+        .or_else(|_| word(0).parse::<Date>().map(|d| d.to_datetime(Time::midnight())))
+    {
         let timed = word(0).contains('t');
         return word(0).contains('-').then_some((moment, moment, timed, 1));
     }
@@ -253,7 +310,12 @@ fn calendar(words: &[&str], today: Date) -> Option<Stretch> {
     if month_at == 0 && day_number(word(1)).is_none() {
         let y = year(word(1))?;
         let from = date(y, m, 1);
-        return Some((from.to_datetime(Time::midnight()), from.last_of_month().to_datetime(Time::midnight()), false, 2));
+        return Some((
+            from.to_datetime(Time::midnight()),
+            from.last_of_month().to_datetime(Time::midnight()),
+            false,
+            2,
+        ));
     }
     let d = day_number(word(day_at))?;
     let end = month_at.max(day_at) + 1;
@@ -278,13 +340,21 @@ fn clock(words: &[&str], at: usize) -> Option<(Time, usize)> {
     let next = half_of_word(word(at + 1));
     let half = own.or(next);
     // `9 to 11am`: the second time says which half of the day the first is in.
-    let later = matches!(word(at + 1), "to" | "-" | "–" | "until" | "till").then(|| half_of(word(at + 2)).or(half_of_word(word(at + 3)))).flatten();
+    let later = matches!(word(at + 1), "to" | "-" | "–" | "until" | "till")
+        .then(|| half_of(word(at + 2)).or(half_of_word(word(at + 3))))
+        .flatten();
     let named = matches!(at.checked_sub(1).map(word), Some("at" | "@"));
     let colon = word(at).contains(':');
     if half.is_none() && later.is_none() && !colon && !named {
         return None;
     }
-    let digits = word(at).trim_end_matches("am").trim_end_matches("pm").trim_end_matches("a.m.").trim_end_matches("p.m.").trim_end_matches("a.m").trim_end_matches("p.m");
+    let digits = word(at)
+        .trim_end_matches("am")
+        .trim_end_matches("pm")
+        .trim_end_matches("a.m.")
+        .trim_end_matches("p.m.")
+        .trim_end_matches("a.m")
+        .trim_end_matches("p.m");
     let time = hour(digits, half.or(later))?;
     Some((time, 1 + usize::from(own.is_none() && next.is_some())))
 }
@@ -325,10 +395,15 @@ mod tests {
     /// Counted from Saturday, 21 November 2026, 10:30.
     fn check(text: &str, expected: &str) {
         let found = find(&scan(text), date(2026, 11, 21).at(10, 30, 0, 0));
-        let shown: Vec<String> = found.iter().map(|when| {
-            let show = |moment: DateTime| if when.timed { moment.strftime("%Y-%m-%dT%H:%M").to_string() } else { moment.date().to_string() };
-            if when.ranged { format!("{}..{}", show(when.from), show(when.to)) } else { show(when.from) }
-        }).collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|when| {
+                let show = |moment: DateTime| {
+                    if when.timed { moment.strftime("%Y-%m-%dT%H:%M").to_string() } else { moment.date().to_string() }
+                };
+                if when.ranged { format!("{}..{}", show(when.from), show(when.to)) } else { show(when.from) }
+            })
+            .collect();
         assert_eq!(shown.join(" "), expected, "{text}");
     }
 
