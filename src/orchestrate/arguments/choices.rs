@@ -113,7 +113,7 @@ pub(super) fn flag(said: &Said, parameter: &Parameter) -> Option<bool> {
         let off = has(&["off", "disable", "deactivate", "unmute", "stop"]);
         let on = has(&["on", "enable", "activate", "mute", "start"]);
         if off || on {
-            return Some(!off != negative);
+            return Some(off == negative);
         }
     }
     const EMPTY: &[&str] = &[

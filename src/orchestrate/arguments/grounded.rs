@@ -2,53 +2,19 @@
 
 use serde_json::Value;
 
+use crate::orchestrate::decompose::words::listed;
+
 /// Values that models write when they know none.
-const PLACEHOLDERS: &[&str] = &[
-    "string",
-    "str",
-    "text",
-    "value",
-    "path",
-    "file",
-    "filename",
-    "name",
-    "id",
-    "none",
-    "null",
-    "n/a",
-    "na",
-    "unknown",
-    "todo",
-    "tbd",
-    "example",
-    "placeholder",
-    "path/to/file",
-    "/path/to/file",
-    "path/to/folder",
-    "/path/to/folder",
-    "path/to",
-    "example.com",
-    "user@example.com",
-    "john@example.com",
-    "file.txt",
-    "example.txt",
-    "your_file",
-    "default",
-    "content",
-    "query",
-    "title",
-    "undefined",
-    "number",
-    "integer",
-    "boolean",
-    "optional",
-    "required",
-];
+const PLACEHOLDERS: &str = "\
+    string, str, text, value, path, file, filename, name, id, none, null, n/a, na, unknown, todo, tbd, example, \
+    placeholder, path/to/file, /path/to/file, path/to/folder, /path/to/folder, path/to, example.com, \
+    user@example.com, john@example.com, file.txt, example.txt, your_file, default, content, query, title, \
+    undefined, number, integer, boolean, optional, required";
 
 pub(super) fn is_placeholder(text: &str) -> bool {
     let low = text.trim().to_lowercase();
     low.is_empty()
-        || PLACEHOLDERS.contains(&low.as_str())
+        || listed(PLACEHOLDERS, &low)
         || low.starts_with('<') && low.ends_with('>')
         || low.starts_with("path/to/")
         || low.starts_with("/path/to/")

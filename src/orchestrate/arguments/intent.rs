@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::{Kind, Token, scan};
+use crate::orchestrate::decompose::words::listed;
 
 /// `change <about> from <old> to <new>`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,102 +19,22 @@ pub(super) struct Intent {
     pub exact: bool,
 }
 
-const VERBS: &[&str] = &[
-    "change",
-    "set",
-    "replace",
-    "rename",
-    "bump",
-    "update",
-    "increase",
-    "decrease",
-    "make",
-    "switch",
-    "raise",
-    "lower",
-    "reduce",
-    "correct",
-    "fix",
-    "turn",
-    "swap",
-    "modify",
-    "edit",
-    "upgrade",
-    "downgrade",
-    "substitute",
-    "enable",
-    "disable",
-    "измени",
-    "замени",
-    "поменяй",
-    "переименуй",
-    "установи",
-    "увеличь",
-    "уменьши",
-    "исправь",
-];
+const VERBS: &str = "\
+    change, set, replace, rename, bump, update, increase, decrease, make, switch, raise, lower, reduce, \
+    correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
+    поменяй, переименуй, установи, увеличь, уменьши, исправь";
 
 /// Words that say nothing about the place.
-const EMPTY: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "of",
-    "in",
-    "its",
-    "our",
-    "my",
-    "to",
-    "value",
-    "for",
-    "from",
-    "with",
-    "and",
-    "that",
-    "this",
-    "it",
-    "all",
-    "every",
-    "each",
-    "please",
-    "function",
-    "variable",
-    "constant",
-    "method",
-    "class",
-    "field",
-    "setting",
-    "option",
-    "file",
-    "everywhere",
-    "occurrences",
-    "occurrence",
-    "by",
-    "at",
-    "is",
-    "be",
-    "on",
-    "as",
-    "so",
-    "then",
-    "there",
-    "now",
-    "so",
-    "string",
-    "text",
-    "word",
-    "typo",
-    "значение",
-    "в",
-    "на",
-    "с",
-];
+const EMPTY: &str = "\
+    the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
+    please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
+    occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
 
 /// The change that `step` speaks of; `None` when it names no new value. `file` decides which words are the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     let tokens: Vec<Token> =
         scan(step).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
-    let verb = tokens.iter().position(|token| VERBS.contains(&token.low.as_str()))?;
+    let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
     let name = tokens[verb].low.as_str();
     if matches!(name, "enable" | "disable")
         || name == "turn" && tokens.iter().any(|t| matches!(t.low.as_str(), "on" | "off"))
@@ -237,7 +158,7 @@ fn named(
         let text = tokens[i].text;
         tokens[i].kind == Kind::Word
             && holds(file, text)
-            && !EMPTY.contains(&tokens[i].low.as_str())
+            && !listed(EMPTY, &tokens[i].low)
             && (literal || coined(text) && names::number(text).is_some())
     })?;
     Some((tokens[i].text.trim_end_matches("()").to_owned(), i..i + 1))
@@ -256,7 +177,7 @@ fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
             continue;
         }
         for part in super::places::parts(text) {
-            if !EMPTY.contains(&part.as_str()) && !words.contains(&part) {
+            if !listed(EMPTY, &part) && !words.contains(&part) {
                 words.push(part);
             }
         }

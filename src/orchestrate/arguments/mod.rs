@@ -4,9 +4,12 @@
 //! is one of the allowed values or the default. What nothing was said for is left out, or reported as missing.
 
 mod amounts;
+mod calendar;
 mod choices;
+mod clock;
 mod dates;
 mod edit;
+mod formats;
 mod grounded;
 mod intent;
 mod paths;
@@ -39,6 +42,9 @@ pub struct Earlier {
     pub paths: Vec<String>,
 }
 
+/// Existing paths of a project that match a fragment, best first.
+pub type ProjectFiles<'a> = dyn Fn(&str) -> Vec<String> + 'a;
+
 /// All that an argument may stand on.
 #[derive(Clone, Copy)]
 pub struct Grounds<'a> {
@@ -48,7 +54,7 @@ pub struct Grounds<'a> {
     /// Oldest first.
     pub earlier: &'a [Earlier],
     /// Existing paths of the project that match a fragment, best first.
-    pub project_files: Option<&'a dyn Fn(&str) -> Vec<String>>,
+    pub project_files: Option<&'a ProjectFiles<'a>>,
     /// What `tomorrow` and `last hour` are counted from.
     pub now: DateTime,
 }

@@ -5,31 +5,14 @@ use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::Kind;
 use crate::orchestrate::decompose::{verbs, words};
 
-const CONTENT_LEADS: &[&str] = &[
-    "with the following content",
-    "with the content",
-    "with the contents",
-    "with content",
-    "with contents",
-    "with the text",
-    "with text",
-    "with the message",
-    "with message",
-    "with the body",
-    "with body",
-    "that says",
-    "which says",
-    "that reads",
-    "saying",
-    "containing",
-    "with the words",
-    "telling",
-    "reading",
-];
+const CONTENT_LEADS: &str = "\
+    with the following content, with the content, with the contents, with content, with contents, \
+    with the text, with text, with the message, with message, with the body, with body, that says, which says, \
+    that reads, saying, containing, with the words, telling, reading";
 
 /// Text to write, send or copy: what follows `with the content`, a colon at the end, a quotation, or `write X to FILE`.
 pub(super) fn content<'a>(said: &Said<'a>, required: bool) -> Option<&'a str> {
-    if let Some(at) = said.after(CONTENT_LEADS) {
+    if let Some(at) = said.after(words::entries(CONTENT_LEADS)) {
         let at = if said.tokens[at].kind == Kind::Colon { at + 1 } else { at };
         return piece(said, at, |said, i| stops_content(said, i));
     }
@@ -75,46 +58,13 @@ fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(&Said<'a>, usize) -> boo
     said.span(at, end)
 }
 
-const QUERY_LEADS: &[&str] = &[
-    "that mention",
-    "that mentions",
-    "mentioning",
-    "that contain",
-    "that contains",
-    "containing",
-    "matching",
-    "for information about",
-    "for information on",
-    "for anything about",
-    "for anything related to",
-    "for references to",
-    "for mentions of",
-    "for occurrences of",
-    "for all",
-    "for every",
-    "for any",
-    "for the word",
-    "for the phrase",
-    "for the term",
-    "for the string",
-    "for",
-    "about",
-    "related to",
-    "regarding",
-    "mention",
-    "contain",
-    "on the topic of",
-    "references to",
-    "usages of",
-    "uses of",
-    "callers of",
-    "calls to",
-    "definition of",
-    "occurrences of",
-    "mentions of",
-    "called",
-    "named",
-];
+const QUERY_LEADS: &str = "\
+    that mention, that mentions, mentioning, that contain, that contains, containing, matching, \
+    for information about, for information on, for anything about, for anything related to, for references to, \
+    for mentions of, for occurrences of, for all, for every, for any, for the word, for the phrase, \
+    for the term, for the string, for, about, related to, regarding, mention, contain, on the topic of, \
+    references to, usages of, uses of, callers of, calls to, definition of, occurrences of, mentions of, \
+    called, named";
 
 /// What to look for: a quotation, or what follows `for`, `about`, `callers of`, up to where or when.
 pub(super) fn query<'a>(said: &Said<'a>) -> Option<&'a str> {
@@ -133,7 +83,7 @@ pub(super) fn query<'a>(said: &Said<'a>) -> Option<&'a str> {
             || said.dated(i)
             || matches!(low, "and" | "then") && verbs::class(said.low(i + 1)).is_some()
     };
-    if let Some(at) = said.after(QUERY_LEADS) {
+    if let Some(at) = said.after(words::entries(QUERY_LEADS)) {
         if matches!(said.low(at), "this" | "that" | "these" | "those" | "it" | "them") {
             return None;
         }
@@ -172,88 +122,6 @@ fn is_general(low: &str) -> bool {
     )
 }
 
-/// Names of file kinds as people say them, with their extension.
-pub(super) const FORMATS: &[(&str, &str)] = &[
-    ("pdf", "pdf"),
-    ("word", "docx"),
-    ("docx", "docx"),
-    ("excel", "xlsx"),
-    ("xlsx", "xlsx"),
-    ("csv", "csv"),
-    ("markdown", "md"),
-    ("md", "md"),
-    ("text", "txt"),
-    ("txt", "txt"),
-    ("html", "html"),
-    ("json", "json"),
-    ("yaml", "yaml"),
-    ("yml", "yml"),
-    ("toml", "toml"),
-    ("xml", "xml"),
-    ("python", "py"),
-    ("rust", "rs"),
-    ("typescript", "ts"),
-    ("javascript", "js"),
-    ("java", "java"),
-    ("go", "go"),
-    ("ruby", "rb"),
-    ("shell", "sh"),
-    ("css", "css"),
-    ("sql", "sql"),
-    ("png", "png"),
-    ("jpeg", "jpg"),
-    ("jpg", "jpg"),
-    ("gif", "gif"),
-    ("svg", "svg"),
-    ("mp3", "mp3"),
-    ("mp4", "mp4"),
-    ("wav", "wav"),
-    ("zip", "zip"),
-    ("log", "log"),
-    ("epub", "epub"),
-    ("powerpoint", "pptx"),
-    ("pptx", "pptx"),
-    ("latex", "tex"),
-];
-
-fn extension(low: &str) -> Option<&'static str> {
-    let bare = low.trim_start_matches(['.', '*']).trim_end_matches('s');
-    FORMATS.iter().find(|(name, _)| *name == low || *name == bare).map(|(_, extension)| *extension)
-}
-
-/// The format that something is to become (`to PDF`, `as CSV`, `to a plain text file`); without such a word, the only one named.
-pub(super) fn format(said: &Said) -> Option<&'static str> {
-    let named: Vec<(usize, &str)> = (0..said.tokens.len())
-        .filter(|&i| said.tokens[i].kind == Kind::Word)
-        .filter_map(|i| Some((i, extension(said.low(i))?)))
-        .collect();
-    let becomes = |&&(at, _): &&(usize, &str)| {
-        (1..=3)
-            .filter_map(|n| at.checked_sub(n))
-            .map(|i| said.low(i))
-            .find(|low| !words::is_determiner(low) && !matches!(*low, "plain" | "new"))
-            .is_some_and(|low| matches!(low, "to" | "into" | "as"))
-    };
-    let target = named.iter().rev().find(becomes);
-    target.or(named.first().filter(|_| named.len() == 1)).map(|(_, extension)| *extension)
-}
-
-/// `*.rs` as written, or the wildcard of `all PDF files`.
-pub(super) fn glob(said: &Said) -> Option<String> {
-    if let Some(token) =
-        said.tokens.iter().find(|token| token.kind == Kind::Word && token.text.contains('*') && token.text.len() > 1)
-    {
-        return Some(token.text.to_owned());
-    }
-    let kind = (0..said.tokens.len()).find(|&i| {
-        matches!(said.low(i + 1), "file" | "files" | "documents" | "images" | "sources")
-            && extension(said.low(i)).is_some()
-    });
-    let plural = (0..said.tokens.len())
-        .find(|&i| said.low(i).ends_with('s') && extension(said.low(i)).is_some() && !said.low(i).ends_with("css"));
-    kind.or(plural).and_then(|at| extension(said.low(at))).map(|extension| format!("*.{extension}"))
-}
-
 const TITLE_LEADS: &[&str] = &[
     "called",
     "named",
@@ -275,7 +143,7 @@ pub(super) fn title<'a>(said: &Said<'a>) -> Option<&'a str> {
             || matches!(said.low(i), "by" | "due" | "on" | "at") && (said.dated(i + 2) || said.dated(i + 1))
             || matches!(said.low(i), "in" | "to") && said.paths.iter().any(|path| path.at == i + 1)
     };
-    if let Some(at) = said.after(TITLE_LEADS) {
+    if let Some(at) = said.after(TITLE_LEADS.iter().copied()) {
         return piece(said, at, ends);
     }
     if let Some((_, text)) = said.quotes().find(|(_, text)| !names::is_path(text)) {
@@ -285,7 +153,7 @@ pub(super) fn title<'a>(said: &Said<'a>) -> Option<&'a str> {
         return piece(said, at + 1, ends);
     }
     if let Some(at) = said
-        .after(&[
+        .after([
             "about",
             "regarding",
             "to remember to",
@@ -310,7 +178,7 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let Some((_, text)) = said.quotes().next() {
         return Some(text);
     }
-    let at = said.after(&["run the command", "execute the command", "run", "execute"])?;
+    let at = said.after(["run the command", "execute the command", "run", "execute"])?;
     let general = words::is_determiner(said.low(at))
         || words::is_object_pronoun(said.low(at))
         || names::number(said.low(at)).is_some();
@@ -319,7 +187,7 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
             && token.text.chars().next().is_some_and(|c| c.is_lowercase() || matches!(c, '.' | '/'))
     });
     let noun = matches!(said.low(at), "tests" | "test" | "benchmarks" | "linter" | "everything" | "all");
-    piece(said, at, |said, i| matches!(said.low(i), "and" | "then" | "in" | "for" | "to") && said.low(i + 1) != "")
+    piece(said, at, |said, i| matches!(said.low(i), "and" | "then" | "in" | "for" | "to") && i + 1 < said.tokens.len())
         .filter(|_| program && !general && !noun)
 }
 
@@ -328,7 +196,7 @@ pub(super) fn name<'a>(said: &Said<'a>, kinds: &[String]) -> Option<&'a str> {
     if let Some((_, text)) = said.quotes().find(|(_, text)| !names::is_path(text) && text.len() < 200) {
         return Some(text);
     }
-    if let Some(at) = said.after(&["called", "named"]) {
+    if let Some(at) = said.after(["called", "named"]) {
         return piece(said, at, |said, i| {
             words::is_preposition(said.low(i))
                 || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop)

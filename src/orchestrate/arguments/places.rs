@@ -12,11 +12,11 @@ pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
             let before = file[..at].chars().next_back().unwrap_or(' ');
             let mut behind = file[at + text.len()..].chars();
             let after = behind.next().unwrap_or(' ');
-            let left = !inside(first) && !numeric || !inside(before) && !(numeric && before == '.');
+            let left = !(inside(first) || numeric) || !(inside(before) || numeric && before == '.');
             let right = if numeric {
                 // `5` is in `5u32` and `5s`, not in `50`, `5.5`, `5_000`.
-                !after.is_ascii_digit()
-                    && !(matches!(after, '.' | '_' | ',') && behind.next().is_some_and(|c| c.is_ascii_digit()))
+                let goes_on = matches!(after, '.' | '_' | ',') && behind.next().is_some_and(|c| c.is_ascii_digit());
+                !(after.is_ascii_digit() || goes_on)
             } else {
                 !inside(last) || !inside(after)
             };

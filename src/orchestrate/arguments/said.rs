@@ -212,12 +212,12 @@ impl<'a> Said<'a> {
     }
 
     /// The token behind the first of `phrases` that stands in the text, the longest first.
-    pub fn after(&self, phrases: &[&str]) -> Option<usize> {
-        let ends = |phrase: &&str, at: usize| {
+    pub fn after<'t>(&self, phrases: impl IntoIterator<Item = &'t str>) -> Option<usize> {
+        let ends = |phrase: &str, at: usize| {
             let wanted: Vec<&str> = phrase.split(' ').collect();
             wanted.iter().enumerate().all(|(i, word)| self.low(at + i) == *word).then_some(at + wanted.len())
         };
-        phrases.iter().find_map(|phrase| {
+        phrases.into_iter().find_map(|phrase| {
             (0..self.tokens.len()).find_map(|at| ends(phrase, at)).filter(|&end| end < self.tokens.len())
         })
     }

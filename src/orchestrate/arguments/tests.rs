@@ -298,6 +298,6 @@ proptest! {
     fn nothing_that_was_not_said_gets_through(word in "[a-z]{5,12}") {
         let step = "Read the notes and tell me more";
         let seen = settled(json!({"topic": text("Any text")}), &["topic"], step, json!({"topic": word.clone()}));
-        prop_assert!(step.contains(&word) || seen.arguments.get("topic").is_none_or(|kept| *kept != Value::from(word.as_str())));
+        prop_assert!(step.contains(&word) || seen.arguments.get("topic").is_none_or(|kept| kept != word.as_str()));
     }
 }

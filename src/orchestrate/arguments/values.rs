@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::said::Said;
 use super::wants::{self, Want};
-use super::{Grounds, amounts, choices, intent, paths, phrases};
+use super::{Grounds, amounts, choices, formats, intent, paths, phrases};
 use crate::orchestrate::decompose::scan::Kind;
 use crate::orchestrate::decompose::{names, verbs, words};
 use crate::tools::spec::Parameter;
@@ -85,12 +85,12 @@ impl<'a> Desk<'a> {
             Want::Url => said.urls().next().map(text).map(sure),
             Want::Content => phrases::content(said, parameter.required).map(text).map(sure),
             Want::Query if parameter.kind() != "array" => phrases::query(said).map(text).map(weak),
-            Want::Pattern => phrases::glob(said)
+            Want::Pattern => formats::glob(said)
                 .filter(|_| takes_glob(parameter))
                 .map(Value::from)
                 .map(sure)
                 .or_else(|| phrases::query(said).filter(|_| parameter.required).map(text).map(weak)),
-            Want::Title if parameter.required || said.after(&["called", "titled", "named"]).is_some() => {
+            Want::Title if parameter.required || said.after(["called", "titled", "named"]).is_some() => {
                 phrases::title(said).map(text).map(weak)
             }
             Want::Question => Some(weak(text(said.text.trim()))),
@@ -163,7 +163,7 @@ impl<'a> Desk<'a> {
 
     fn format(&self, parameter: &Parameter) -> Option<Value> {
         let listed = choices::listed(parameter.description());
-        let found = phrases::format(&self.said);
+        let found = formats::format(&self.said);
         match found {
             Some(extension) if listed.is_empty() || listed.iter().any(|one| one == extension) => {
                 let target = wants::name_words(parameter.name)
@@ -237,7 +237,7 @@ impl<'a> Desk<'a> {
         {
             return super::typed(parameter.kind(), &Value::from(value));
         }
-        let at = self.said.after(&[low.as_str(), spaced.as_str()])?;
+        let at = self.said.after([low.as_str(), spaced.as_str()])?;
         let linked = (matches!(self.said.low(at), "is" | "to" | "of" | "as" | "=") || tokens[at].kind == Kind::Colon)
             && verbs::class(self.said.low(at + 1)).is_none();
         let strong = matches!(want, Want::Id | Want::Other | Want::Choice | Want::Name | Want::Content);

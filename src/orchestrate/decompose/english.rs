@@ -1,9 +1,9 @@
 //! Where one English sentence falls into clauses, each of them one thing to do or to know.
 
-use super::head::{
-    Head, Line, Mode, head, is_deed, is_path, low, opens_question, polite_end, skip_adverbs, strong_joint, verb_at,
-};
+use super::head::{Head, Line, Mode, head};
+use super::openings::{polite_end, strong_joint};
 use super::scan::Kind;
+use super::signs::{is_deed, is_path, low, opens_question, skip_adverbs, verb_at};
 use super::verbs::{self, Class};
 use super::words::*;
 
@@ -98,15 +98,14 @@ fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option
     let comma = matches!(line[at].kind, Kind::Comma | Kind::Dash);
     let word = low(line, at);
     let and = matches!(word, "and" | "&" | "plus");
-    if comma
+    let may_be_strong = comma
         || matches!(
             word,
             "and" | "then" | "also" | "plus" | "after" | "before" | "afterwards" | "finally" | "followed" | "but"
-        )
-    {
-        if let Some(next) = strong_joint(line, at).filter(|&next| joins(line, from, at, next, comma)) {
-            return Some(Joint { end: at, next, strong: true });
-        }
+        );
+    let strong = strong_joint(line, at).filter(|&next| may_be_strong && joins(line, from, at, next, comma));
+    if let Some(next) = strong {
+        return Some(Joint { end: at, next, strong: true });
     }
     if !comma && !and {
         return None;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::words::listed;
+
 /// How much a bare word must be helped by what follows it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -119,118 +121,23 @@ pub fn is_pair(a: &str, b: &str) -> bool {
 
 /// Sure verbs that stand as often before a noun they describe: `open ports`, `separate files`, `set theory`.
 pub fn is_describing(low: &str) -> bool {
-    matches!(
+    listed(
+        "open, separate, set, present, duplicate, format, type, match, group, report, query, schedule, search, \
+        scan, profile, update, download, upload, upgrade, import, edit, quote, round, reference, pin, seed, \
+        prompt, prefix, setup, share, switch, split, store, swap, trigger, wrap, merge, build, help, answer, \
+        reply, rank, handle, increase, decrease, read, write, create, delete, insert, fix, drop",
         low,
-        "open"
-            | "separate"
-            | "set"
-            | "present"
-            | "duplicate"
-            | "format"
-            | "type"
-            | "match"
-            | "group"
-            | "report"
-            | "query"
-            | "schedule"
-            | "search"
-            | "scan"
-            | "profile"
-            | "update"
-            | "download"
-            | "upload"
-            | "upgrade"
-            | "import"
-            | "edit"
-            | "quote"
-            | "round"
-            | "reference"
-            | "pin"
-            | "seed"
-            | "prompt"
-            | "prefix"
-            | "setup"
-            | "share"
-            | "switch"
-            | "split"
-            | "store"
-            | "swap"
-            | "trigger"
-            | "wrap"
-            | "merge"
-            | "build"
-            | "help"
-            | "answer"
-            | "reply"
-            | "rank"
-            | "handle"
-            | "increase"
-            | "decrease"
-            | "read"
-            | "write"
-            | "create"
-            | "delete"
-            | "insert"
-            | "fix"
-            | "drop"
     )
 }
 
 /// Verbs that only look: what is asked about right behind them is asked about what they show.
 pub fn only_looks(low: &str) -> bool {
-    matches!(
+    listed(
+        "read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
+        compare, examine, parse, trace, see, go, study, query, fetch, load, get, explore, investigate, walk, \
+        locate, view, show, diff, retrieve, execute, measure, profile, debug, identify, take, use, browse, \
+        build, compile, test, benchmark, lint, figure, determine, summarize, summarise",
         low,
-        "read"
-            | "open"
-            | "look"
-            | "inspect"
-            | "analyse"
-            | "analyze"
-            | "find"
-            | "search"
-            | "list"
-            | "check"
-            | "count"
-            | "run"
-            | "scan"
-            | "grep"
-            | "review"
-            | "compare"
-            | "examine"
-            | "parse"
-            | "trace"
-            | "see"
-            | "go"
-            | "study"
-            | "query"
-            | "fetch"
-            | "load"
-            | "get"
-            | "explore"
-            | "investigate"
-            | "walk"
-            | "locate"
-            | "view"
-            | "show"
-            | "diff"
-            | "retrieve"
-            | "execute"
-            | "measure"
-            | "profile"
-            | "debug"
-            | "identify"
-            | "take"
-            | "use"
-            | "browse"
-            | "build"
-            | "compile"
-            | "test"
-            | "benchmark"
-            | "lint"
-            | "figure"
-            | "determine"
-            | "summarize"
-            | "summarise"
     )
 }
 
@@ -244,23 +151,9 @@ pub fn only_tells(low: &str) -> bool {
 
 /// Verbs whose object is a thing somebody will write, with a purpose of its own (`a script to read … and print …`).
 pub fn makes(low: &str) -> bool {
-    matches!(
+    listed(
+        "add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
+        provide, compose, draft",
         low,
-        "add"
-            | "write"
-            | "create"
-            | "implement"
-            | "make"
-            | "build"
-            | "define"
-            | "develop"
-            | "generate"
-            | "design"
-            | "need"
-            | "want"
-            | "introduce"
-            | "provide"
-            | "compose"
-            | "draft"
     )
 }
