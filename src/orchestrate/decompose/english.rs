@@ -196,7 +196,7 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
             && (object || !ends_here(line, verb) || comma || deeds);
     }
     // `the search and rescue team`, `drag and drop`: two verbs side by side inside a noun phrase.
-    if !comma && verbs::class(before).is_some() && !object {
+    if !comma && !object && verbs::class(before).is_some_and(|class| class != Class::Rarely) {
         return false;
     }
     if !comma && pairs_nouns(line, from, at) {
@@ -208,7 +208,10 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
     match verbs::class(low(line, verb)) {
         Some(Class::Sure) if !verbs::is_describing(low(line, verb)) => true,
         Some(Class::Sure | Class::Either) => {
-            object || noun_object(line, verb, comma) || ends_here(line, verb) && is_deed(low(line, verb))
+            object
+                || noun_object(line, verb, comma)
+                || ends_here(line, verb) && is_deed(low(line, verb))
+                || matches!(low(line, verb + 1), "up" | "out" | "in" | "off") && ends_here(line, verb + 1)
         }
         _ => {
             matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away")

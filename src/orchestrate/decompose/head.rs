@@ -79,6 +79,9 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     if let Some(verb) = verb_at(line, at) {
         return Head::new(Mode::Request, Some(verb));
     }
+    if polite && matches!(word, "know" | "understand" | "see" | "hear" | "be" | "have") {
+        return Head::new(Mode::Request, Some(at));
+    }
     if polite {
         let skipped = skip_adverbs(line, at);
         if verbs::class(low(line, skipped)).is_some()
@@ -154,7 +157,8 @@ fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
             && !opens_phrase(before)
             && !is_adverb(before)
             && before != "and";
-        if i > at + 1 && free && verb_at(line, i).is_some() && helped(line, i) {
+        let behind_path = is_path(line, i - 1) && !low(line, i + 1).is_empty();
+        if i > at + 1 && free && verb_at(line, i).is_some() && (helped(line, i) || behind_path) {
             return Some(Head::new(Mode::Request, Some(i)));
         }
         if i > at + 1 && free && opens_question(line, i) {
