@@ -1,5 +1,6 @@
 //! Sorts requests: how hard one is, which decides the size of the model, and what sort of thing it asks for.
 
+use super::decompose::words::{entries, listed};
 use super::decompose::{Part, PartKind, names};
 
 /// How large a model a request deserves.
@@ -40,7 +41,7 @@ const LARGE_FROM: f32 = 6.0;
 pub fn complexity(ask: &str, files: usize, parts: usize) -> Score {
     let thousands = ask.len() as f32 / TOKEN_BYTES / 1000.0;
     let low = ask.to_lowercase();
-    let reasons = REASONING.iter().filter(|word| words(&low).any(|one| one == **word)).count();
+    let reasons = entries(REASONING).filter(|word| words(&low).any(|one| one == *word)).count();
     let value = 0.3 * thousands + 0.2 * files as f32 + 0.5 * (parts + reasons) as f32;
     let tier = match value {
         v if v < MEDIUM_FROM => Tier::Small,
@@ -50,148 +51,31 @@ pub fn complexity(ask: &str, files: usize, parts: usize) -> Score {
     Score { value, tier }
 }
 
-const REASONING: &[&str] = &[
-    "why",
-    "design",
-    "architecture",
-    "refactor",
-    "optimize",
-    "optimise",
-    "debug",
-    "prove",
-    "compare",
-    "trade-offs",
-    "tradeoffs",
-    "investigate",
-    "diagnose",
-    "redesign",
-    "migrate",
-    "concurrency",
-    "deadlock",
-    "race",
-];
+const REASONING: &str = "\
+    why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
+    investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
 
-const CHANGING: &[&str] = &[
-    "add",
-    "change",
-    "set",
-    "replace",
-    "rename",
-    "fix",
-    "write",
-    "create",
-    "delete",
-    "remove",
-    "update",
-    "edit",
-    "move",
-    "insert",
-    "bump",
-    "refactor",
-    "rewrite",
-    "implement",
-    "append",
-    "convert",
-    "make",
-    "increase",
-    "decrease",
-    "reduce",
-    "upgrade",
-    "downgrade",
-    "copy",
-    "correct",
-    "modify",
-    "format",
-    "save",
-    "generate",
-    "extract",
-    "split",
-    "merge",
-    "migrate",
-    "revert",
-    "drop",
-    "introduce",
-    "simplify",
-    "document",
-    "translate",
-    "enable",
-    "disable",
-    "clean",
-    "reset",
-    "apply",
-    "extend",
-    "improve",
-    "optimize",
-    "optimise",
-    "port",
-    "raise",
-    "lower",
-    "swap",
-    "wrap",
-    "inline",
-    "draft",
-    "put",
-    "store",
-    "fill",
-    "schedule",
-    "book",
-    "send",
-    "добавь",
-    "измени",
-    "замени",
-    "переименуй",
-    "исправь",
-    "удали",
-    "создай",
-    "обнови",
-    "напиши",
-    "перемести",
-    "скопируй",
-    "сохрани",
-    "поменяй",
-    "перепиши",
-    "убери",
-];
+const CHANGING: &str = "\
+    add, change, set, replace, rename, fix, write, create, delete, remove, update, edit, move, insert, bump, \
+    refactor, rewrite, implement, append, convert, make, increase, decrease, reduce, upgrade, downgrade, copy, \
+    correct, modify, format, save, generate, extract, split, merge, migrate, revert, drop, introduce, simplify, \
+    document, translate, enable, disable, clean, reset, apply, extend, improve, optimize, optimise, port, \
+    raise, lower, swap, wrap, inline, draft, put, store, fill, schedule, book, send, добавь, измени, замени, \
+    переименуй, исправь, удали, создай, обнови, напиши, перемести, скопируй, сохрани, поменяй, перепиши, убери";
 
-const RUNNING: &[&str] = &[
-    "run",
-    "execute",
-    "build",
-    "compile",
-    "test",
-    "deploy",
-    "start",
-    "stop",
-    "restart",
-    "launch",
-    "install",
-    "lint",
-    "benchmark",
-    "commit",
-    "push",
-    "pull",
-    "rebuild",
-    "rerun",
-    "kill",
-    "open",
-    "play",
-    "запусти",
-    "выполни",
-    "останови",
-    "установи",
-    "перезапусти",
-    "собери",
-];
+const RUNNING: &str = "\
+    run, execute, build, compile, test, deploy, start, stop, restart, launch, install, lint, benchmark, commit, \
+    push, pull, rebuild, rerun, kill, open, play, запусти, выполни, останови, установи, перезапусти, собери";
 
 /// What the parts ask for together: a change if one of them changes something, else a command, else a question.
 pub fn kind(parts: &[Part]) -> RequestKind {
     if parts.iter().all(is_chat) {
         return RequestKind::Chat;
     }
-    let with = |list: &[&str]| {
+    let with = |list: &str| {
         let opens = |part: &Part| {
             let verb = part.verb.as_deref().map(|verb| verb.strip_suffix("те").unwrap_or(verb).to_owned());
-            part.kind == PartKind::Act && verb.is_some_and(|verb| list.contains(&verb.as_str()))
+            part.kind == PartKind::Act && verb.is_some_and(|verb| listed(list, &verb))
         };
         parts.iter().any(opens)
     };
@@ -203,125 +87,21 @@ pub fn kind(parts: &[Part]) -> RequestKind {
 }
 
 /// Openings and whole sentences that are said for company's sake.
-const GREETINGS: &[&str] = &[
-    "hi",
-    "hello",
-    "hey",
-    "hiya",
-    "yo",
-    "howdy",
-    "greetings",
-    "good morning",
-    "good afternoon",
-    "good evening",
-    "good night",
-    "thanks",
-    "thank you",
-    "thx",
-    "ty",
-    "cheers",
-    "bye",
-    "goodbye",
-    "see you",
-    "ok",
-    "okay",
-    "cool",
-    "nice",
-    "great",
-    "awesome",
-    "perfect",
-    "lol",
-    "how are you",
-    "how are you doing",
-    "how is it going",
-    "how's it going",
-    "what's up",
-    "who are you",
-    "what are you",
-    "what can you do",
-    "what is your name",
-    "what's your name",
-    "nice to meet you",
-    "sorry",
-    "never mind",
-    "nevermind",
-    "well done",
-    "good job",
-    "you're welcome",
-    "no problem",
-    "sounds good",
-    "got it",
-    "i see",
-    "yes",
-    "no",
-    "sure",
-    "please",
-    "tell me a joke",
-    "tell me a story",
-    "sing me a song",
-    "write me a poem",
-    "are you there",
-    "can you help me",
-    "help me",
-    "help",
-    "i love you",
-    "do you like music",
-    "are you a robot",
-    "привет",
-    "здравствуй",
-    "здравствуйте",
-    "спасибо",
-    "пока",
-    "как дела",
-    "кто ты",
-    "доброе утро",
-    "добрый день",
-    "добрый вечер",
-    "ок",
-];
+const GREETINGS: &str = "\
+    hi, hello, hey, hiya, yo, howdy, greetings, good morning, good afternoon, good evening, good night, thanks, \
+    thank you, thx, ty, cheers, bye, goodbye, see you, ok, okay, cool, nice, great, awesome, perfect, lol, \
+    how are you, how are you doing, how is it going, how's it going, what's up, who are you, what are you, \
+    what can you do, what is your name, what's your name, nice to meet you, sorry, never mind, nevermind, \
+    well done, good job, you're welcome, no problem, sounds good, got it, i see, yes, no, sure, please, \
+    tell me a joke, tell me a story, sing me a song, write me a poem, are you there, can you help me, help me, \
+    help, i love you, do you like music, are you a robot, привет, здравствуй, здравствуйте, спасибо, пока, \
+    как дела, кто ты, доброе утро, добрый день, добрый вечер, ок";
 
 /// Words that may follow a greeting without making it a request.
-const FILLERS: &[&str] = &[
-    "there",
-    "again",
-    "so",
-    "much",
-    "a",
-    "lot",
-    "very",
-    "for",
-    "the",
-    "your",
-    "help",
-    "today",
-    "everyone",
-    "all",
-    "friend",
-    "assistant",
-    "you",
-    "that",
-    "it",
-    "was",
-    "is",
-    "works",
-    "great",
-    "really",
-    "just",
-    "and",
-    "to",
-    "now",
-    "my",
-    "buddy",
-    "doing",
-    "this",
-    "morning",
-    "man",
-    "later",
-    "большое",
-    "вам",
-    "тебе",
-    "всем",
-];
+const FILLERS: &str = "\
+    there, again, so, much, a, lot, very, for, the, your, help, today, everyone, all, friend, assistant, you, \
+    that, it, was, is, works, great, really, just, and, to, now, my, buddy, doing, this, morning, man, later, \
+    большое, вам, тебе, всем";
 
 fn is_chat(part: &Part) -> bool {
     if !part.paths.is_empty() || !part.quoted.is_empty() {
@@ -337,13 +117,13 @@ fn covers(said: &[&str]) -> bool {
     let mut at = 0;
     let mut greeted = said.is_empty();
     while at < said.len() {
-        let length = GREETINGS.iter().filter_map(|greeting| {
+        let length = entries(GREETINGS).filter_map(|greeting| {
             let wanted: Vec<&str> = greeting.split(' ').collect();
             said[at..].starts_with(&wanted).then_some(wanted.len())
         });
         match length.max() {
             Some(length) => (greeted, at) = (true, at + length),
-            None if greeted && FILLERS.contains(&said[at]) => at += 1,
+            None if greeted && listed(FILLERS, said[at]) => at += 1,
             None => return false,
         }
     }
@@ -371,7 +151,7 @@ fn is_common_knowledge(part: &Part, said: &[&str]) -> bool {
             | ["what", "does", _, "mean"]
             | ["how", "do" | "does", ..]
     );
-    let near = said.iter().skip(1).any(|word| NEAR.contains(word));
+    let near = said.iter().skip(1).any(|word| listed(NEAR, word));
     let coded = part.text.split_whitespace().any(|word| {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         word.contains("()")
@@ -380,110 +160,22 @@ fn is_common_knowledge(part: &Part, said: &[&str]) -> bool {
             || names::is_path(bare)
             || bare.chars().skip(1).any(char::is_uppercase)
     });
-    let general = said.iter().any(|word| GENERAL.contains(word));
+    let general = said.iter().any(|word| listed(GENERAL, word));
     asks && !near && !coded && general && said.len() <= 9
 }
 
 /// Words that point at this user, this machine, this project, this moment.
-const NEAR: &[&str] = &[
-    "my",
-    "our",
-    "this",
-    "these",
-    "here",
-    "file",
-    "files",
-    "folder",
-    "project",
-    "repo",
-    "repository",
-    "code",
-    "function",
-    "class",
-    "module",
-    "test",
-    "tests",
-    "build",
-    "config",
-    "current",
-    "currently",
-    "now",
-    "today",
-    "tomorrow",
-    "latest",
-    "running",
-    "open",
-    "left",
-    "new",
-    "i",
-    "we",
-    "disk",
-    "memory",
-    "cpu",
-    "clipboard",
-    "calendar",
-    "email",
-    "emails",
-    "meeting",
-    "task",
-    "tasks",
-    "weather",
-    "price",
-    "time",
-    "status",
-    "default",
-    "version",
-    "server",
-    "error",
-    "bug",
-    "log",
-    "logs",
-    "it",
-    "them",
-    "score",
-    "news",
-    "stock",
-    "rate",
-];
+const NEAR: &str = "\
+    my, our, this, these, here, file, files, folder, project, repo, repository, code, function, class, module, \
+    test, tests, build, config, current, currently, now, today, tomorrow, latest, running, open, left, new, i, \
+    we, disk, memory, cpu, clipboard, calendar, email, emails, meeting, task, tasks, weather, price, time, \
+    status, default, version, server, error, bug, log, logs, it, them, score, news, stock, rate";
 
 /// Words that questions about the world in general are asked with.
-const GENERAL: &[&str] = &[
-    "capital",
-    "meaning",
-    "mean",
-    "president",
-    "invented",
-    "discovered",
-    "wrote",
-    "planet",
-    "planets",
-    "ocean",
-    "continent",
-    "country",
-    "sky",
-    "universe",
-    "life",
-    "philosophy",
-    "gravity",
-    "photosynthesis",
-    "recursion",
-    "love",
-    "sun",
-    "moon",
-    "earth",
-    "largest",
-    "tallest",
-    "president",
-    "population",
-    "atom",
-    "evolution",
-    "color",
-    "colour",
-    "blue",
-    "birds",
-    "define",
-    "history",
-];
+const GENERAL: &str = "\
+    capital, meaning, mean, president, invented, discovered, wrote, planet, planets, ocean, continent, country, \
+    sky, universe, life, philosophy, gravity, photosynthesis, recursion, love, sun, moon, earth, largest, \
+    tallest, president, population, atom, evolution, color, colour, blue, birds, define, history";
 
 fn words(low: &str) -> impl Iterator<Item = &str> {
     low.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-').filter(|word| !word.is_empty())

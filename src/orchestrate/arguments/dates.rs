@@ -1,8 +1,10 @@
 //! Turns `tomorrow at 2pm`, `last hour`, `this week`, `March 5` into dates and times, counted from a given now.
 
-use jiff::civil::{Date, DateTime, Time, Weekday, date};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{Span, ToSpan};
 
+use super::calendar::{before, calendar, coming, weekday};
+use super::clock::clock;
 use crate::orchestrate::decompose::scan::Token;
 
 /// A stretch of time that a text speaks of.
@@ -20,26 +22,23 @@ pub(super) struct When {
     pub last: usize,
 }
 
-const MONTHS: &[&str] = &["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
-const WEEKDAYS: &[(&str, Weekday)] = &[
-    ("monday", Weekday::Monday),
-    ("tuesday", Weekday::Tuesday),
-    ("wednesday", Weekday::Wednesday),
-    ("thursday", Weekday::Thursday),
-    ("friday", Weekday::Friday),
-    ("saturday", Weekday::Saturday),
-    ("sunday", Weekday::Sunday),
-];
-
 /// Everything in `tokens` that says when, in order. A time of day joins the day nearest to it, or today.
 pub(super) fn find(tokens: &[Token], now: DateTime) -> Vec<When> {
-    let words: Vec<&str> = tokens.iter().map(|token| if token.low.is_empty() { token.text } else { token.low.as_str() }).collect();
+    let words: Vec<&str> =
+        tokens.iter().map(|token| if token.low.is_empty() { token.text } else { token.low.as_str() }).collect();
     let mut days: Vec<When> = Vec::new();
     let mut hours: Vec<(Time, usize, usize)> = Vec::new();
     let mut at = 0;
     while at < words.len() {
         if let Some((from, to, timed, length)) = stretch(&words[at..], now) {
-            days.push(When { from, to, timed, ranged: from.date() != to.date() || timed && from != to, first: at, last: at + length - 1 });
+            days.push(When {
+                from,
+                to,
+                timed,
+                ranged: from.date() != to.date() || timed && from != to,
+                first: at,
+                last: at + length - 1,
+            });
             at += length;
         } else if let Some((time, length)) = clock(&words, at) {
             hours.push((time, at, at + length - 1));
@@ -59,11 +58,25 @@ fn join(mut days: Vec<When>, hours: Vec<(Time, usize, usize)>, now: DateTime) ->
             Some(i) => {
                 let day = days[i].from.date();
                 let spread = (days[i].first.min(first.1), days[i].last.max(last.2));
-                days[i] = When { from: day.to_datetime(first.0), to: day.to_datetime(last.0), timed: true, ranged: pair.len() > 1, first: spread.0, last: spread.1 };
+                days[i] = When {
+                    from: day.to_datetime(first.0),
+                    to: day.to_datetime(last.0),
+                    timed: true,
+                    ranged: pair.len() > 1,
+                    first: spread.0,
+                    last: spread.1,
+                };
             }
             None => {
                 let day = now.date();
-                days.push(When { from: day.to_datetime(first.0), to: day.to_datetime(last.0), timed: true, ranged: pair.len() > 1, first: first.1, last: last.2 });
+                days.push(When {
+                    from: day.to_datetime(first.0),
+                    to: day.to_datetime(last.0),
+                    timed: true,
+                    ranged: pair.len() > 1,
+                    first: first.1,
+                    last: last.2,
+                });
             }
         }
     }
@@ -83,15 +96,22 @@ fn chunk_ranges(hours: &[(Time, usize, usize)]) -> Vec<Vec<(Time, usize, usize)>
     chunks
 }
 
-type Stretch = (DateTime, DateTime, bool, usize);
+/// From, to, whether a time was said, how many words say it.
+pub(super) type Stretch = (DateTime, DateTime, bool, usize);
 
 fn stretch(words: &[&str], now: DateTime) -> Option<Stretch> {
     let today = now.date();
     let word = |i: usize| words.get(i).copied().unwrap_or("");
-    let day = |day: Date, length: usize| Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length));
-    let days = |from: Date, to: Date, length: usize| Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight()), false, length));
+    let day = |day: Date, length: usize| {
+        Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length))
+    };
+    let days = |from: Date, to: Date, length: usize| {
+        Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight()), false, length))
+    };
     let shift = |span: Span| today.checked_add(span).ok();
-    if word(0) == "the" && word(1) == "day" && word(2) == "after" && word(3) == "tomorrow" || word(0) == "day" && word(1) == "after" && word(2) == "tomorrow" {
+    if word(0) == "the" && word(1) == "day" && word(2) == "after" && word(3) == "tomorrow"
+        || word(0) == "day" && word(1) == "after" && word(2) == "tomorrow"
+    {
         return day(shift(2.days())?, if word(0) == "the" { 4 } else { 3 });
     }
     match word(0) {
@@ -173,7 +193,9 @@ fn counted(words: &[&str], now: DateTime) -> Option<Stretch> {
             let from = midnight(now.checked_add(span).ok()?);
             Some((from, from, exact, length))
         }
-        ("last" | "past" | "previous", _) => Some((midnight(now.checked_sub(span).ok()?), midnight(now), exact, length)),
+        ("last" | "past" | "previous", _) => {
+            Some((midnight(now.checked_sub(span).ok()?), midnight(now), exact, length))
+        }
         ("next", _) => Some((midnight(now), midnight(now.checked_add(span).ok()?), exact, length)),
         _ => None,
     }
@@ -181,11 +203,17 @@ fn counted(words: &[&str], now: DateTime) -> Option<Stretch> {
 
 /// A whole number, in digits or as a word up to twelve.
 pub(super) fn amount(word: &str) -> Option<i64> {
-    const NAMES: &[&str] = &["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+    const NAMES: &[&str] =
+        &["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
     if matches!(word, "a" | "an") {
         return Some(1);
     }
-    NAMES.iter().position(|name| *name == word).map(|n| n as i64).or_else(|| word.parse().ok()).filter(|n| (0..=100_000).contains(n))
+    NAMES
+        .iter()
+        .position(|name| *name == word)
+        .map(|n| n as i64)
+        .or_else(|| word.parse().ok())
+        .filter(|n| (0..=100_000).contains(n))
 }
 
 fn unit(word: &str, count: i64) -> Option<(Span, bool)> {
@@ -200,135 +228,25 @@ fn unit(word: &str, count: i64) -> Option<(Span, bool)> {
     })
 }
 
-fn weekday(word: &str) -> Option<Weekday> {
-    let bare = word.trim_end_matches("'s");
-    WEEKDAYS.iter().find(|(name, _)| *name == bare).map(|(_, day)| *day)
-}
-
-/// The first such weekday after `from`; `from` itself counts with `or_today`.
-fn coming(from: Date, weekday: Weekday, or_today: bool) -> Option<Date> {
-    if or_today && from.weekday() == weekday { Some(from) } else { from.nth_weekday(1, weekday).ok() }
-}
-
-fn before(from: Date, weekday: Weekday) -> Option<Date> {
-    from.nth_weekday(-1, weekday).ok()
-}
-
-fn month(word: &str) -> Option<i8> {
-    let bare = word.trim_end_matches('.');
-    let at = MONTHS.iter().position(|name| *name == bare || bare.len() >= 3 && bare != "may" && bare.len() <= 4 && name.starts_with(bare))?;
-    i8::try_from(at + 1).ok()
-}
-
-fn day_number(word: &str) -> Option<i8> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let suffix = &word[digits.len()..];
-    digits.parse().ok().filter(|n| (1..=31).contains(n) && matches!(suffix, "" | "st" | "nd" | "rd" | "th"))
-}
-
-fn year(word: &str) -> Option<i16> {
-    word.parse().ok().filter(|y| word.len() == 4 && (1900..=2200).contains(y))
-}
-
-/// `2026-03-05`, `3/5/2026`, `March 5, 2026`, `5 March`, `March 2026`.
-fn calendar(words: &[&str], today: Date) -> Option<Stretch> {
-    let word = |i: usize| words.get(i).copied().unwrap_or("");
-    let day = |day: Date, length: usize| Some((day.to_datetime(Time::midnight()), day.to_datetime(Time::midnight()), false, length));
-    if let Ok(moment) = word(0).to_uppercase().parse::<DateTime>().or_else(|_| word(0).parse::<Date>().map(|d| d.to_datetime(Time::midnight()))) {
-        let timed = word(0).contains('t');
-        return word(0).contains('-').then_some((moment, moment, timed, 1));
-    }
-    let slashed: Vec<&str> = word(0).split('/').collect();
-    if let [m, d, y] = slashed.as_slice() {
-        let (m, d, y) = (m.parse().ok()?, d.parse().ok()?, year(y)?);
-        return day(Date::new(y, m, d).or_else(|_| Date::new(y, d, m)).ok()?, 1);
-    }
-    let (month_at, day_at) = match (month(word(0)), month(word(1))) {
-        (Some(_), _) => (0, 1),
-        (None, Some(_)) => (1, 0),
-        _ if word(1) == "of" && month(word(2)).is_some() => (2, 0),
-        _ => return None,
-    };
-    let m = month(word(month_at))?;
-    if month_at == 0 && day_number(word(1)).is_none() {
-        let y = year(word(1))?;
-        let from = date(y, m, 1);
-        return Some((from.to_datetime(Time::midnight()), from.last_of_month().to_datetime(Time::midnight()), false, 2));
-    }
-    let d = day_number(word(day_at))?;
-    let end = month_at.max(day_at) + 1;
-    let comma = usize::from(word(end) == ",");
-    let said = year(word(end + comma));
-    let length = if said.is_some() { end + comma + 1 } else { end };
-    let this_year = Date::new(said.unwrap_or(today.year()), m, d).ok()?;
-    // Without a year the next such day is meant.
-    let chosen = if said.is_none() && this_year < today { Date::new(today.year() + 1, m, d).ok()? } else { this_year };
-    day(chosen, length)
-}
-
-/// A time of day at `at`: `2pm`, `2:30 pm`, `14:00`, `noon`, `9` in `9 to 11am`.
-fn clock(words: &[&str], at: usize) -> Option<(Time, usize)> {
-    let word = |i: usize| words.get(i).copied().unwrap_or("");
-    match word(at) {
-        "noon" => return Some((Time::constant(12, 0, 0, 0), 1)),
-        "midnight" => return Some((Time::midnight(), 1)),
-        _ => {}
-    }
-    let own = half_of(word(at));
-    let next = half_of_word(word(at + 1));
-    let half = own.or(next);
-    // `9 to 11am`: the second time says which half of the day the first is in.
-    let later = matches!(word(at + 1), "to" | "-" | "–" | "until" | "till").then(|| half_of(word(at + 2)).or(half_of_word(word(at + 3)))).flatten();
-    let named = matches!(at.checked_sub(1).map(word), Some("at" | "@"));
-    let colon = word(at).contains(':');
-    if half.is_none() && later.is_none() && !colon && !named {
-        return None;
-    }
-    let digits = word(at).trim_end_matches("am").trim_end_matches("pm").trim_end_matches("a.m.").trim_end_matches("p.m.").trim_end_matches("a.m").trim_end_matches("p.m");
-    let time = hour(digits, half.or(later))?;
-    Some((time, 1 + usize::from(own.is_none() && next.is_some())))
-}
-
-fn half_of(word: &str) -> Option<bool> {
-    let bare = word.replace('.', "");
-    let digits = bare.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit() || c == ':') {
-        return None;
-    }
-    half_of_word(&bare[digits.len()..])
-}
-
-fn half_of_word(word: &str) -> Option<bool> {
-    match word {
-        "am" | "a.m." | "a.m" => Some(false),
-        "pm" | "p.m." | "p.m" => Some(true),
-        _ => None,
-    }
-}
-
-fn hour(digits: &str, afternoon: Option<bool>) -> Option<Time> {
-    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
-    let (hours, minutes): (i8, i8) = (hours.parse().ok()?, minutes.parse().ok()?);
-    let hours = match afternoon {
-        Some(true) if hours < 12 => hours + 12,
-        Some(false) if hours == 12 => 0,
-        _ => hours,
-    };
-    Time::new(hours, minutes, 0, 0).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
+
     use super::*;
     use crate::orchestrate::decompose::scan::scan;
 
     /// Counted from Saturday, 21 November 2026, 10:30.
     fn check(text: &str, expected: &str) {
         let found = find(&scan(text), date(2026, 11, 21).at(10, 30, 0, 0));
-        let shown: Vec<String> = found.iter().map(|when| {
-            let show = |moment: DateTime| if when.timed { moment.strftime("%Y-%m-%dT%H:%M").to_string() } else { moment.date().to_string() };
-            if when.ranged { format!("{}..{}", show(when.from), show(when.to)) } else { show(when.from) }
-        }).collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|when| {
+                let show = |moment: DateTime| {
+                    if when.timed { moment.strftime("%Y-%m-%dT%H:%M").to_string() } else { moment.date().to_string() }
+                };
+                if when.ranged { format!("{}..{}", show(when.from), show(when.to)) } else { show(when.from) }
+            })
+            .collect();
         assert_eq!(shown.join(" "), expected, "{text}");
     }
 

@@ -47,7 +47,8 @@ fn everywhere(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<
     if last - first >= SPAN_LINES_MAX {
         return None;
     }
-    let new: Vec<String> = lines[first..=last].iter().map(|line| replaced(line, old, &intent.new, &places::whole(line, old))).collect();
+    let new: Vec<String> =
+        lines[first..=last].iter().map(|line| replaced(line, old, &intent.new, &places::whole(line, old))).collect();
     let reason = format!("`{old}` stands in {} line(s), from line {} to line {}", changed.len(), first + 1, last + 1);
     block(file, lines, first, last, new.join("\n"), reason, first + 1)
 }
@@ -134,18 +135,31 @@ fn value_span(line: &str) -> Option<(usize, usize)> {
         let after = bytes.get(i + 1).copied().unwrap_or(b' ');
         !b"=!<>+-*/%&|^~:".contains(&before) && !b"=>~".contains(&after)
     };
-    let equals = (0..bytes.len()).find(|&i| bytes[i] == b'=' && (single(i) || i > 0 && bytes[i - 1] == b':' && bytes.get(i + 1) != Some(&b'=')));
-    let colon = || (0..bytes.len()).find(|&i| bytes[i] == b':' && bytes.get(i + 1) != Some(&b':') && (i == 0 || bytes[i - 1] != b':') && bytes.get(i + 1).is_some_and(|b| *b == b' '));
+    let equals = (0..bytes.len())
+        .find(|&i| bytes[i] == b'=' && (single(i) || i > 0 && bytes[i - 1] == b':' && bytes.get(i + 1) != Some(&b'=')));
+    let colon = || {
+        (0..bytes.len()).find(|&i| {
+            bytes[i] == b':'
+                && bytes.get(i + 1) != Some(&b':')
+                && (i == 0 || bytes[i - 1] != b':')
+                && bytes.get(i + 1).is_some_and(|b| *b == b' ')
+        })
+    };
     let mark = equals.or_else(colon)? + 1;
     let start = mark + line[mark..].len() - line[mark..].trim_start().len();
     let rest = &line[start..];
     let first = rest.chars().next()?;
     let length = match first {
         '"' | '\'' | '`' => rest[1..].find(first)? + 2,
-        _ => rest.find(|c: char| matches!(c, ',' | ';' | '#' | ')' | '}' | ']') || c.is_whitespace()).unwrap_or(rest.len()),
+        _ => rest
+            .find(|c: char| matches!(c, ',' | ';' | '#' | ')' | '}' | ']') || c.is_whitespace())
+            .unwrap_or(rest.len()),
     };
     let value = &rest[..length];
-    let literal = matches!(first, '"' | '\'' | '`') || value.parse::<f64>().is_ok() || starts_number(value) || is_flag(value)
+    let literal = matches!(first, '"' | '\'' | '`')
+        || value.parse::<f64>().is_ok()
+        || starts_number(value)
+        || is_flag(value)
         || value.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
     (literal && !value.is_empty()).then_some((start, start + length))
 }
@@ -171,9 +185,27 @@ fn fitting(old: &str, new: &str) -> Option<String> {
             _ => return None,
         };
         let said = match old.to_lowercase().as_str() {
-            "on" | "off" => if truth { "on" } else { "off" },
-            "yes" | "no" => if truth { "yes" } else { "no" },
-            _ => if truth { "true" } else { "false" },
+            "on" | "off" => {
+                if truth {
+                    "on"
+                } else {
+                    "off"
+                }
+            }
+            "yes" | "no" => {
+                if truth {
+                    "yes"
+                } else {
+                    "no"
+                }
+            }
+            _ => {
+                if truth {
+                    "true"
+                } else {
+                    "false"
+                }
+            }
         };
         let capital = old.starts_with(char::is_uppercase);
         return Some(if capital { said[..1].to_uppercase() + &said[1..] } else { said.to_owned() });
@@ -181,7 +213,10 @@ fn fitting(old: &str, new: &str) -> Option<String> {
     if starts_number(old) {
         return starts_number(bare).then(|| matching(old, bare));
     }
-    bare.chars().all(|c| c.is_alphanumeric() || "_-.:".contains(c)).then(|| bare.to_owned()).filter(|_| !is_flag(&bare.to_lowercase()))
+    bare.chars()
+        .all(|c| c.is_alphanumeric() || "_-.:".contains(c))
+        .then(|| bare.to_owned())
+        .filter(|_| !is_flag(&bare.to_lowercase()))
 }
 
 /// A number keeps what the file writes behind it: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
@@ -220,7 +255,15 @@ fn replaced(line: &str, old: &str, new: &str, offsets: &[usize]) -> String {
 }
 
 /// The edit of lines `first..=last`, with as many lines above as make `old` unique in the file.
-fn block(file: &str, lines: &[&str], first: usize, last: usize, new: String, reason: String, line: usize) -> Option<Edit> {
+fn block(
+    file: &str,
+    lines: &[&str],
+    first: usize,
+    last: usize,
+    new: String,
+    reason: String,
+    line: usize,
+) -> Option<Edit> {
     /// Lines taken above a place before it is given up as not unique.
     const ABOVE_MAX: usize = 12;
     for above in 0..=first.min(ABOVE_MAX) {

@@ -84,7 +84,11 @@ class Pool:
 
 #[test]
 fn the_constant_that_is_described_is_found() {
-    check("In src/models/pull.rs change the default number of attempts from 5 to 3", PULL, "pub const ATTEMPTS_DEFAULT: u32 = 3;");
+    check(
+        "In src/models/pull.rs change the default number of attempts from 5 to 3",
+        PULL,
+        "pub const ATTEMPTS_DEFAULT: u32 = 3;",
+    );
     check("change the timeout from 5 to 10 seconds", PULL, "pub const TIMEOUT_S: u64 = 10;");
     check("Set the timeout to 8 in src/models/pull.rs", PULL, "pub const TIMEOUT_S: u64 = 8;");
     check("change ATTEMPTS_DEFAULT to 7", PULL, "pub const ATTEMPTS_DEFAULT: u32 = 7;");

@@ -2,18 +2,30 @@
 
 use serde_json::Value;
 
+use crate::orchestrate::decompose::words::listed;
+
 /// Values that models write when they know none.
-const PLACEHOLDERS: &[&str] = &[
-    "string", "str", "text", "value", "path", "file", "filename", "name", "id", "none", "null", "n/a", "na", "unknown", "todo", "tbd", "example", "placeholder",
-    "path/to/file", "/path/to/file", "path/to/folder", "/path/to/folder", "path/to", "example.com", "user@example.com", "john@example.com", "file.txt", "example.txt",
-    "your_file", "default", "content", "query", "title", "undefined", "number", "integer", "boolean", "optional", "required",
-];
+const PLACEHOLDERS: &str = "\
+    string, str, text, value, path, file, filename, name, id, none, null, n/a, na, unknown, todo, tbd, example, \
+    placeholder, path/to/file, /path/to/file, path/to/folder, /path/to/folder, path/to, example.com, \
+    user@example.com, john@example.com, file.txt, example.txt, your_file, default, content, query, title, \
+    undefined, number, integer, boolean, optional, required";
 
 pub(super) fn is_placeholder(text: &str) -> bool {
     let low = text.trim().to_lowercase();
-    low.is_empty() || PLACEHOLDERS.contains(&low.as_str()) || low.starts_with('<') && low.ends_with('>') || low.starts_with("path/to/") || low.starts_with("/path/to/")
-        || low.starts_with("{{") || low.starts_with("${") || low.starts_with("your ") || low.starts_with("your_") || low.ends_with("@example.com") || low.contains("example.com/")
-        || low.starts_with('[') && low.ends_with(']') && !low.contains(',') || low.chars().all(|c| c == '.' || c == 'x')
+    low.is_empty()
+        || listed(PLACEHOLDERS, &low)
+        || low.starts_with('<') && low.ends_with('>')
+        || low.starts_with("path/to/")
+        || low.starts_with("/path/to/")
+        || low.starts_with("{{")
+        || low.starts_with("${")
+        || low.starts_with("your ")
+        || low.starts_with("your_")
+        || low.ends_with("@example.com")
+        || low.contains("example.com/")
+        || low.starts_with('[') && low.ends_with(']') && !low.contains(',')
+        || low.chars().all(|c| c == '.' || c == 'x')
 }
 
 /// Letters and digits in lower case, one space between words.
@@ -69,9 +81,11 @@ impl Ground {
 
     /// `two` for 2; a thousands comma in `1,500`.
     fn spelled(&self, number: f64) -> bool {
-        const NAMES: &[&str] = &["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+        const NAMES: &[&str] =
+            &["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
         let named = (number.fract() == 0.0 && (1.0..=12.0).contains(&number)).then(|| NAMES[number as usize - 1]);
         let grouped = format!(" {} {:03} ", (number / 1000.0).trunc(), number % 1000.0);
-        named.is_some_and(|name| self.plain.contains(&format!(" {name} "))) || number >= 1000.0 && self.plain.contains(&grouped)
+        named.is_some_and(|name| self.plain.contains(&format!(" {name} ")))
+            || number >= 1000.0 && self.plain.contains(&grouped)
     }
 }

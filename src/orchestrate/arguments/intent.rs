@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::{Kind, Token, scan};
+use crate::orchestrate::decompose::words::listed;
 
 /// `change <about> from <old> to <new>`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,28 +19,32 @@ pub(super) struct Intent {
     pub exact: bool,
 }
 
-const VERBS: &[&str] = &[
-    "change", "set", "replace", "rename", "bump", "update", "increase", "decrease", "make", "switch", "raise", "lower", "reduce", "correct",
-    "fix", "turn", "swap", "modify", "edit", "upgrade", "downgrade", "substitute", "enable", "disable", "измени", "замени", "поменяй",
-    "переименуй", "установи", "увеличь", "уменьши", "исправь",
-];
+const VERBS: &str = "\
+    change, set, replace, rename, bump, update, increase, decrease, make, switch, raise, lower, reduce, \
+    correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
+    поменяй, переименуй, установи, увеличь, уменьши, исправь";
 
 /// Words that say nothing about the place.
-const EMPTY: &[&str] = &[
-    "the", "a", "an", "of", "in", "its", "our", "my", "to", "value", "for", "from", "with", "and", "that", "this", "it", "all", "every", "each",
-    "please", "function", "variable", "constant", "method", "class", "field", "setting", "option", "file", "everywhere", "occurrences",
-    "occurrence", "by", "at", "is", "be", "on", "as", "so", "then", "there", "now", "so", "string", "text", "word", "typo", "значение", "в", "на", "с",
-];
+const EMPTY: &str = "\
+    the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
+    please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
+    occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
 
 /// The change that `step` speaks of; `None` when it names no new value. `file` decides which words are the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
-    let tokens: Vec<Token> = scan(step).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
-    let verb = tokens.iter().position(|token| VERBS.contains(&token.low.as_str()))?;
+    let tokens: Vec<Token> =
+        scan(step).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
+    let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
     let name = tokens[verb].low.as_str();
-    if matches!(name, "enable" | "disable") || name == "turn" && tokens.iter().any(|t| matches!(t.low.as_str(), "on" | "off")) {
+    if matches!(name, "enable" | "disable")
+        || name == "turn" && tokens.iter().any(|t| matches!(t.low.as_str(), "on" | "off"))
+    {
         let off = name == "disable" || tokens.iter().any(|token| token.low == "off");
         let new = if off { "false" } else { "true" };
-        let about = about(&tokens, 0..tokens.len()).into_iter().filter(|word| !matches!(word.as_str(), "enable" | "disable" | "turn" | "off")).collect();
+        let about = about(&tokens, 0..tokens.len())
+            .into_iter()
+            .filter(|word| !matches!(word.as_str(), "enable" | "disable" | "turn" | "off"))
+            .collect();
         return Some(Intent { about, old: None, new: new.to_owned(), all: false, exact: false });
     }
     let joins: &[&str] = match name {
@@ -47,8 +52,11 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
         "swap" => &["for", "with"],
         _ => &["to", "into", "with", "на", "в", "=", "->", "→"],
     };
-    let is = |i: usize, words: &[&str]| tokens[i].kind != Kind::Opaque && (words.contains(&tokens[i].low.as_str()) || words.contains(&tokens[i].text));
-    let to = (verb + 2..tokens.len()).rfind(|&i| is(i, joins) && i + 1 < tokens.len() && !matches!(tokens[i + 1].low.as_str(), "the" | "be"))
+    let is = |i: usize, words: &[&str]| {
+        tokens[i].kind != Kind::Opaque && (words.contains(&tokens[i].low.as_str()) || words.contains(&tokens[i].text))
+    };
+    let to = (verb + 2..tokens.len())
+        .rfind(|&i| is(i, joins) && i + 1 < tokens.len() && !matches!(tokens[i + 1].low.as_str(), "the" | "be"))
         .or_else(|| (verb + 2..tokens.len()).find(|&i| is(i, joins) && i + 1 < tokens.len()))?;
     let from = (verb + 1..to).find(|&i| is(i, &["from", "с", "из"]) && i + 1 < to);
     let (new, new_end) = value(step, &tokens, to + 1, tokens.len())?;
@@ -62,10 +70,15 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
             None => (None, to, false, None),
         },
     };
-    let outside = (0..verb).chain(verb + 1..object_end).chain(old_at.as_ref().map_or(0..0, |at| at.end..to)).chain(new_end..tokens.len());
+    let outside = (0..verb)
+        .chain(verb + 1..object_end)
+        .chain(old_at.as_ref().map_or(0..0, |at| at.end..to))
+        .chain(new_end..tokens.len());
     let skip = |i: &usize| old_at.as_ref().is_some_and(|at| at.contains(i));
     let about = outside.filter(|i| !skip(i)).flat_map(|i| about(&tokens, i..i + 1)).collect();
-    let everywhere = tokens.iter().any(|token| matches!(token.low.as_str(), "all" | "every" | "everywhere" | "occurrences" | "везде"));
+    let everywhere = tokens
+        .iter()
+        .any(|token| matches!(token.low.as_str(), "all" | "every" | "everywhere" | "occurrences" | "везде"));
     let all = everywhere || matches!(name, "rename" | "переименуй") && exact;
     Some(Intent { about, old, new, all, exact })
 }
@@ -81,7 +94,24 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     }
     let ends = |token: &Token| {
         matches!(token.kind, Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Bang | Kind::Question | Kind::Dash)
-            || matches!(token.low.as_str(), "in" | "inside" | "of" | "so" | "because" | "and" | "everywhere" | "throughout" | "within" | "across" | "then" | "for" | "instead" | "в" | "и" | "везде")
+            || matches!(
+                token.low.as_str(),
+                "in" | "inside"
+                    | "of"
+                    | "so"
+                    | "because"
+                    | "and"
+                    | "everywhere"
+                    | "throughout"
+                    | "within"
+                    | "across"
+                    | "then"
+                    | "for"
+                    | "instead"
+                    | "в"
+                    | "и"
+                    | "везде"
+            )
     };
     let end = (from..to).find(|&i| ends(&tokens[i])).unwrap_or(to);
     let last = tokens.get(end.checked_sub(1).filter(|&last| last >= from)?)?;
@@ -89,26 +119,47 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
 }
 
 /// The old text among the tokens of the object: a quotation, the whole phrase or a name that the file holds.
-fn named(step: &str, tokens: &[Token], object: Range<usize>, file: &str, verb: &str, new: &str) -> Option<(String, Range<usize>)> {
+fn named(
+    step: &str,
+    tokens: &[Token],
+    object: Range<usize>,
+    file: &str,
+    verb: &str,
+    new: &str,
+) -> Option<(String, Range<usize>)> {
     let (from, to) = (object.start, object.end);
-    let object = from..(from..to).find(|&i| matches!(tokens[i].low.as_str(), "in" | "inside" | "of" | "within")).unwrap_or(to);
+    let object =
+        from..(from..to).find(|&i| matches!(tokens[i].low.as_str(), "in" | "inside" | "of" | "within")).unwrap_or(to);
     if object.is_empty() {
         return None;
     }
-    if let Some(i) = object.clone().find(|&i| tokens[i].kind == Kind::Opaque && file.contains(names::unquoted(&tokens[i]))) {
+    if let Some(i) =
+        object.clone().find(|&i| tokens[i].kind == Kind::Opaque && file.contains(names::unquoted(&tokens[i])))
+    {
         return Some((names::unquoted(&tokens[i]).to_owned(), i..i + 1));
     }
     let phrase = &step[tokens[object.start].start..tokens[object.end - 1].end];
-    let literal = matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй");
-    let coined = |text: &str| text.contains('_') || text.chars().skip(1).any(char::is_uppercase) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
+    let literal =
+        matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй");
+    let coined = |text: &str| {
+        text.contains('_')
+            || text.chars().skip(1).any(char::is_uppercase)
+            || text.chars().any(|c| c.is_ascii_digit())
+            || text.contains("::")
+    };
     // `change maxRetries to 5` gives a name a value, `change getUser to loadUser` another name.
-    let alike = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new);
+    let alike = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
+    };
     if holds(file, phrase) && (literal || object.len() == 1 && coined(phrase) && alike(phrase)) {
         return Some((phrase.to_owned(), object));
     }
     let i = object.rev().find(|&i| {
         let text = tokens[i].text;
-        tokens[i].kind == Kind::Word && holds(file, text) && !EMPTY.contains(&tokens[i].low.as_str()) && (literal || coined(text) && names::number(text).is_some())
+        tokens[i].kind == Kind::Word
+            && holds(file, text)
+            && !listed(EMPTY, &tokens[i].low)
+            && (literal || coined(text) && names::number(text).is_some())
     })?;
     Some((tokens[i].text.trim_end_matches("()").to_owned(), i..i + 1))
 }
@@ -126,7 +177,7 @@ fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
             continue;
         }
         for part in super::places::parts(text) {
-            if !EMPTY.contains(&part.as_str()) && !words.contains(&part) {
+            if !listed(EMPTY, &part) && !words.contains(&part) {
                 words.push(part);
             }
         }

@@ -4,9 +4,12 @@
 //! is one of the allowed values or the default. What nothing was said for is left out, or reported as missing.
 
 mod amounts;
+mod calendar;
 mod choices;
+mod clock;
 mod dates;
 mod edit;
+mod formats;
 mod grounded;
 mod intent;
 mod paths;
@@ -39,6 +42,9 @@ pub struct Earlier {
     pub paths: Vec<String>,
 }
 
+/// Existing paths of a project that match a fragment, best first.
+pub type ProjectFiles<'a> = dyn Fn(&str) -> Vec<String> + 'a;
+
 /// All that an argument may stand on.
 #[derive(Clone, Copy)]
 pub struct Grounds<'a> {
@@ -48,14 +54,18 @@ pub struct Grounds<'a> {
     /// Oldest first.
     pub earlier: &'a [Earlier],
     /// Existing paths of the project that match a fragment, best first.
-    pub project_files: Option<&'a dyn Fn(&str) -> Vec<String>>,
+    pub project_files: Option<&'a ProjectFiles<'a>>,
     /// What `tomorrow` and `last hour` are counted from.
     pub now: DateTime,
 }
 
 impl fmt::Debug for Grounds<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Grounds").field("step", &self.step).field("request", &self.request).field("earlier", &self.earlier.len()).finish_non_exhaustive()
+        f.debug_struct("Grounds")
+            .field("step", &self.step)
+            .field("request", &self.request)
+            .field("earlier", &self.earlier.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -138,10 +148,15 @@ fn keep(parameter: &Parameter, value: &Value, ground: &Ground, grounds: &Grounds
 /// `value` as the schema's type: a number written as a string becomes one, a lone string a list of one.
 fn typed(kind: &str, value: &Value) -> Option<Value> {
     match (kind, value) {
-        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("array", Value::Array(_)) | ("object", Value::Object(_)) => Some(value.clone()),
+        ("string", Value::String(_))
+        | ("boolean", Value::Bool(_))
+        | ("array", Value::Array(_))
+        | ("object", Value::Object(_)) => Some(value.clone()),
         ("string", Value::Number(number)) => Some(Value::String(number.to_string())),
         ("number", Value::Number(_)) => Some(value.clone()),
-        ("integer", Value::Number(number)) => number.as_f64().filter(|n| n.fract() == 0.0).map(|n| Value::from(n as i64)),
+        ("integer", Value::Number(number)) => {
+            number.as_f64().filter(|n| n.fract() == 0.0).map(|n| Value::from(n as i64))
+        }
         ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
         ("number", Value::String(text)) => text.trim().parse::<f64>().ok().map(amounts::number),
         ("boolean", Value::String(text)) => text.trim().to_lowercase().parse::<bool>().ok().map(Value::Bool),

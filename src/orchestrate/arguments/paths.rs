@@ -8,7 +8,8 @@ use crate::tools::spec::Parameter;
 
 /// The paths for each path parameter, by its name. A list parameter gets all that are left.
 pub(super) fn assign(parameters: &[Parameter], said: &[PathSaid]) -> Vec<(String, Vec<String>)> {
-    let takers: Vec<(&Parameter, Want)> = parameters.iter().filter(|p| values::is_path(p)).map(|p| (p, values::want(p))).collect();
+    let takers: Vec<(&Parameter, Want)> =
+        parameters.iter().filter(|p| values::is_path(p)).map(|p| (p, values::want(p))).collect();
     let mut free: Vec<&PathSaid> = said.iter().collect();
     let mut given: Vec<(String, Vec<String>)> = Vec::new();
     let others = takers.iter().any(|(_, want)| *want == Want::Path);
@@ -28,8 +29,13 @@ pub(super) fn assign(parameters: &[Parameter], said: &[PathSaid]) -> Vec<(String
             continue;
         }
         let words = wants::name_words(parameter.name);
-        let folder = words.iter().any(|word| matches!(word.as_str(), "dir" | "directory" | "folder" | "root" | "cwd")) || parameter.description().to_lowercase().contains("director");
-        let place = if folder { free.iter().position(|path| !is_file(&path.text)) } else { free.iter().position(|path| is_file(&path.text)) };
+        let folder = words.iter().any(|word| matches!(word.as_str(), "dir" | "directory" | "folder" | "root" | "cwd"))
+            || parameter.description().to_lowercase().contains("director");
+        let place = if folder {
+            free.iter().position(|path| !is_file(&path.text))
+        } else {
+            free.iter().position(|path| is_file(&path.text))
+        };
         let optional_folder = !parameter.required && folder;
         let at = if optional_folder { place } else { place.or((!free.is_empty()).then_some(0)) };
         if let Some(at) = at {
@@ -63,7 +69,11 @@ pub(super) fn resolve(text: &str, grounds: &Grounds, notes: &mut Vec<String>) ->
             if let [only] = ends.as_slice() {
                 return (*only).clone();
             }
-            notes.push(format!("`{text}` could be {} files: {}", several.len(), several.iter().take(3).cloned().collect::<Vec<_>>().join(", ")));
+            notes.push(format!(
+                "`{text}` could be {} files: {}",
+                several.len(),
+                several.iter().take(3).cloned().collect::<Vec<_>>().join(", ")
+            ));
             text.to_owned()
         }
     }

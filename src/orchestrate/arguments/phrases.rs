@@ -5,18 +5,25 @@ use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::Kind;
 use crate::orchestrate::decompose::{verbs, words};
 
-const CONTENT_LEADS: &[&str] = &[
-    "with the following content", "with the content", "with the contents", "with content", "with contents", "with the text", "with text", "with the message",
-    "with message", "with the body", "with body", "that says", "which says", "that reads", "saying", "containing", "with the words", "telling", "reading",
-];
+const CONTENT_LEADS: &str = "\
+    with the following content, with the content, with the contents, with content, with contents, \
+    with the text, with text, with the message, with message, with the body, with body, that says, which says, \
+    that reads, saying, containing, with the words, telling, reading";
 
 /// Text to write, send or copy: what follows `with the content`, a colon at the end, a quotation, or `write X to FILE`.
-pub(super) fn content<'a>(said: &Said<'a>) -> Option<&'a str> {
-    if let Some(at) = said.after(CONTENT_LEADS) {
+pub(super) fn content<'a>(said: &Said<'a>, required: bool) -> Option<&'a str> {
+    if let Some(at) = said.after(words::entries(CONTENT_LEADS)) {
         let at = if said.tokens[at].kind == Kind::Colon { at + 1 } else { at };
         return piece(said, at, |said, i| stops_content(said, i));
     }
-    let colon = said.tokens.iter().position(|token| token.kind == Kind::Colon).filter(|&at| at + 1 < said.tokens.len() && at > 0);
+    if !required {
+        return None;
+    }
+    let colon = said
+        .tokens
+        .iter()
+        .position(|token| token.kind == Kind::Colon)
+        .filter(|&at| at + 1 < said.tokens.len() && at > 0);
     if let Some(at) = colon {
         return piece(said, at + 1, |_, _| false);
     }
@@ -24,10 +31,13 @@ pub(super) fn content<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let [(_, only)] = free.as_slice() {
         return Some(only);
     }
-    let writes = matches!(said.low(0), "write" | "save" | "append" | "put" | "add" | "insert" | "store" | "copy" | "paste");
+    let writes =
+        matches!(said.low(0), "write" | "save" | "append" | "put" | "add" | "insert" | "store" | "copy" | "paste");
     let target = said.paths.iter().find(|path| matches!(path.lead.as_str(), "to" | "into" | "in" | "onto"))?;
     let end = (1..target.at).rev().find(|&i| matches!(said.low(i), "to" | "into" | "in" | "onto"))?;
-    let general = words::is_determiner(said.low(1)) || words::is_object_pronoun(said.low(1)) || said.paths.iter().any(|path| path.at < end);
+    let general = words::is_determiner(said.low(1))
+        || words::is_object_pronoun(said.low(1))
+        || said.paths.iter().any(|path| path.at < end);
     said.span(1, end).filter(|_| writes && !general && end > 1)
 }
 
@@ -48,12 +58,13 @@ fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(&Said<'a>, usize) -> boo
     said.span(at, end)
 }
 
-const QUERY_LEADS: &[&str] = &[
-    "that mention", "that mentions", "mentioning", "that contain", "that contains", "containing", "matching", "for information about", "for information on",
-    "for anything about", "for anything related to", "for references to", "for mentions of", "for occurrences of", "for all", "for every", "for any", "for the word",
-    "for the phrase", "for the term", "for the string", "for", "about", "related to", "regarding", "mention", "contain", "on the topic of", "references to", "usages of",
-    "uses of", "callers of", "calls to", "definition of", "occurrences of", "mentions of", "called", "named",
-];
+const QUERY_LEADS: &str = "\
+    that mention, that mentions, mentioning, that contain, that contains, containing, matching, \
+    for information about, for information on, for anything about, for anything related to, for references to, \
+    for mentions of, for occurrences of, for all, for every, for any, for the word, for the phrase, \
+    for the term, for the string, for, about, related to, regarding, mention, contain, on the topic of, \
+    references to, usages of, uses of, callers of, calls to, definition of, occurrences of, mentions of, \
+    called, named";
 
 /// What to look for: a quotation, or what follows `for`, `about`, `callers of`, up to where or when.
 pub(super) fn query<'a>(said: &Said<'a>) -> Option<&'a str> {
@@ -66,9 +77,21 @@ pub(super) fn query<'a>(said: &Said<'a>) -> Option<&'a str> {
         let scope = matches!(low, "in" | "within" | "under" | "across" | "inside" | "throughout" | "from");
         let path = said.paths.iter().any(|path| path.at > i && path.at <= i + 3);
         let near = matches!(said.low(i + 1), "my" | "the" | "this" | "our" | "all" | "these") && scope && low != "from";
-        said.tokens[i].kind == Kind::Stop || scope && path || near || said.dated(i) || matches!(low, "and" | "then") && verbs::class(said.low(i + 1)).is_some()
+        said.tokens[i].kind == Kind::Stop
+            || scope && path
+            || near
+            || said.dated(i)
+            || matches!(low, "and" | "then") && verbs::class(said.low(i + 1)).is_some()
     };
-    if let Some(at) = said.after(QUERY_LEADS) {
+    if let Some(at) = said.after(words::entries(QUERY_LEADS)) {
+        if matches!(said.low(at), "this" | "that" | "these" | "those" | "it" | "them") {
+            return None;
+        }
+        // `for messages about the barn`: what they are about.
+        let narrowed = (at..said.tokens.len().min(at + 3))
+            .find(|&i| matches!(said.low(i), "about" | "regarding" | "mentioning"))
+            .filter(|&i| is_general(said.low(i - 1)) && i + 1 < said.tokens.len());
+        let at = narrowed.map_or(at, |i| i + 1);
         let at = if words::is_determiner(said.low(at)) && at + 1 < said.tokens.len() { at + 1 } else { at };
         return piece(said, at, scoped);
     }
@@ -77,49 +100,50 @@ pub(super) fn query<'a>(said: &Said<'a>) -> Option<&'a str> {
     piece(said, start, scoped).filter(|_| looks && said.tokens.len() > start)
 }
 
-/// Names of file kinds as people say them, with their extension.
-pub(super) const FORMATS: &[(&str, &str)] = &[
-    ("pdf", "pdf"), ("word", "docx"), ("docx", "docx"), ("excel", "xlsx"), ("xlsx", "xlsx"), ("csv", "csv"), ("markdown", "md"), ("md", "md"), ("text", "txt"),
-    ("txt", "txt"), ("html", "html"), ("json", "json"), ("yaml", "yaml"), ("yml", "yml"), ("toml", "toml"), ("xml", "xml"), ("python", "py"), ("rust", "rs"),
-    ("typescript", "ts"), ("javascript", "js"), ("java", "java"), ("go", "go"), ("ruby", "rb"), ("shell", "sh"), ("css", "css"), ("sql", "sql"), ("png", "png"),
-    ("jpeg", "jpg"), ("jpg", "jpg"), ("gif", "gif"), ("svg", "svg"), ("mp3", "mp3"), ("mp4", "mp4"), ("wav", "wav"), ("zip", "zip"), ("log", "log"), ("epub", "epub"),
-    ("powerpoint", "pptx"), ("pptx", "pptx"), ("latex", "tex"),
+fn is_general(low: &str) -> bool {
+    matches!(
+        low,
+        "messages"
+            | "message"
+            | "information"
+            | "info"
+            | "anything"
+            | "everything"
+            | "something"
+            | "emails"
+            | "files"
+            | "documents"
+            | "notes"
+            | "entries"
+            | "articles"
+            | "news"
+            | "pages"
+            | "details"
+    )
+}
+
+const TITLE_LEADS: &[&str] = &[
+    "called",
+    "named",
+    "titled",
+    "entitled",
+    "with the title",
+    "with title",
+    "with the subject",
+    "with subject",
+    "with the name",
 ];
-
-fn extension(low: &str) -> Option<&'static str> {
-    let bare = low.trim_start_matches(['.', '*']).trim_end_matches('s');
-    FORMATS.iter().find(|(name, _)| *name == low || *name == bare).map(|(_, extension)| *extension)
-}
-
-/// The format that something is to become (`to PDF`, `as CSV`, `to a plain text file`); without such a word, the only one named.
-pub(super) fn format(said: &Said) -> Option<&'static str> {
-    let named: Vec<(usize, &str)> = (0..said.tokens.len()).filter(|&i| said.tokens[i].kind == Kind::Word).filter_map(|i| Some((i, extension(said.low(i))?))).collect();
-    let becomes = |&&(at, _): &&(usize, &str)| {
-        (1..=3).filter_map(|n| at.checked_sub(n)).map(|i| said.low(i)).find(|low| !words::is_determiner(low) && !matches!(*low, "plain" | "new")).is_some_and(|low| matches!(low, "to" | "into" | "as"))
-    };
-    let target = named.iter().rev().find(becomes);
-    target.or(named.first().filter(|_| named.len() == 1)).map(|(_, extension)| *extension)
-}
-
-/// `*.rs` as written, or the wildcard of `all PDF files`.
-pub(super) fn glob(said: &Said) -> Option<String> {
-    if let Some(token) = said.tokens.iter().find(|token| token.kind == Kind::Word && token.text.contains('*') && token.text.len() > 1) {
-        return Some(token.text.to_owned());
-    }
-    let kind = (0..said.tokens.len()).find(|&i| matches!(said.low(i + 1), "file" | "files" | "documents" | "images" | "sources") && extension(said.low(i)).is_some());
-    let plural = (0..said.tokens.len()).find(|&i| said.low(i).ends_with('s') && extension(said.low(i)).is_some() && !said.low(i).ends_with("css"));
-    kind.or(plural).and_then(|at| extension(said.low(at))).map(|extension| format!("*.{extension}"))
-}
-
-const TITLE_LEADS: &[&str] = &["called", "named", "titled", "entitled", "with the title", "with title", "with the subject", "with subject", "with the name"];
 
 /// The name a new thing gets: after `called`, a quotation, after a colon; else what it is for, or about, or to do.
 pub(super) fn title<'a>(said: &Said<'a>) -> Option<&'a str> {
     let ends = |said: &Said<'a>, i: usize| {
-        said.dated(i) || words::is_preposition(said.low(i)) && said.dated(i + 1) || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop)
-            || matches!(said.low(i), "by" | "due" | "on" | "at") && (said.dated(i + 2) || said.dated(i + 1)) || matches!(said.low(i), "in" | "to") && said.paths.iter().any(|path| path.at == i + 1)
+        said.dated(i)
+            || words::is_preposition(said.low(i)) && said.dated(i + 1)
+            || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop)
+            || matches!(said.low(i), "by" | "due" | "on" | "at") && (said.dated(i + 2) || said.dated(i + 1))
+            || matches!(said.low(i), "in" | "to") && said.paths.iter().any(|path| path.at == i + 1)
     };
-    if let Some(at) = said.after(TITLE_LEADS) {
+    if let Some(at) = said.after(TITLE_LEADS.iter().copied()) {
         return piece(said, at, ends);
     }
     if let Some((_, text)) = said.quotes().find(|(_, text)| !names::is_path(text)) {
@@ -128,7 +152,20 @@ pub(super) fn title<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let Some(at) = said.tokens.iter().position(|token| token.kind == Kind::Colon) {
         return piece(said, at + 1, ends);
     }
-    if let Some(at) = said.after(&["about", "regarding", "to remember to", "task to", "reminder to", "todo to", "reminder for", "me to", "for"]).filter(|&at| !said.dated(at)) {
+    if let Some(at) = said
+        .after([
+            "about",
+            "regarding",
+            "to remember to",
+            "task to",
+            "reminder to",
+            "todo to",
+            "reminder for",
+            "me to",
+            "for",
+        ])
+        .filter(|&at| !said.dated(at))
+    {
         let at = at + usize::from(words::is_determiner(said.low(at)));
         return piece(said, at, ends).filter(|text| names::number(text.split(' ').next().unwrap_or("")).is_none());
     }
@@ -141,11 +178,17 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let Some((_, text)) = said.quotes().next() {
         return Some(text);
     }
-    let at = said.after(&["run the command", "execute the command", "run", "execute"])?;
-    let general = words::is_determiner(said.low(at)) || words::is_object_pronoun(said.low(at)) || names::number(said.low(at)).is_some();
-    let program = said.tokens.get(at).is_some_and(|token| token.kind == Kind::Word && token.text.chars().next().is_some_and(|c| c.is_lowercase() || matches!(c, '.' | '/')));
+    let at = said.after(["run the command", "execute the command", "run", "execute"])?;
+    let general = words::is_determiner(said.low(at))
+        || words::is_object_pronoun(said.low(at))
+        || names::number(said.low(at)).is_some();
+    let program = said.tokens.get(at).is_some_and(|token| {
+        token.kind == Kind::Word
+            && token.text.chars().next().is_some_and(|c| c.is_lowercase() || matches!(c, '.' | '/'))
+    });
     let noun = matches!(said.low(at), "tests" | "test" | "benchmarks" | "linter" | "everything" | "all");
-    piece(said, at, |said, i| matches!(said.low(i), "and" | "then" | "in" | "for" | "to") && said.low(i + 1) != "") .filter(|_| program && !general && !noun)
+    piece(said, at, |said, i| matches!(said.low(i), "and" | "then" | "in" | "for" | "to") && i + 1 < said.tokens.len())
+        .filter(|_| program && !general && !noun)
 }
 
 /// A name of an existing thing: in quotes, as an identifier, as `the X app`, or with capitals.
@@ -153,26 +196,64 @@ pub(super) fn name<'a>(said: &Said<'a>, kinds: &[String]) -> Option<&'a str> {
     if let Some((_, text)) = said.quotes().find(|(_, text)| !names::is_path(text) && text.len() < 200) {
         return Some(text);
     }
-    if let Some(at) = said.after(&["called", "named"]) {
-        return piece(said, at, |said, i| words::is_preposition(said.low(i)) || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop) || said.low(i) == "and");
+    if let Some(at) = said.after(["called", "named"]) {
+        return piece(said, at, |said, i| {
+            words::is_preposition(said.low(i))
+                || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop)
+                || said.low(i) == "and"
+        });
     }
-    let coined = |text: &str| text.contains('_') || text.ends_with("()") || text.contains("::") || text.chars().skip(1).any(char::is_uppercase) && text.chars().any(char::is_lowercase);
-    let is_kind = |low: &str| kinds.iter().any(|kind| kind == low.trim_end_matches('s') || kind.len() > 2 && low.starts_with(kind.as_str()));
+    let coined = |text: &str| {
+        text.contains('_')
+            || text.ends_with("()")
+            || text.contains("::")
+            || text.chars().skip(1).any(char::is_uppercase) && text.chars().nth(1).is_some_and(char::is_lowercase)
+    };
+    let is_kind = |low: &str| {
+        kinds.iter().any(|kind| kind == low.trim_end_matches('s') || kind.len() > 2 && low.starts_with(kind.as_str()))
+    };
     // `the Calculator app`, `function parse`.
     for at in 1..said.tokens.len() {
         if is_kind(said.low(at)) && said.tokens[at].kind == Kind::Word {
             let before = &said.tokens[at - 1];
-            if before.kind == Kind::Word && !words::is_determiner(&before.low) && verbs::class(&before.low).is_none() && !words::is_preposition(&before.low) {
+            if before.kind == Kind::Word
+                && !words::is_determiner(&before.low)
+                && verbs::class(&before.low).is_none()
+                && !words::is_preposition(&before.low)
+            {
                 let start = (1..at).rev().take_while(|&i| said.tokens[i].is_capitalised()).last().unwrap_or(at - 1);
                 return said.span(start, at);
             }
-            if said.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Word && !words::is_preposition(&next.low) && !names::is_path(next.text)) {
+            if said.tokens.get(at + 1).is_some_and(|next| {
+                next.kind == Kind::Word && !words::is_preposition(&next.low) && !names::is_path(next.text)
+            }) {
                 return said.run(at + 1, false).or_else(|| said.span(at + 1, at + 2));
             }
         }
     }
-    if let Some(token) = said.tokens.iter().find(|token| token.kind == Kind::Word && coined(token.text) && !names::is_path(token.text)) {
+    if let Some(token) =
+        said.tokens.iter().find(|token| token.kind == Kind::Word && coined(token.text) && !names::is_path(token.text))
+    {
         return Some(token.text.trim_end_matches("()"));
     }
-    (1..said.tokens.len()).find(|&at| said.tokens[at].is_capitalised() && !said.dated(at) && !names::is_path(said.tokens[at].text)).and_then(|at| said.run(at, false))
+    let proper = kinds.is_empty()
+        || kinds.iter().any(|kind| {
+            matches!(
+                kind.as_str(),
+                "app"
+                    | "application"
+                    | "browser"
+                    | "process"
+                    | "proces"
+                    | "device"
+                    | "artist"
+                    | "song"
+                    | "company"
+                    | "program"
+            )
+        });
+    (1..said.tokens.len())
+        .filter(|_| proper)
+        .find(|&at| said.tokens[at].is_capitalised() && !said.dated(at) && !names::is_path(said.tokens[at].text))
+        .and_then(|at| said.run(at, false))
 }

@@ -12,10 +12,11 @@ pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
             let before = file[..at].chars().next_back().unwrap_or(' ');
             let mut behind = file[at + text.len()..].chars();
             let after = behind.next().unwrap_or(' ');
-            let left = !inside(first) && !numeric || !inside(before) && !(numeric && before == '.');
+            let left = !(inside(first) || numeric) || !(inside(before) || numeric && before == '.');
             let right = if numeric {
                 // `5` is in `5u32` and `5s`, not in `50`, `5.5`, `5_000`.
-                !after.is_ascii_digit() && !(matches!(after, '.' | '_' | ',') && behind.next().is_some_and(|c| c.is_ascii_digit()))
+                let goes_on = matches!(after, '.' | '_' | ',') && behind.next().is_some_and(|c| c.is_ascii_digit());
+                !(after.is_ascii_digit() || goes_on)
             } else {
                 !inside(last) || !inside(after)
             };
@@ -50,7 +51,9 @@ fn stem(word: &str) -> String {
 /// Two stems name the same: equal, or one begins with the other (`retry`, `retrie`; `max`, `maximum`).
 fn same(a: &str, b: &str) -> bool {
     let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-    a == b || shared >= 4 && shared + 2 >= a.chars().count().min(b.chars().count()) || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
+    a == b
+        || shared >= 4 && shared + 2 >= a.chars().count().min(b.chars().count())
+        || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
 }
 
 /// How many of `about` are named by the line itself (2 each), the comment or heading above it (1 each).
@@ -70,7 +73,10 @@ pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
 
 pub(super) fn is_comment(line: &str) -> bool {
     let start = line.trim_start();
-    ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark)) && !start.starts_with("#[") && !start.starts_with("#include") && !start.starts_with("#define")
+    ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark))
+        && !start.starts_with("#[")
+        && !start.starts_with("#include")
+        && !start.starts_with("#define")
 }
 
 /// Up to three lines of comment that stand right above.

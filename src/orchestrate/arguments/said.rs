@@ -36,11 +36,13 @@ pub(super) struct Said<'a> {
 }
 
 /// Folders people name without a slash.
-const FOLDERS: &[&str] = &["downloads", "documents", "desktop", "pictures", "photos", "music", "videos", "movies", "trash", "home"];
+const FOLDERS: &[&str] =
+    &["downloads", "documents", "desktop", "pictures", "photos", "music", "videos", "movies", "trash", "home"];
 
 impl<'a> Said<'a> {
     pub fn read(text: &'a str, now: DateTime) -> Said<'a> {
-        let tokens: Vec<Token> = scan(text).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
+        let tokens: Vec<Token> =
+            scan(text).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
         let dates = dates::find(&tokens, now);
         let mut said = Said { text, tokens, paths: Vec::new(), numbers: Vec::new(), dates };
         said.find_paths();
@@ -62,11 +64,19 @@ impl<'a> Said<'a> {
     }
 
     pub fn quotes(&self) -> impl Iterator<Item = (usize, &'a str)> {
-        self.tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Opaque).map(|(i, token)| (i, names::unquoted(token)))
+        self.tokens
+            .iter()
+            .enumerate()
+            .filter(|(_, token)| token.kind == Kind::Opaque)
+            .map(|(i, token)| (i, names::unquoted(token)))
     }
 
     fn lead(&self, at: usize) -> String {
-        let back = (0..at).rev().take(4).map(|i| self.low(i)).find(|low| words::is_preposition(low) || verbs::class(low).is_some() || *low == "and");
+        let back = (0..at)
+            .rev()
+            .take(4)
+            .map(|i| self.low(i))
+            .find(|low| words::is_preposition(low) || verbs::class(low).is_some() || *low == "and");
         back.unwrap_or("").to_owned()
     }
 
@@ -89,14 +99,42 @@ impl<'a> Said<'a> {
         let is_folder = matches!(self.low(at + 1), "folder" | "directory" | "dir" | "folders");
         let well_known = FOLDERS.contains(&token.low.as_str());
         let capital = token.text.starts_with(char::is_uppercase);
-        let led = words::is_preposition(self.low(at.wrapping_sub(1))) || words::is_determiner(self.low(at.wrapping_sub(1)));
-        let general = words::is_determiner(&token.low) || verbs::class(&token.low) == Some(verbs::Class::Sure) || words::is_preposition(&token.low)
-            || matches!(token.low.as_str(), "temporary" | "same" | "new" | "current" | "target" | "right" | "parent" | "whole" | "entire" | "backup" | "project" | "other" | "empty" | "file");
+        let led =
+            words::is_preposition(self.low(at.wrapping_sub(1))) || words::is_determiner(self.low(at.wrapping_sub(1)));
+        let general = words::is_determiner(&token.low)
+            || verbs::class(&token.low) == Some(verbs::Class::Sure)
+            || words::is_preposition(&token.low)
+            || matches!(
+                token.low.as_str(),
+                "temporary"
+                    | "same"
+                    | "new"
+                    | "current"
+                    | "target"
+                    | "right"
+                    | "parent"
+                    | "whole"
+                    | "entire"
+                    | "backup"
+                    | "project"
+                    | "other"
+                    | "empty"
+                    | "file"
+            );
         if token.low == "home" {
             return is_folder.then(|| "~".to_owned());
         }
         let named = is_folder && !general || well_known && capital && led;
-        named.then(|| token.text.to_owned())
+        // `my research papers folder`: all the words of the name.
+        let plain = |i: &usize| {
+            !words::is_determiner(self.low(*i))
+                && !words::is_preposition(self.low(*i))
+                && self.tokens[*i].kind == Kind::Word
+        };
+        let start =
+            (at.saturating_sub(2)..at).rev().take_while(|i| is_folder && *i > 0 && plain(i)).last().unwrap_or(at);
+        let ruled = start == at || words::is_determiner(self.low(start - 1));
+        self.span(if ruled { start } else { at }, at + 1).filter(|_| named).map(str::to_owned)
     }
 
     fn find_numbers(&mut self) {
@@ -105,14 +143,21 @@ impl<'a> Said<'a> {
             if token.kind != Kind::Word || self.dated(at) || names::is_path(token.text) {
                 continue;
             }
-            let value = match names::number(token.text).and_then(|digits| digits.replace(',', "").parse::<f64>().ok()) {
+            let written = names::number(token.text).and_then(|digits| digits.replace(',', "").parse::<f64>().ok());
+            let value = match written {
                 Some(value) => value,
-                None => match dates::amount(&token.low).filter(|n| *n > 0 && !matches!(token.low.as_str(), "a" | "an" | "one")) {
+                None => match dates::amount(&token.low)
+                    .filter(|n| *n > 0 && !matches!(token.low.as_str(), "a" | "an" | "one"))
+                {
                     Some(value) => value as f64,
                     None => continue,
                 },
             };
-            let glued = token.low.trim_start_matches(|c: char| c.is_ascii_digit() || "$#.,-€".contains(c)).to_owned();
+            let glued = if written.is_none() {
+                String::new()
+            } else {
+                token.low.trim_start_matches(|c: char| c.is_ascii_digit() || "$#.,-€".contains(c)).to_owned()
+            };
             let mut after: Vec<String> = if glued.is_empty() { Vec::new() } else { vec![glued] };
             after.extend((at + 1..at + 4).map(|i| self.low(i).to_owned()).filter(|word| !word.is_empty()));
             let before = (0..at).rev().take(4).map(|i| self.low(i).to_owned()).collect();
@@ -121,18 +166,30 @@ impl<'a> Said<'a> {
     }
 
     pub fn emails(&self) -> impl Iterator<Item = &str> {
-        let is_address = |text: &str| text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !text.contains('/'));
-        self.tokens.iter().map(|token| token.text.trim_matches(['<', '>', '"', '\''])).filter(move |text| is_address(text))
+        let is_address = |text: &str| {
+            text.split_once('@')
+                .is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !text.contains('/'))
+        };
+        self.tokens
+            .iter()
+            .map(|token| token.text.trim_matches(['<', '>', '"', '\'']))
+            .filter(move |text| is_address(text))
     }
 
     pub fn urls(&self) -> impl Iterator<Item = &str> {
-        self.tokens.iter().map(|token| if token.kind == Kind::Opaque { names::unquoted(token) } else { token.text }).filter(|text| names::is_url(&text.to_lowercase()))
+        self.tokens
+            .iter()
+            .map(|token| if token.kind == Kind::Opaque { names::unquoted(token) } else { token.text })
+            .filter(|text| names::is_url(&text.to_lowercase()))
     }
 
     /// The first run of capitalised words that begins behind one of `leads`; with commas inside for places.
     pub fn proper(&self, leads: &[&str], commas: bool) -> Option<&'a str> {
         let start = (1..self.tokens.len()).find(|&at| {
-            leads.contains(&self.low(at - 1)) && self.tokens[at].is_capitalised() && !self.dated(at) && !names::is_path(self.tokens[at].text)
+            leads.contains(&self.low(at - 1))
+                && self.tokens[at].is_capitalised()
+                && !self.dated(at)
+                && !names::is_path(self.tokens[at].text)
         })?;
         self.run(start, commas)
     }
@@ -141,7 +198,10 @@ impl<'a> Said<'a> {
     pub fn run(&self, start: usize, commas: bool) -> Option<&'a str> {
         let mut end = start;
         while let Some(token) = self.tokens.get(end) {
-            let inner = commas && token.kind == Kind::Comma && self.tokens.get(end + 1).is_some_and(|next| next.is_capitalised()) && end > start;
+            let inner = commas
+                && token.kind == Kind::Comma
+                && self.tokens.get(end + 1).is_some_and(|next| next.is_capitalised())
+                && end > start;
             let numbered = end > start && token.kind == Kind::Word && token.text.chars().all(|c| c.is_ascii_digit());
             if !(token.is_capitalised() && !self.dated(end) || inner || numbered && !self.dated(end)) {
                 break;
@@ -152,11 +212,13 @@ impl<'a> Said<'a> {
     }
 
     /// The token behind the first of `phrases` that stands in the text, the longest first.
-    pub fn after(&self, phrases: &[&str]) -> Option<usize> {
-        let ends = |phrase: &&str, at: usize| {
+    pub fn after<'t>(&self, phrases: impl IntoIterator<Item = &'t str>) -> Option<usize> {
+        let ends = |phrase: &str, at: usize| {
             let wanted: Vec<&str> = phrase.split(' ').collect();
             wanted.iter().enumerate().all(|(i, word)| self.low(at + i) == *word).then_some(at + wanted.len())
         };
-        phrases.iter().find_map(|phrase| (0..self.tokens.len()).find_map(|at| ends(phrase, at)).filter(|&end| end < self.tokens.len()))
+        phrases.into_iter().find_map(|phrase| {
+            (0..self.tokens.len()).find_map(|at| ends(phrase, at)).filter(|&end| end < self.tokens.len())
+        })
     }
 }

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::said::Said;
 use super::wants::{self, Want};
-use super::{Grounds, amounts, choices, intent, paths, phrases};
+use super::{Grounds, amounts, choices, formats, intent, paths, phrases};
 use crate::orchestrate::decompose::scan::Kind;
-use crate::orchestrate::decompose::{names, words};
+use crate::orchestrate::decompose::{names, verbs, words};
 use crate::tools::spec::Parameter;
 
 /// A value found by code. A sure one beats what a model proposed.
@@ -20,7 +20,12 @@ pub(super) struct Derived {
 /// The type of the values: of the items, for a list.
 fn item_kind<'a>(parameter: &Parameter<'a>) -> &'a str {
     match parameter.kind() {
-        "array" => parameter.schema.get("items").and_then(|items| items.get("type")).and_then(Value::as_str).unwrap_or("string"),
+        "array" => parameter
+            .schema
+            .get("items")
+            .and_then(|items| items.get("type"))
+            .and_then(Value::as_str)
+            .unwrap_or("string"),
         kind => kind,
     }
 }
@@ -64,7 +69,10 @@ impl<'a> Desk<'a> {
 
     pub fn derive(&mut self, parameter: &Parameter) -> Option<Derived> {
         let want = want(parameter);
-        let found = self.find(parameter, want).or_else(|| self.keyed(parameter, want).map(sure)).or_else(|| self.earlier(parameter, want))?;
+        let found = self
+            .find(parameter, want)
+            .or_else(|| self.keyed(parameter, want).map(sure))
+            .or_else(|| self.earlier(parameter, want))?;
         let list = parameter.kind() == "array" && !found.value.is_array();
         Some(if list { Derived { value: Value::Array(vec![found.value]), ..found } } else { found })
     }
@@ -75,20 +83,28 @@ impl<'a> Desk<'a> {
         match want {
             Want::Path | Want::Destination => self.path(parameter).map(sure),
             Want::Url => said.urls().next().map(text).map(sure),
-            Want::Content => phrases::content(said).map(text).map(sure),
+            Want::Content => phrases::content(said, parameter.required).map(text).map(sure),
             Want::Query if parameter.kind() != "array" => phrases::query(said).map(text).map(weak),
-            Want::Pattern => phrases::glob(said).filter(|_| takes_glob(parameter)).map(Value::from).map(sure)
+            Want::Pattern => formats::glob(said)
+                .filter(|_| takes_glob(parameter))
+                .map(Value::from)
+                .map(sure)
                 .or_else(|| phrases::query(said).filter(|_| parameter.required).map(text).map(weak)),
-            Want::Title if parameter.required || said.after(&["called", "titled", "named"]).is_some() => phrases::title(said).map(text).map(weak),
+            Want::Title if parameter.required || said.after(["called", "titled", "named"]).is_some() => {
+                phrases::title(said).map(text).map(weak)
+            }
             Want::Question => Some(weak(text(said.text.trim()))),
             Want::Person => self.person(parameter).map(sure),
-            Want::Name => phrases::name(said, &name_kinds(parameter)).filter(|_| parameter.required || self.keyed_name(parameter)).map(text).map(weak),
+            Want::Name => phrases::name(said, &name_kinds(parameter))
+                .filter(|_| parameter.required || self.keyed_name(parameter))
+                .map(text)
+                .map(weak),
             Want::Format => self.format(parameter).map(sure),
             Want::From | Want::Until | Want::Day => self.when(parameter, want).map(sure),
             Want::Number => {
-                let (at, value) = amounts::pick(parameter, &said.numbers, &self.numbers_used, self.numeric == 1)?;
-                self.numbers_used.push(at);
-                Some(sure(value))
+                let picked = amounts::pick(parameter, &said.numbers, &self.numbers_used, self.numeric == 1);
+                self.numbers_used.extend(picked.iter().map(|(at, _)| *at));
+                picked.map(|(_, value)| value).or_else(|| amounts::length(parameter, &said.dates)).map(sure)
             }
             Want::Flag => choices::flag(said, parameter).map(Value::Bool).map(sure),
             Want::Choice => choices::pick(said, parameter.choices()?).map(sure),
@@ -96,7 +112,7 @@ impl<'a> Desk<'a> {
             Want::Place => self.place(parameter).map(text).map(sure),
             Want::Old => intent::read(said.text, said.text).and_then(|intent| intent.old).map(Value::from).map(sure),
             Want::New => intent::read(said.text, said.text).map(|intent| Value::from(intent.new)).map(sure),
-            Want::Other => choices::pick(said, &choices::listed(parameter.description())).map(sure),
+            Want::Other => self.listed(parameter).map(sure),
             Want::Id | Want::Object | Want::Query | Want::Title => None,
         }
     }
@@ -130,25 +146,42 @@ impl<'a> Desk<'a> {
         let leads: &[&str] = match () {
             () if sender => &["from", "by"],
             () if copy => &["cc", "bcc", "cc'ing"],
-            () => &["to", "with", "for", "invite", "email", "message", "call", "text", "remind", "notify", "tell", "ask"],
+            () => {
+                &["to", "with", "for", "invite", "email", "message", "call", "text", "remind", "notify", "tell", "ask"]
+            }
         };
         let addresses: Vec<Value> = self.said.emails().map(Value::from).collect();
         if !addresses.is_empty() && !copy && (!sender || self.persons == 1) {
-            return if parameter.kind() == "array" { Some(Value::Array(addresses)) } else { addresses.into_iter().next() };
+            return if parameter.kind() == "array" {
+                Some(Value::Array(addresses))
+            } else {
+                addresses.into_iter().next()
+            };
         }
         self.said.proper(leads, false).map(Value::from)
     }
 
     fn format(&self, parameter: &Parameter) -> Option<Value> {
         let listed = choices::listed(parameter.description());
-        let found = phrases::format(&self.said);
+        let found = formats::format(&self.said);
         match found {
             Some(extension) if listed.is_empty() || listed.iter().any(|one| one == extension) => {
-                let target = wants::name_words(parameter.name).iter().any(|word| matches!(word.as_str(), "target" | "output" | "to" | "format"));
+                let target = wants::name_words(parameter.name)
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "target" | "output" | "to" | "format"));
                 (parameter.required || target || parameter.kind() == "array").then(|| Value::from(extension))
             }
-            _ => choices::pick(&self.said, &listed),
+            _ => self.listed(parameter),
         }
+    }
+
+    /// A value that the description lists. An optional one must be said in the very word.
+    fn listed(&self, parameter: &Parameter) -> Option<Value> {
+        let listed = choices::listed(parameter.description());
+        let spoken = |value: &Value| {
+            value.as_str().is_some_and(|word| self.said.tokens.iter().any(|token| token.low == word.to_lowercase()))
+        };
+        choices::pick(&self.said, &listed).filter(|value| parameter.required || spoken(value))
     }
 
     fn when(&self, parameter: &Parameter, want: Want) -> Option<Value> {
@@ -157,8 +190,13 @@ impl<'a> Desk<'a> {
             (_, []) => return None,
             (Want::Until, [one]) if one.ranged => one.to,
             // A day alone is a stretch from its morning to its night, but a lone time has no end that anyone said.
-            (Want::Until, [one]) if one.timed => { let _ = one; return None },
+            (Want::Until, [one]) if one.timed => return None,
             (Want::Until, [.., last]) => last.to,
+            (Want::Day, [one, ..])
+                if one.ranged && !one.timed && one.from < self.grounds.now && one.to > self.grounds.now =>
+            {
+                self.grounds.now
+            }
             (_, [first, ..]) => first.from,
         };
         let timed = dates.iter().any(|when| when.timed);
@@ -176,7 +214,9 @@ impl<'a> Desk<'a> {
     }
 
     fn keyed_name(&self, parameter: &Parameter) -> bool {
-        name_kinds(parameter).iter().any(|kind| kind != "name" && self.said.tokens.iter().any(|token| token.low == *kind))
+        name_kinds(parameter)
+            .iter()
+            .any(|kind| kind != "name" && self.said.tokens.iter().any(|token| token.low == *kind))
     }
 
     /// `NAME is VALUE`, `NAME: VALUE`, `NAME=VALUE` with the parameter's own name.
@@ -184,11 +224,22 @@ impl<'a> Desk<'a> {
         let low = parameter.name.to_lowercase();
         let spaced = low.replace(['_', '-'], " ");
         let tokens = &self.said.tokens;
-        if let Some(value) = tokens.iter().find_map(|token| token.text.split_once('=').filter(|(name, _)| name.trim_start_matches('-').to_lowercase() == low).map(|(_, value)| value)).filter(|value| !value.is_empty()) {
+        if let Some(value) = tokens
+            .iter()
+            .find_map(|token| {
+                token
+                    .text
+                    .split_once('=')
+                    .filter(|(name, _)| name.trim_start_matches('-').to_lowercase() == low)
+                    .map(|(_, value)| value)
+            })
+            .filter(|value| !value.is_empty())
+        {
             return super::typed(parameter.kind(), &Value::from(value));
         }
-        let at = self.said.after(&[low.as_str(), spaced.as_str()])?;
-        let linked = matches!(self.said.low(at), "is" | "to" | "of" | "as" | "=") || tokens[at].kind == Kind::Colon;
+        let at = self.said.after([low.as_str(), spaced.as_str()])?;
+        let linked = (matches!(self.said.low(at), "is" | "to" | "of" | "as" | "=") || tokens[at].kind == Kind::Colon)
+            && verbs::class(self.said.low(at + 1)).is_none();
         let strong = matches!(want, Want::Id | Want::Other | Want::Choice | Want::Name | Want::Content);
         let at = if linked { at + 1 } else { at };
         let token = tokens.get(at).filter(|_| linked || strong)?;
@@ -198,16 +249,23 @@ impl<'a> Desk<'a> {
             Kind::Word if want == Want::Id && token.text.chars().any(|c| c.is_ascii_digit()) => token.text,
             _ => return None,
         };
-        let general = words::is_determiner(&token.low) || words::is_preposition(&token.low) || words::is_object_pronoun(&token.low);
+        let general = words::is_determiner(&token.low)
+            || words::is_preposition(&token.low)
+            || words::is_object_pronoun(&token.low);
         super::typed(parameter.kind(), &Value::from(text)).filter(|_| !general)
     }
 
     /// The text an earlier step found, for a required text that nothing else was said for.
     fn earlier(&mut self, parameter: &Parameter, want: Want) -> Option<Derived> {
         let described = format!("{} {}", parameter.name, parameter.description()).to_lowercase();
-        let texty = ["text", "content", "transcript", "body", "markdown", "input"].iter().any(|word| described.contains(word));
-        let takes = parameter.kind() == "string" && parameter.required && texty && matches!(want, Want::Content | Want::Query | Want::Other);
-        let last = self.grounds.earlier.iter().rev().find(|earlier| !earlier.text.trim().is_empty()).filter(|_| takes)?;
+        let texty =
+            ["text", "content", "transcript", "body", "markdown", "input"].iter().any(|word| described.contains(word));
+        let takes = parameter.kind() == "string"
+            && parameter.required
+            && texty
+            && matches!(want, Want::Content | Want::Query | Want::Other);
+        let last =
+            self.grounds.earlier.iter().rev().find(|earlier| !earlier.text.trim().is_empty()).filter(|_| takes)?;
         self.notes.push(format!("`{}`: what {} found", parameter.name, last.tool));
         Some(weak(Value::from(last.text.as_str())))
     }
@@ -224,7 +282,8 @@ fn weak(value: Value) -> Derived {
 /// The nouns that may stand beside a name: `app` of `app_name`, with their everyday forms.
 fn name_kinds(parameter: &Parameter) -> Vec<String> {
     let mut kinds: Vec<String> = wants::name_words(parameter.name).into_iter().filter(|word| word != "name").collect();
-    for (short, long) in [("app", "application"), ("application", "app"), ("function", "method"), ("proces", "process")] {
+    for (short, long) in [("app", "application"), ("application", "app"), ("function", "method"), ("proces", "process")]
+    {
         if kinds.iter().any(|kind| kind == short) {
             kinds.push(long.to_owned());
         }
@@ -235,14 +294,18 @@ fn name_kinds(parameter: &Parameter) -> Vec<String> {
 /// A pattern that the description calls one for file names, or calls nothing in particular.
 fn takes_glob(parameter: &Parameter) -> bool {
     let described = parameter.description().to_lowercase();
-    described.contains("glob") || described.contains("file") || described.contains("wildcard") || parameter.name.to_lowercase().contains("glob")
+    described.contains("glob")
+        || described.contains("file")
+        || described.contains("wildcard")
+        || parameter.name.to_lowercase().contains("glob")
 }
 
 /// ISO 8601: a date where the parameter wants one or no time was said, else date and time.
 fn shown(moment: DateTime, parameter: &Parameter, timed: bool) -> String {
     let format = parameter.schema.get("format").and_then(Value::as_str).unwrap_or("");
     let words = wants::name_words(parameter.name);
-    let day_only = format == "date" || format.is_empty() && words.iter().any(|word| matches!(word.as_str(), "date" | "day"));
+    let day_only =
+        format == "date" || format.is_empty() && words.iter().any(|word| matches!(word.as_str(), "date" | "day"));
     let with_time = format == "date-time" || timed && !day_only;
     if format == "time" {
         return moment.strftime("%H:%M:%S").to_string();

@@ -62,8 +62,12 @@ pub(super) fn want(parameter: &Parameter, kind: &str) -> Want {
         "object" => return Want::Object,
         _ => {}
     }
-    let dated = format.starts_with("date") || format == "time" || says(&["iso 8601", "iso-8601", "yyyy-mm-dd", "rfc 3339"]);
-    if dated || has(&["date", "datetime", "deadline", "day", "timestamp", "when", "due"]) || name.ends_with("time") && !has(&["preferred"]) {
+    let dated =
+        format.starts_with("date") || format == "time" || says(&["iso 8601", "iso-8601", "yyyy-mm-dd", "rfc 3339"]);
+    if dated
+        || has(&["date", "datetime", "deadline", "day", "timestamp", "when", "due"])
+        || name.ends_with("time") && !has(&["preferred"])
+    {
         return match () {
             () if has(&["start", "from", "since", "after", "begin", "min"]) => Want::From,
             () if has(&["end", "until", "to", "before", "till", "max"]) => Want::Until,
@@ -77,29 +81,93 @@ pub(super) fn want(parameter: &Parameter, kind: &str) -> Want {
     if has(&["type", "extension", "format", "encoding", "language", "lang"]) {
         return if has(&["format", "type", "extension"]) { Want::Format } else { Want::Other };
     }
-    if has(&["destination", "dest", "target", "output", "out"]) && (pathlike || says(&["path", "file", "where to", "folder"])) {
+    if has(&["destination", "dest", "target", "output", "out"])
+        && (pathlike || says(&["path", "file", "where to", "folder"]))
+    {
         return Want::Destination;
     }
-    if pathlike && !has(&["pattern", "glob", "name"]) || has(&["source", "src", "input", "document"]) && says(&["path", "file"]) || described.starts_with("path to") {
+    if pathlike && !has(&["pattern", "glob", "name"])
+        || has(&["source", "src", "input", "document"]) && says(&["path", "file"])
+        || described.starts_with("path to")
+    {
         return Want::Path;
     }
     if has(&["filename"]) || has(&["name"]) && has(&["file", "folder", "directory"]) {
         return Want::Path;
     }
     match () {
-        () if has(&["old", "search", "find", "before"]) && has(&["text", "string", "str", "content", "value"]) || matches!(name.as_str(), "old" | "find") => Want::Old,
+        () if has(&["old", "search", "find", "before"]) && has(&["text", "string", "str", "content", "value"])
+            || matches!(name.as_str(), "old" | "find") =>
+        {
+            Want::Old
+        }
         () if has(&["new", "replacement", "replace", "with"]) && !has(&["name"]) => Want::New,
         () if has(&["pattern", "glob", "regex", "wildcard", "filter"]) => Want::Pattern,
         () if has(&["question", "prompt"]) => Want::Question,
-        () if has(&["query", "keyword", "search", "term", "topic", "symbol", "text", "phrase"]) && !says(&["sql"]) && !(has(&["text"]) && says(&["content", "write", "insert", "send", "extracted", "ocr"])) => Want::Query,
+        () if has(&["query", "keyword", "search", "term", "topic", "symbol", "text", "phrase"])
+            && !says(&["sql"])
+            && !(has(&["text"]) && says(&["content", "write", "insert", "send", "extracted", "ocr"])) =>
+        {
+            Want::Query
+        }
         () if has(&["content", "body", "text", "message", "note", "data", "description", "comment"]) => Want::Content,
         () if has(&["title", "subject", "summary", "headline", "caption"]) => Want::Title,
-        () if has(&["to", "recipient", "cc", "bcc", "attendee", "participant", "assignee", "sender", "from", "contact", "person", "invitee", "email", "author", "user"])
-            && (says(&["email", "recipient", "person", "people", "who", "user", "contact", "name", "sender", "address"]) || described.is_empty()) => Want::Person,
+        () if has(&[
+            "to",
+            "recipient",
+            "cc",
+            "bcc",
+            "attendee",
+            "participant",
+            "assignee",
+            "sender",
+            "from",
+            "contact",
+            "person",
+            "invitee",
+            "email",
+            "author",
+            "user",
+        ]) && (says(&[
+            "email",
+            "recipient",
+            "person",
+            "people",
+            "who",
+            "user",
+            "contact",
+            "name",
+            "sender",
+            "address",
+        ]) || described.is_empty()) =>
+        {
+            Want::Person
+        }
         () if has(&["command", "cmd", "script", "shell"]) => Want::Command,
-        () if has(&["location", "city", "place", "country", "origin", "destination", "region", "venue", "state"]) => Want::Place,
+        () if has(&["location", "city", "place", "country", "origin", "destination", "region", "venue", "state"]) => {
+            Want::Place
+        }
         () if has(&["id", "uuid", "key", "token", "hash", "sha"]) => Want::Id,
-        () if has(&["name", "app", "application", "browser", "table", "function", "class", "identifier", "process", "package", "module", "branch", "artist", "song", "device"]) => Want::Name,
+        () if has(&[
+            "name",
+            "app",
+            "application",
+            "browser",
+            "table",
+            "function",
+            "class",
+            "identifier",
+            "process",
+            "package",
+            "module",
+            "branch",
+            "artist",
+            "song",
+            "device",
+        ]) =>
+        {
+            Want::Name
+        }
         () => Want::Other,
     }
 }

@@ -1,9 +1,9 @@
 //! Where one English sentence falls into clauses, each of them one thing to do or to know.
 
-use super::head::{
-    Head, Line, Mode, head, is_deed, is_path, low, opens_question, polite_end, skip_adverbs, strong_joint, verb_at,
-};
+use super::head::{Head, Line, Mode, head};
+use super::openings::{polite_end, strong_joint};
 use super::scan::Kind;
+use super::signs::{is_deed, is_path, low, opens_question, skip_adverbs, verb_at};
 use super::verbs::{self, Class};
 use super::words::*;
 
@@ -98,15 +98,14 @@ fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option
     let comma = matches!(line[at].kind, Kind::Comma | Kind::Dash);
     let word = low(line, at);
     let and = matches!(word, "and" | "&" | "plus");
-    if comma
+    let may_be_strong = comma
         || matches!(
             word,
             "and" | "then" | "also" | "plus" | "after" | "before" | "afterwards" | "finally" | "followed" | "but"
-        )
-    {
-        if let Some(next) = strong_joint(line, at).filter(|&next| joins(line, from, at, next, comma)) {
-            return Some(Joint { end: at, next, strong: true });
-        }
+        );
+    let strong = strong_joint(line, at).filter(|&next| may_be_strong && joins(line, from, at, next, comma));
+    if let Some(next) = strong {
+        return Some(Joint { end: at, next, strong: true });
     }
     if !comma && !and {
         return None;
@@ -197,7 +196,7 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
             && (object || !ends_here(line, verb) || comma || deeds);
     }
     // `the search and rescue team`, `drag and drop`: two verbs side by side inside a noun phrase.
-    if !comma && verbs::class(before).is_some() && !object {
+    if !comma && !object && verbs::class(before).is_some_and(|class| class != Class::Rarely) {
         return false;
     }
     if !comma && pairs_nouns(line, from, at) {
@@ -209,7 +208,10 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
     match verbs::class(low(line, verb)) {
         Some(Class::Sure) if !verbs::is_describing(low(line, verb)) => true,
         Some(Class::Sure | Class::Either) => {
-            object || noun_object(line, verb, comma) || ends_here(line, verb) && is_deed(low(line, verb))
+            object
+                || noun_object(line, verb, comma)
+                || ends_here(line, verb) && is_deed(low(line, verb))
+                || matches!(low(line, verb + 1), "up" | "out" | "in" | "off") && ends_here(line, verb + 1)
         }
         _ => {
             matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away")

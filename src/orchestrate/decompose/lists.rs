@@ -1,8 +1,8 @@
 //! Cuts a request into sentences and list items: what the language of the request does not matter for.
 
-use super::head;
 use super::scan::{Kind, Token};
 use super::words::{is_determiner, is_preposition};
+use super::{openings, signs};
 
 /// A sentence or a list item: tokens `from..to` without its marker.
 #[derive(Clone, Copy, Debug)]
@@ -108,8 +108,8 @@ fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     last.kind == Kind::Colon
         || next.is_capitalised()
         || next.kind == Kind::Opaque && next.text.starts_with("```")
-        || head::verb_at(&line, 0).is_some()
-        || head::opens_question(&line, 0)
+        || signs::verb_at(&line, 0).is_some()
+        || signs::opens_question(&line, 0)
         || super::russian::is_imperative(&next.low)
 }
 
@@ -133,9 +133,9 @@ fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     };
     let line: Vec<&Token> = tokens[(at + 1).min(to)..to.min(at + 12)].iter().collect();
     let opens = !line.is_empty()
-        && (head::verb_at(&line, 0).is_some()
-            || head::opens_question(&line, 0)
-            || head::skip_connectives(&line, 0) > 0
+        && (signs::verb_at(&line, 0).is_some()
+            || signs::opens_question(&line, 0)
+            || openings::skip_connectives(&line, 0) > 0
             || super::russian::is_imperative(&line[0].low));
     at - start <= 12 && opens && tokens[start..at].iter().any(pointing)
 }

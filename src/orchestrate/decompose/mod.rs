@@ -8,9 +8,12 @@ mod english;
 mod head;
 mod lists;
 pub(in crate::orchestrate) mod names;
+mod openings;
+mod refer;
 mod roles;
 mod russian;
 pub(in crate::orchestrate) mod scan;
+mod signs;
 mod tongue;
 pub(in crate::orchestrate) mod verbs;
 pub(in crate::orchestrate) mod words;
@@ -68,7 +71,7 @@ const PARTS_MAX: usize = 100;
 
 /// The parts of `request`, in order. Empty only for a request without a word; linear in its length.
 pub fn parts(request: &str) -> Vec<Part> {
-    let cut = request.floor_char_boundary(SCANNED_BYTES_MAX);
+    let cut = (0..=SCANNED_BYTES_MAX.min(request.len())).rev().find(|&at| request.is_char_boundary(at)).unwrap_or(0);
     let (scanned, rest) = request.split_at(cut);
     let tokens = scan::scan(scanned);
     let mut parts = roles::assemble(tongue::pieces(scanned, &tokens));

@@ -95,7 +95,7 @@ fn has_extension(low: &str) -> bool {
     let Some((stem, extension)) = low.rsplit_once('.') else { return false };
     let fine = (1..=5).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_alphanumeric());
     let letter = extension.starts_with(|c: char| c.is_ascii_alphabetic()) || matches!(extension, "7z");
-    let numeric = stem.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '$' || c == 'v');
+    let numeric = stem.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '$');
     fine && letter
         && !stem.is_empty()
         && !numeric

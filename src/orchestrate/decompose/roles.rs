@@ -3,6 +3,7 @@
 use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
+use super::refer::{each, is_proper, is_russian_looking, is_russian_pronoun, produces, refers_back, shows_outcome};
 use super::tongue::Piece;
 use super::{PARTS_MAX, Part, PartKind, verbs, words};
 
@@ -199,7 +200,7 @@ impl Assembly {
                 .iter()
                 .skip(1)
                 .any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
-            return asks_back && !new_name || looks && !new_name;
+            return (asks_back || looks) && !new_name;
         }
         if piece.mode == Mode::Question {
             return looks
@@ -284,143 +285,4 @@ fn merge(part: &mut Part, mentions: &Mentions) {
             }
         }
     }
-}
-
-fn refers_back(piece: &Piece) -> bool {
-    let words = &piece.words;
-    words.iter().enumerate().any(|(i, word)| {
-        let next = words.get(i + 1).map_or("", String::as_str);
-        match word.as_str() {
-            "it" | "them" | "they" | "its" | "their" | "ones" | "same" => true,
-            "one" => i > 0 && matches!(words[i - 1].as_str(), "each" | "this" | "that" | "every" | "the"),
-            "each" => true,
-            "this" | "these" | "those" => {
-                next.is_empty() || words::is_outcome(next) || words::is_preposition(next) || words::is_connective(next)
-            }
-            "that" => i > 0 && (next.is_empty() || words::is_outcome(next)),
-            "the" => {
-                words::is_outcome(next) && matches!(next, "result" | "results" | "output" | "findings" | "outcome")
-            }
-            _ => is_russian_pronoun(word),
-        }
-    })
-}
-
-fn is_russian_pronoun(low: &str) -> bool {
-    matches!(
-        low,
-        "его"
-            | "её"
-            | "ее"
-            | "их"
-            | "ним"
-            | "ними"
-            | "нём"
-            | "нем"
-            | "них"
-            | "ней"
-            | "это"
-            | "этого"
-            | "этом"
-            | "каждый"
-            | "каждого"
-            | "каждой"
-            | "каждому"
-            | "результат"
-            | "результаты"
-            | "там"
-    )
-}
-
-fn is_russian_looking(low: &str) -> bool {
-    matches!(
-        low,
-        "прочитай"
-            | "прочти"
-            | "открой"
-            | "найди"
-            | "посмотри"
-            | "изучи"
-            | "проверь"
-            | "запусти"
-            | "покажи"
-            | "сравни"
-            | "посчитай"
-            | "разбери"
-            | "глянь"
-            | "поищи"
-    )
-}
-
-/// A name of the world, not an identifier of code.
-fn is_proper(name: &str) -> bool {
-    name.chars().all(char::is_alphabetic) && name.chars().skip(1).all(char::is_lowercase) && name.chars().count() > 1
-}
-
-/// `show me the result`, `print it`, `give me the total`: nothing is named that was not found before.
-fn shows_outcome(words: &[String]) -> bool {
-    let rest: Vec<&str> = words
-        .iter()
-        .skip(1)
-        .map(String::as_str)
-        .filter(|word| {
-            !words::is_determiner(word) && !matches!(*word, "me" | "us" | "back" | "of" | "to" | "a" | "here" | "мне")
-        })
-        .collect();
-    match rest.as_slice() {
-        [] => words.len() > 1,
-        [only] => words::is_outcome(only) || words::points_back(only) || is_russian_pronoun(only),
-        [first, ..] => {
-            matches!(*first, "what" | "result" | "results" | "findings")
-                && rest.iter().any(|w| matches!(*w, "you" | "found" | "find" | "result" | "results"))
-        }
-    }
-}
-
-/// Verbs that would be taken for a part of the noun before them.
-const STOPPING: &[&str] =
-    &["count", "print", "check", "list", "show", "report", "record", "log", "test", "run", "call", "use", "note"];
-
-/// `for each file`, `of every user`: what comes behind `each`.
-fn each(words: &[String]) -> Option<String> {
-    let at = words
-        .iter()
-        .position(|word| matches!(word.as_str(), "each" | "every" | "каждого" | "каждой" | "каждый" | "каждую"))?;
-    let stops = |place: usize, word: &String| {
-        place > 0 && STOPPING.contains(&word.as_str())
-            || words::is_preposition(word)
-            || words::is_determiner(word)
-            || words::is_auxiliary(word)
-            || words::is_connective(word)
-            || verbs::class(word) == Some(verbs::Class::Sure)
-            || words::is_subordinator(word)
-    };
-    let noun: Vec<&str> = words[at + 1..]
-        .iter()
-        .enumerate()
-        .take_while(|(place, word)| !stops(*place, word))
-        .take(3)
-        .map(|(_, word)| word.as_str())
-        .collect();
-    let timed = matches!(
-        noun.first(),
-        Some(&("time" | "day" | "week" | "month" | "hour" | "minute" | "morning" | "year" | "night" | "other"))
-    );
-    (!timed).then(|| if noun.is_empty() { "one".to_owned() } else { noun.join(" ") })
-}
-
-/// `earlier` makes `a report`, `said` speaks of `the report`.
-fn produces(earlier: &[String], said: &[String]) -> bool {
-    let made = earlier
-        .windows(3)
-        .filter(|three| matches!(three[0].as_str(), "a" | "an" | "new"))
-        .flat_map(|three| [three[1].as_str(), three[2].as_str()])
-        .chain(earlier.windows(2).filter(|two| matches!(two[0].as_str(), "a" | "an")).map(|two| two[1].as_str()))
-        .filter(|word| word.len() > 3 && !words::is_preposition(word));
-    let used: Vec<&str> = said
-        .windows(2)
-        .filter(|two| matches!(two[0].as_str(), "the" | "that" | "this"))
-        .map(|two| two[1].as_str())
-        .collect();
-    made.into_iter().any(|word| used.contains(&word))
 }

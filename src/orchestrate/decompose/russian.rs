@@ -4,8 +4,10 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::english::Clause;
-use super::head::{Head, Line, Mode, low};
+use super::head::{Head, Line, Mode};
 use super::scan::Kind;
+use super::signs::low;
+use super::words::entries;
 
 /// Imperatives whose ending alone does not show them.
 const IMPERATIVES: &str = "
@@ -22,35 +24,10 @@ static KNOWN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| IMPERATIVES.spl
 /// Verbs that only say something back to the user.
 const TELLING: &[&str] = &["скажи", "расскажи", "объясни", "поясни", "сообщи", "ответь", "опиши"];
 
-const JOINING: &[&str] = &[
-    "а затем",
-    "и затем",
-    "а потом",
-    "и потом",
-    "затем",
-    "потом",
-    "после этого",
-    "после чего",
-    "а после этого",
-    "и после этого",
-    "наконец",
-    "и наконец",
-    "далее",
-    "а также",
-    "и ещё",
-    "и еще",
-    "ещё",
-    "еще",
-    "также",
-    "сначала",
-    "во-первых",
-    "во-вторых",
-    "в-третьих",
-    "в конце",
-    "и в конце",
-    "и",
-    "а",
-];
+const JOINING: &str = "\
+    а затем, и затем, а потом, и потом, затем, потом, после этого, после чего, а после этого, и после этого, \
+    наконец, и наконец, далее, а также, и ещё, и еще, ещё, еще, также, сначала, во-первых, во-вторых, \
+    в-третьих, в конце, и в конце, и, а";
 
 /// The root of a polite or formal form: `прочитайте` -> `прочитай`.
 fn root(low: &str) -> &str {
@@ -110,8 +87,8 @@ fn skip(line: &Line, from: usize) -> usize {
         let end = if line.get(at).is_some_and(|token| matches!(token.kind, Kind::Comma | Kind::Dash)) {
             Some(at + 1)
         } else {
-            let matching = |phrase: &&&str| phrase.split(' ').enumerate().all(|(i, word)| low(line, at + i) == word);
-            JOINING.iter().filter(matching).map(|phrase| at + phrase.split(' ').count()).max()
+            let matching = |phrase: &&str| phrase.split(' ').enumerate().all(|(i, word)| low(line, at + i) == word);
+            entries(JOINING).filter(matching).map(|phrase| at + phrase.split(' ').count()).max()
         };
         match end.filter(|&end| end < line.len()) {
             Some(end) => at = end,

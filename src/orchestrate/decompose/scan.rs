@@ -133,8 +133,8 @@ impl<'a> Scanner<'a> {
     /// Where the quotation that opens at `at` ends; `None` when nothing opens here.
     fn opaque_end(&mut self, at: usize, c: char) -> Option<usize> {
         let rest = &self.text[at..];
-        if rest.starts_with("```") {
-            return Some(rest[3..].find("```").map_or(self.text.len(), |n| at + n + 6));
+        if let Some(inner) = rest.strip_prefix("```") {
+            return Some(inner.find("```").map_or(self.text.len(), |n| at + n + 6));
         }
         if c == '`' {
             return self.closing(at, '`', 7);

@@ -39,6 +39,8 @@ fn one_deed_is_one_act() {
     check("Bump serde to version 1.2.3 in Cargo.toml", 1, 0);
     check("Where is the retry limit defined?", 1, 0);
     check("Delete build artifacts, e.g. target/ and *.o", 1, 0);
+    check("I would like to know how many users signed up last week", 1, 0);
+    check("Use git blame on src/a.rs line 10 to find who wrote it", 1, 0);
     check("Can you tell me which functions call open_session?", 1, 0);
     check("Please make the error message in src/cli.rs say what to do next", 1, 0);
     check("Refactor the auth module so that it uses async and drop the callback style", 2, 0);
@@ -68,6 +70,15 @@ fn deeds_in_one_sentence_are_counted() {
     check("git stash my changes; switch to main; pull", 3, 0);
     check("Convert data.csv to JSON & upload the result to the server", 2, 0);
     check("Turn off the lights, lock the front door, and set the alarm for 7am", 3, 0);
+    check("Play some music, dim the lights and order a pizza", 3, 0);
+    check("Set the brightness to 40%, mute the volume and turn on do not disturb", 3, 0);
+    check("Find the cheapest laptop under $800, add it to my cart and check out", 3, 0);
+    check("Create a new branch feature/x from main, cherry-pick commit abc123, and push it", 3, 0);
+    check("Upgrade tokio to the latest version. Then run cargo check. If it fails, show me the first error.", 3, 0);
+    check("Rename the struct Foo to Bar, update all usages, and make sure the tests pass", 3, 0);
+    check("In config.yaml set replicas to 3, then restart the deployment and watch the pods", 3, 0);
+    check("Open issue #42, reproduce the bug, write a failing test and fix it", 4, 0);
+    check("Find the slowest test and speed it up", 2, 0);
     check("Book a table for two on Friday and send the invitation to Ann", 2, 0);
     check("Once you're done with the refactor, run the benchmarks and save the results to bench.txt", 2, 0);
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::words::listed;
+
 /// How much a bare word must be helped by what follows it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -17,38 +19,39 @@ pub enum Class {
 const SURE: &str = "
 abort accept achieve acquire activate adapt add adjust adopt advise aggregate align allocate allow analyse analyze
 annotate announce answer append apply approve arrange ascertain ask assemble assess assign attach authenticate
-authorize autocomplete automate avoid backport bcc become begin bring broadcast browse build bundle buy calculate
-cancel capture categorise categorize cc choose cite clarify classify clone collapse collect combine come commence
-compile complain compose compress compute concatenate condense configure confirm connect consider consolidate
-construct consult convert coordinate create customize deactivate debug decide declare decline decode decompile
-decompress decouple decrease decrypt deduce dedupe deduplicate define delegate delete deliver demonstrate deploy
-deprecate derive describe deselect destroy detach detect determine develop devise diagnose dial differentiate dig
-disable discard disconnect discover dismiss dispatch divide donate downgrade download draw drop duplicate edit
-elaborate eliminate embed emit emphasize enable encode encrypt enlarge enrich ensure enter enumerate erase
-establish evaluate examine exclude execute expand explain explore expose extend extract facilitate fetch figure
-fill finalize find finish fix flatten follow forbid forecast format forward gather generate get give go grab grant
-grep group guarantee handle harden help hide hire identify ignore illustrate implement import improve include
-incorporate increase increment indicate infer inform initialise initialize inject insert inspect install
-instantiate instruct integrate interpret introduce invalidate investigate invite invoke isolate join keep kill
-launch learn let locate look loosen lower maintain make manage mark match maximize measure memoize mention merge
-migrate minify minimise minimize mock modernize modify monitor mount move multiply mute navigate negotiate
-normalise normalize notify obtain omit open optimise optimize organise organize outline overwrite paint parallelize
-parametrize parse partition paste pause perform persist pin pinpoint polish populate predict prefix prepare prepend
-present preserve prettify prevent prioritise prioritize proceed produce profile prohibit promote prompt proofread
-propose provide prune publish pull purchase put quantify query quote raise rank re-run reach react read realign
-reallocate rearrange reassign rebase reboot rebuild recalculate recheck recommend reconcile reconfigure reconnect
-reconstruct recover redact redeploy redirect redo reduce refactor refer reference refine reformat refresh register
-reindex reinstall reject relaunch reload relocate remind remove rename render reopen reorder reorganize repair
-repeat rephrase replace reply report reproduce rerun rescale reschedule resend reset resize resolve respond restart
-restate restore restrict restructure resubmit resume retest rethink retrain retrieve retry reuse revert revise
-revoke rewire rewrite rotate round rsvp sanitize save say scan schedule scrape scroll search seed select send
-separate serialise serialize set setup share shelve shorten show shrink shuffle shut simplify simulate sing skip
-slash slim solve speak specify split standardize stash store strip submit subscribe substitute subtract suggest
-summarise summarize suppress swap swipe switch synchronise synchronize take tap teach tell terminate tidy tighten
-toggle tokenize transcribe transform translate transpose traverse trigger trim troubleshoot truncate try turn type
-unblock uncomment undo unflag unfollow unify uninstall unlock unmute unpack unpause unpin unsend unsubscribe
-untangle untar unzip update upgrade upload utilize vacuum validate vectorise vectorize verify visit visualise
-visualize wait walk warn weigh withdraw wrap write zip";
+authorize autocomplete automate avoid backport bcc become begin bisect brighten bring broadcast browse build bundle
+buy calculate cancel capture categorise categorize cc cherry-pick choose cite clarify classify clone collapse
+collect combine come commence compile complain compose compress compute concatenate condense configure confirm
+connect consider consolidate construct consult convert coordinate create customize deactivate debug decide declare
+decline decode decompile decompress decouple decrease decrypt deduce dedupe deduplicate define defrost delegate
+delete deliver demonstrate deploy deprecate derive describe deselect destroy detach detect determine develop devise
+diagnose dial differentiate dig dim disable discard disconnect discover dismiss dispatch divide donate downgrade
+download draw drop duplicate edit elaborate eliminate embed emit emphasize enable encode encrypt enlarge enrich
+ensure enter enumerate erase establish evaluate examine exclude execute expand explain explore expose extend
+extract facilitate fetch figure fill finalize find finish fix flatten follow forbid forecast format forward gather
+generate get give go grab grant grep group guarantee handle harden help hide hire identify ignore illustrate
+implement import improve include incorporate increase increment indicate infer inform initialise initialize inject
+insert inspect install instantiate instruct integrate interpret introduce invalidate investigate invite invoke
+isolate join keep kill launch learn let locate look loosen lower maintain make manage mark match maximize measure
+memoize mention merge migrate minify minimise minimize mock modernize modify monitor mount move multiply mute
+navigate negotiate normalise normalize notify obtain omit open optimise optimize organise organize outline
+overwrite paint parallelize parametrize parse partition paste pause perform persist pin pinpoint polish populate
+predict prefetch prefix preheat prepare prepend present preserve prettify prevent prioritise prioritize proceed
+produce profile prohibit promote prompt proofread propose provide prune publish pull purchase put quantify query
+quote raise rank re-run reach react read realign reallocate rearrange reassign reauthenticate rebase rebind reboot
+rebuild recalculate recheck recolor recommend reconcile reconfigure reconnect reconstruct recover redact redeploy
+redirect redo reduce refactor refer reference refine reformat refresh refund register rehash reindex reinstall
+reject relaunch reload relocate remind remove rename render reopen reorder reorganize repaint repair repeat
+rephrase replace reply report reproduce rerun resample rescale reschedule resend reset resize resolve respond
+restart restate restore restrict restructure resubmit resume retest rethink retrain retrieve retry reuse revert
+revise revoke rewire rewrite rotate round rsvp sanitize save say scaffold scan schedule scrape scroll search seed
+select send separate serialise serialize set setup share shelve shorten show shrink shuffle shut simplify simulate
+sing skip slash slim solve speak specify split standardize stash store strip submit subscribe substitute subtract
+suggest summarise summarize suppress swap swipe switch synchronise synchronize take tap teach tell terminate tidy
+tighten toggle tokenize transcribe transform translate transpose traverse trigger trim troubleshoot truncate try
+turn type unblock uncomment undo unflag unfollow unify uninstall unlock unmute unpack unpause unpin unsend unstage
+unsubscribe untangle untar untrack unzip update upgrade upload utilize vacuum validate vectorise vectorize verify
+visit visualise visualize wait walk warn weigh withdraw wrap write zip";
 
 const EITHER: &str = "
 alert archive attempt audit bake benchmark block book bookmark boost branch break brief buffer bump cache call
@@ -73,7 +76,7 @@ head heat hit hold home host image interface issue key label land last lead ligh
 long mail man mean meet mind minute model name near need number object order own pair paper parallel parent part
 pass pattern phone picture pipe point power price process project question quiet range rate reason remark rest
 result reverse right row rule scale scope score season second secure sense serve shape short side silence slow
-smooth sound source space spell spot stage stand state stay string structure style subject sum support surface
+smooth sound source space speed spell spot stage stand state stay string structure style subject sum support surface
 suspend table talk template think time title toast total tour trash trust value version voice volume want weather
 weight word zero zoom";
 
@@ -119,118 +122,23 @@ pub fn is_pair(a: &str, b: &str) -> bool {
 
 /// Sure verbs that stand as often before a noun they describe: `open ports`, `separate files`, `set theory`.
 pub fn is_describing(low: &str) -> bool {
-    matches!(
+    listed(
+        "open, separate, set, present, duplicate, format, type, match, group, report, query, schedule, search, \
+        scan, profile, update, download, upload, upgrade, import, edit, quote, round, reference, pin, seed, \
+        prompt, prefix, setup, share, switch, split, store, swap, trigger, wrap, merge, build, help, answer, \
+        reply, rank, handle, increase, decrease, read, write, create, delete, insert, fix, drop",
         low,
-        "open"
-            | "separate"
-            | "set"
-            | "present"
-            | "duplicate"
-            | "format"
-            | "type"
-            | "match"
-            | "group"
-            | "report"
-            | "query"
-            | "schedule"
-            | "search"
-            | "scan"
-            | "profile"
-            | "update"
-            | "download"
-            | "upload"
-            | "upgrade"
-            | "import"
-            | "edit"
-            | "quote"
-            | "round"
-            | "reference"
-            | "pin"
-            | "seed"
-            | "prompt"
-            | "prefix"
-            | "setup"
-            | "share"
-            | "switch"
-            | "split"
-            | "store"
-            | "swap"
-            | "trigger"
-            | "wrap"
-            | "merge"
-            | "build"
-            | "help"
-            | "answer"
-            | "reply"
-            | "rank"
-            | "handle"
-            | "increase"
-            | "decrease"
-            | "read"
-            | "write"
-            | "create"
-            | "delete"
-            | "insert"
-            | "fix"
-            | "drop"
     )
 }
 
 /// Verbs that only look: what is asked about right behind them is asked about what they show.
 pub fn only_looks(low: &str) -> bool {
-    matches!(
+    listed(
+        "read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
+        compare, examine, parse, trace, see, go, study, query, fetch, load, get, explore, investigate, walk, \
+        locate, view, show, diff, retrieve, execute, measure, profile, debug, identify, take, use, browse, \
+        build, compile, test, benchmark, lint, figure, determine, summarize, summarise",
         low,
-        "read"
-            | "open"
-            | "look"
-            | "inspect"
-            | "analyse"
-            | "analyze"
-            | "find"
-            | "search"
-            | "list"
-            | "check"
-            | "count"
-            | "run"
-            | "scan"
-            | "grep"
-            | "review"
-            | "compare"
-            | "examine"
-            | "parse"
-            | "trace"
-            | "see"
-            | "go"
-            | "study"
-            | "query"
-            | "fetch"
-            | "load"
-            | "get"
-            | "explore"
-            | "investigate"
-            | "walk"
-            | "locate"
-            | "view"
-            | "show"
-            | "diff"
-            | "retrieve"
-            | "execute"
-            | "measure"
-            | "profile"
-            | "debug"
-            | "identify"
-            | "take"
-            | "use"
-            | "browse"
-            | "build"
-            | "compile"
-            | "test"
-            | "benchmark"
-            | "lint"
-            | "figure"
-            | "determine"
-            | "summarize"
-            | "summarise"
     )
 }
 
@@ -244,23 +152,9 @@ pub fn only_tells(low: &str) -> bool {
 
 /// Verbs whose object is a thing somebody will write, with a purpose of its own (`a script to read … and print …`).
 pub fn makes(low: &str) -> bool {
-    matches!(
+    listed(
+        "add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
+        provide, compose, draft",
         low,
-        "add"
-            | "write"
-            | "create"
-            | "implement"
-            | "make"
-            | "build"
-            | "define"
-            | "develop"
-            | "generate"
-            | "design"
-            | "need"
-            | "want"
-            | "introduce"
-            | "provide"
-            | "compose"
-            | "draft"
     )
 }
