@@ -76,7 +76,8 @@ impl App {
     /// The embedder, on the same ledger and the same device permit as every model. `Err` says why there is none.
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
         let Some(spec) = registry.embedder() else {
-            let looked: Vec<String> = registry.embedder_looked().iter().map(|path| path.display().to_string()).collect();
+            let looked: Vec<String> =
+                registry.embedder_looked().iter().map(|path| path.display().to_string()).collect();
             return Err(format!(
                 "no embedder: search goes by words only. Looked in {}; fetch one with scripts/fetch-models or `monobloc models pull embedder`",
                 looked.join(", ")
@@ -84,9 +85,10 @@ impl App {
         };
         let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
         let needed = embed::memory(&spec.path, &plain).map_err(|error| error.to_string())?;
-        let reservation = self.ledger.reserve("embedder", needed).map_err(|refused| {
-            format!("no embedder: search goes by words only: {refused}; raise --budget")
-        })?;
+        let reservation = self
+            .ledger
+            .reserve("embedder", needed)
+            .map_err(|refused| format!("no embedder: search goes by words only: {refused}; raise --budget"))?;
         let permit = self.permit.clone();
         let options = embed::Options {
             gate: Arc::new(move |urgency| {
@@ -122,7 +124,12 @@ impl App {
         let index = index.map(Arc::new);
         let catalog = Catalog::builtin();
         let lessons = Arc::new(Lessons::open(&database(&self.config.project))?);
-        let context = Context { lessons: Some(lessons), index: index.clone(), embedder: embedder.clone(), ..Context::new(root, self.cancel.clone()) };
+        let context = Context {
+            lessons: Some(lessons),
+            index: index.clone(),
+            embedder: embedder.clone(),
+            ..Context::new(root, self.cancel.clone())
+        };
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
     }
 

@@ -25,7 +25,9 @@ const BEAT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    #[error("the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml")]
+    #[error(
+        "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml"
+    )]
     ContextOverflow { model: String, prompt: usize, context: usize },
     #[error("the prompt is empty; {model} needs at least one token to go on from")]
     EmptyPrompt { model: String },
@@ -125,11 +127,19 @@ pub enum Piece {
     Answer(String),
     Thinking(String),
     /// No slot yet, after a second and every second. Position 1 is next.
-    Queued { position: usize, eta_ms: Option<u64> },
+    Queued {
+        position: usize,
+        eta_ms: Option<u64>,
+    },
     /// The model works but has said nothing for a second.
-    Pulse { waited_ms: u64 },
+    Pulse {
+        waited_ms: u64,
+    },
     /// The last piece.
-    Finished { finish: Finish, tally: Tally },
+    Finished {
+        finish: Finish,
+        tally: Tally,
+    },
 }
 
 /// A whole generation.
@@ -198,10 +208,8 @@ impl Engine {
                 }
             })
             .map_err(|error| start(error.to_string()))?;
-        let limits = started
-            .recv()
-            .map_err(|_| start("its thread ended before it was ready".to_owned()))?
-            .map_err(start)?;
+        let limits =
+            started.recv().map_err(|_| start("its thread ended before it was ready".to_owned()))?.map_err(start)?;
         let grammars = Grammars::new(vocabulary.clone());
         let inner = Inner { model: model.to_owned(), jobs: sender, queued, vocabulary, grammars, limits };
         Ok(Engine { inner: Arc::new(inner) })

@@ -8,7 +8,7 @@ use super::handle::{Engine, EngineError};
 use super::llama::{KvFormat, LlamaError, Shape, Weights};
 use crate::base::Bytes;
 use crate::budget::permit::Permit;
-use crate::budget::{self, Estimate, Ledger, Lease, Refused, Reservation, Wanted};
+use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted};
 use crate::models::dialect::{self, Dialect};
 use crate::models::gguf::Header;
 use crate::models::{ModelCapability, ModelSpec, ModelsError, Registry, Role};
@@ -194,8 +194,7 @@ impl Inner {
                 (Arc::new(held), estimate.total().saturating_sub(for_weights))
             }
         };
-        let context_memory =
-            self.ledger.reserve(&format!("{} context", spec.role), for_context)?.commit(for_context);
+        let context_memory = self.ledger.reserve(&format!("{} context", spec.role), for_context)?.commit(for_context);
         self.resident().weights.insert(spec.path.clone(), Arc::downgrade(&held));
         let engine = self.start(spec, shape, held, context_memory)?;
         let leased = Leased {

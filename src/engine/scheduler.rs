@@ -60,9 +60,8 @@ impl Scheduler {
             return Work::Nothing;
         };
         let of = |phase: Phase| {
-            let mut indices: Vec<usize> = (0..slots.len())
-                .filter(|&i| slots[i].phase == phase && slots[i].priority == highest)
-                .collect();
+            let mut indices: Vec<usize> =
+                (0..slots.len()).filter(|&i| slots[i].phase == phase && slots[i].priority == highest).collect();
             indices.sort_by_key(|&i| slots[i].served);
             indices
         };

@@ -343,8 +343,7 @@ impl<D: Decoder> Worker<'_, D> {
     /// Evaluates the next continuation of a score job and goes back to the end of its prefix.
     fn score_one(&mut self, index: usize) {
         let Some(active) = &self.slots[index].active else { return };
-        let (Progress::Score { after, sums }, Task::Score { continuations, .. }) =
-            (&active.progress, &active.job.task)
+        let (Progress::Score { after, sums }, Task::Score { continuations, .. }) = (&active.progress, &active.job.task)
         else {
             return;
         };

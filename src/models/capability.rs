@@ -38,6 +38,10 @@ impl ModelCapability {
 
     /// Judged by size alone.
     pub fn of(header: &Header, context: usize) -> ModelCapability {
-        if header.parameters >= CAPABLE_PARAMETERS { ModelCapability::capable(context) } else { ModelCapability::weak() }
+        if header.parameters >= CAPABLE_PARAMETERS {
+            ModelCapability::capable(context)
+        } else {
+            ModelCapability::weak()
+        }
     }
 }

@@ -20,9 +20,9 @@ pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
 /// `mark` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
 fn contains_mark(source: &str, mark: &str) -> bool {
     let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_');
-    source.match_indices(mark).any(|(at, _)| {
-        edge(source[..at].chars().next_back()) && edge(source[at + mark.len()..].chars().next())
-    })
+    source
+        .match_indices(mark)
+        .any(|(at, _)| edge(source[..at].chars().next_back()) && edge(source[at + mark.len()..].chars().next()))
 }
 
 /// Cuts a stream of text into sentences; what is not yet a whole one is held back.
@@ -74,7 +74,11 @@ mod tests {
     const SOURCE: &str = "src/pull.rs:14: pub const ATTEMPTS_DEFAULT: u32 = 5;";
 
     fn check(sentence: &str, expected: bool) {
-        assert_eq!(is_grounded(sentence, &[SOURCE, "how many attempts does a download get by default?"]), expected, "{sentence}");
+        assert_eq!(
+            is_grounded(sentence, &[SOURCE, "how many attempts does a download get by default?"]),
+            expected,
+            "{sentence}"
+        );
     }
 
     #[test]

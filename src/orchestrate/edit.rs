@@ -68,7 +68,10 @@ async fn rewritten(
 ) -> Result<Result<(String, String), String>, TurnError> {
     let candidates = candidates(text, task, path);
     if candidates.is_empty() {
-        return Ok(Err(format!("no line of {path} has to do with `{}`; name the text to replace", words::shorten(task, 120))));
+        return Ok(Err(format!(
+            "no line of {path} has to do with `{}`; name the text to replace",
+            words::shorten(task, 120)
+        )));
     }
     let planner = toolkit.model(Role::Planner, host).await?;
     let shown: Vec<String> = candidates.iter().map(|(number, line)| format!("{number}: {}", line.trim())).collect();
@@ -87,7 +90,9 @@ async fn rewritten(
     };
     let output = toolkit.generate(&planner.engine, request, "writing the change", host).await?;
     let proposal = proposal(&output.text, &candidates, task, path);
-    Ok(proposal.ok_or_else(|| format!("no change of {path} could be made out for `{}`; say it as: change A to B", words::shorten(task, 120))))
+    Ok(proposal.ok_or_else(|| {
+        format!("no change of {path} could be made out for `{}`; say it as: change A to B", words::shorten(task, 120))
+    }))
 }
 
 /// Lines that share words with the task, most first, at most [`LINES_SHOWN`], in the order of the file.
@@ -129,7 +134,10 @@ mod tests {
 
     #[test]
     fn only_lines_about_the_task_are_offered() {
-        assert_eq!(candidates(FILE, "Fix the spelling of the title in a.toml", "a.toml"), [(2, "    title = \"Helo\"")]);
+        assert_eq!(
+            candidates(FILE, "Fix the spelling of the title in a.toml", "a.toml"),
+            [(2, "    title = \"Helo\"")]
+        );
     }
 
     #[test]

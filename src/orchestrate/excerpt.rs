@@ -13,7 +13,8 @@ const LINES_AFTER: usize = 2;
 /// Lines that score less than this share of the best are about something else.
 const NEAR_BEST: f32 = 0.5;
 /// Words that ask for a number, and get lines with one first.
-const ASKS_NUMBER: &[&str] = &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
+const ASKS_NUMBER: &[&str] =
+    &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
 
 /// A line that answers, with the call that saw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +48,7 @@ pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line>
         .collect();
     score(&mut all, &wanted, question);
     let best = all.iter().map(|line| line.score).fold(0.0, f32::max);
-    let mut order: Vec<usize> =
-        (0..all.len()).filter(|&place| all[place].score > best * NEAR_BEST).collect();
+    let mut order: Vec<usize> = (0..all.len()).filter(|&place| all[place].score > best * NEAR_BEST).collect();
     order.sort_by(|&a, &b| all[b].score.total_cmp(&all[a].score).then(a.cmp(&b)));
     let mut taken: HashSet<usize> = HashSet::new();
     let mut chosen = Vec::new();

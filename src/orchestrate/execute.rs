@@ -135,7 +135,11 @@ async fn arguments(
     settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
     // What stands in a file is found in the file, unless the user quoted it.
     let quoted = ["old", "new"].iter().all(|name| {
-        settled.arguments.get(*name).and_then(Value::as_str).is_some_and(|text| step.part.quoted.iter().any(|one| one == text))
+        settled
+            .arguments
+            .get(*name)
+            .and_then(Value::as_str)
+            .is_some_and(|text| step.part.quoted.iter().any(|one| one == text))
     });
     if edits && !quoted {
         settled.arguments.remove("old");
@@ -184,7 +188,12 @@ pub async fn perform(
     host: &dyn Host,
 ) -> Result<StepStatus, TurnError> {
     if let Some(known) = evidence.repeated(&call.tool, &call.arguments) {
-        let report = StepReport { step, summary: format!("the same as {}: {}", known.id, known.summary()), wall_ms: 0, ..known.report() };
+        let report = StepReport {
+            step,
+            summary: format!("the same as {}: {}", known.id, known.summary()),
+            wall_ms: 0,
+            ..known.report()
+        };
         let status = report.status;
         host.emit(Event::StepCompleted(report));
         return Ok(status);

@@ -33,7 +33,11 @@ pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
     /// Asks the user; a host that cannot ask rejects.
-    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+    fn approve<'a>(
+        &'a self,
+        step: StepId,
+        proposal: &'a Proposal,
+    ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
     /// When the user wants to be asked.
     fn approve_mode(&self) -> ApproveMode;

@@ -64,8 +64,10 @@ impl Step {
             description: self.description.clone(),
             files_affected: self.part.paths.clone(),
             dependencies: self.needs.clone(),
-            estimated_complexity: (1 + self.part.paths.len().saturating_sub(1) + usize::from(self.part.for_each.is_some()))
-                .min(5) as u8,
+            estimated_complexity: (1
+                + self.part.paths.len().saturating_sub(1)
+                + usize::from(self.part.for_each.is_some()))
+            .min(5) as u8,
             status,
         }
     }
@@ -87,7 +89,8 @@ pub fn floor(parts: &[Part]) -> Plan {
         }
         let id = StepId(steps.len() + 1);
         places[place] = Some(id);
-        let mut needs: Vec<StepId> = part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
+        let mut needs: Vec<StepId> =
+            part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
         needs.retain(|need| *need < id);
         steps.push(Step { id, part: part.clone(), description: part.full_text(), needs });
     }
@@ -130,12 +133,7 @@ pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn H
 }
 
 /// What the planner calls each step, in order; fewer or more than there are clauses, or nothing.
-async fn worded(
-    toolkit: &Toolkit,
-    plan: &Plan,
-    request: &str,
-    host: &dyn Host,
-) -> Result<Vec<String>, TurnError> {
+async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) -> Result<Vec<String>, TurnError> {
     let planner = toolkit.model(Role::Planner, host).await?;
     let parts: Vec<String> =
         plan.steps.iter().enumerate().map(|(n, step)| format!("{}. {}", n + 1, step.part.text)).collect();

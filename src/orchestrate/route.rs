@@ -5,8 +5,8 @@
 //! the two best candidates lie close together, and its answer is weighed, not obeyed.
 
 use crate::budget::permit::Priority;
-use crate::engine::{Engine, Token};
 use crate::engine::pool::Leased;
+use crate::engine::{Engine, Token};
 use crate::models::Role;
 use crate::models::dialect::{Message, Prompt, ToolText};
 use crate::tools::{Ranked, ToolSpec};
@@ -94,12 +94,7 @@ fn gap(scores: &[f64]) -> f64 {
 
 /// How much likelier each tool's name becomes through the step, in nats a token: its log-probability with the step
 /// minus that without one, so that names the model likes anyway gain nothing.
-async fn opinion(
-    toolkit: &Toolkit,
-    model: &Leased,
-    step: &str,
-    tools: &[&ToolSpec],
-) -> Result<Vec<f64>, TurnError> {
+async fn opinion(toolkit: &Toolkit, model: &Leased, step: &str, tools: &[&ToolSpec]) -> Result<Vec<f64>, TurnError> {
     let names: Vec<Vec<Token>> = tools.iter().map(|tool| name_tokens(&model.engine, &tool.name)).collect();
     let with = score(toolkit, model, step, tools, &names).await?;
     let without = score(toolkit, model, "", tools, &names).await?;

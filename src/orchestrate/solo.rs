@@ -8,8 +8,8 @@ use crate::engine::{Piece, Request, Sampling};
 use crate::models::Role;
 use crate::models::dialect::{Message, ToolText};
 use crate::protocol::{Event, Repeat, StepStatus, ToolMiss};
-use crate::tools::call::{self, check};
 use crate::tools::Context;
+use crate::tools::call::{self, check};
 
 use super::Host;
 use super::evidence::Evidence;

@@ -80,7 +80,25 @@ fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
 
 /// Whether a request without changes wants words rather than a list.
 fn asks(request: &str) -> bool {
-    const QUESTIONS: &[&str] = &["what", "how", "why", "which", "who", "when", "where", "is", "are", "does", "do", "can", "explain", "describe", "tell", "summarize", "summarise"];
+    const QUESTIONS: &[&str] = &[
+        "what",
+        "how",
+        "why",
+        "which",
+        "who",
+        "when",
+        "where",
+        "is",
+        "are",
+        "does",
+        "do",
+        "can",
+        "explain",
+        "describe",
+        "tell",
+        "summarize",
+        "summarise",
+    ];
     let low = request.trim().to_lowercase();
     low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| QUESTIONS.contains(&word))
 }
@@ -100,10 +118,8 @@ async fn prose(
     if lines.is_empty() {
         return Ok(String::new());
     }
-    let shown: Vec<String> = lines
-        .iter()
-        .map(|line| format!("{}: {}", line.place(), line.finding.text.trim()))
-        .collect();
+    let shown: Vec<String> =
+        lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect();
     let shown = shown.join("\n");
     let messages = if capable { in_full(&shown, question) } else { by_example(&lines, question) };
     let generation = Request {

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 /// Words too common to say what a sentence is about.
 const COMMON: &[&str] = &[
-    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
-    "do", "does", "each", "file", "files", "for", "from", "get", "gets", "has", "have", "how", "i", "if", "in", "into", "is", "it",
-    "its", "let", "many", "me", "much", "my", "of", "on", "or", "our", "out", "please", "should", "so", "some", "tell", "than",
-    "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "up", "use", "used", "uses", "was",
-    "we", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+    "could", "did", "do", "does", "each", "file", "files", "for", "from", "get", "gets", "has", "have", "how", "i",
+    "if", "in", "into", "is", "it", "its", "let", "many", "me", "much", "my", "of", "on", "or", "our", "out", "please",
+    "should", "so", "some", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+    "those", "to", "up", "use", "used", "uses", "was", "we", "what", "when", "where", "which", "who", "why", "will",
+    "with", "would", "you", "your",
 ];
 
 /// Lower-case words and parts of identifiers that carry meaning, singular where that is plain.
@@ -56,7 +57,8 @@ pub fn stem(word: &str) -> String {
 pub fn marks(text: &str) -> Vec<String> {
     let mut marks = Vec::new();
     for raw in text.split_whitespace() {
-        let word = raw.trim_matches(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '_' | '~' | '.'));
+        let word =
+            raw.trim_matches(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '_' | '~' | '.'));
         let word = word.trim_end_matches(['.', '?', '!']);
         if is_mark(word) {
             marks.push(word.to_owned());

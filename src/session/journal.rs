@@ -37,7 +37,8 @@ impl Journal {
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| failed(rusqlite::Error::ToSqlConversionFailure(error.into())))?;
+            std::fs::create_dir_all(folder)
+                .map_err(|error| failed(rusqlite::Error::ToSqlConversionFailure(error.into())))?;
         }
         let connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(BUSY_WAIT).map_err(failed)?;

@@ -22,7 +22,10 @@ pub use journal::{Journal, JournalError, TurnCost};
 pub enum Message {
     Record(Record),
     /// The turn waits until `reply` is used; dropping it is a no.
-    Approve { proposal: Proposal, reply: oneshot::Sender<Decision> },
+    Approve {
+        proposal: Proposal,
+        reply: oneshot::Sender<Decision>,
+    },
     /// The last message of a turn that could not be finished.
     Failed(TurnError),
 }

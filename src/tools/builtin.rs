@@ -99,7 +99,9 @@ impl Builtin {
                 "Answer a question about the code: how something works, why, what it does, where it is implemented. \
                  Searches by meaning and by words over the whole project."
             }
-            Builtin::IndexCallers => "List the callers of a function or method: who calls it, from which file and line.",
+            Builtin::IndexCallers => {
+                "List the callers of a function or method: who calls it, from which file and line."
+            }
             Builtin::IndexCallees => "List what a function or method itself calls.",
             Builtin::IndexDependents => "List the files that import a file: what depends on it and would be affected.",
             Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",

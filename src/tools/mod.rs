@@ -30,6 +30,6 @@ pub use call::ToolCall;
 pub use catalog::Catalog;
 pub use context::Context;
 pub use execute::execute;
-pub use prefilter::{Prefilter, Ranked};
 pub use outcome::{Finding, Outcome, Status};
+pub use prefilter::{Prefilter, Ranked};
 pub use spec::ToolSpec;

@@ -82,8 +82,10 @@ pub fn memories(context: &Context) -> Result<Outcome, String> {
     if stored.is_empty() {
         return Ok(Outcome::ok("no lessons yet"));
     }
-    let lines: Vec<String> =
-        stored.iter().map(|one| format!("{}: {}", cut_line(&one.lesson.problem, 100), cut_line(&one.lesson.solution, 100))).collect();
+    let lines: Vec<String> = stored
+        .iter()
+        .map(|one| format!("{}: {}", cut_line(&one.lesson.problem, 100), cut_line(&one.lesson.solution, 100)))
+        .collect();
     Ok(Outcome::ok(format!("{} lessons\n{}", lines.len(), lines.join("\n"))))
 }
 
@@ -105,7 +107,10 @@ fn listed(title: &str, mut neighbours: Vec<Neighbour>) -> Outcome {
     let mut findings = Vec::new();
     for near in &neighbours {
         let line = near.line;
-        text.push_str(&format!("{}:{line} {} ({}, confidence {:.2})\n", near.node.path, near.node.name, near.node.kind, near.confidence));
+        text.push_str(&format!(
+            "{}:{line} {} ({}, confidence {:.2})\n",
+            near.node.path, near.node.name, near.node.kind, near.confidence
+        ));
         findings.push(Finding::at(&near.node.path, line, format!("{} {}", near.node.kind, near.node.name)));
     }
     if count > neighbours.len() {

@@ -42,8 +42,9 @@ impl Suite {
         let mut cases = Vec::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             cases.push(
-                serde_json::from_str(line)
-                    .with_context(|| format!("{}:{} is no case: {{\"id\", \"prompt\", …}}", file.display(), number + 1))?,
+                serde_json::from_str(line).with_context(|| {
+                    format!("{}:{} is no case: {{\"id\", \"prompt\", …}}", file.display(), number + 1)
+                })?,
             );
         }
         if cases.is_empty() {
@@ -84,7 +85,11 @@ struct Silent;
 impl Host for Silent {
     fn emit(&self, _: Event) {}
 
-    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(
+        &'a self,
+        _: StepId,
+        _: &'a Proposal,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
         Box::pin(async { Decision::Reject })
     }
 

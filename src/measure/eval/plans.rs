@@ -42,7 +42,14 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
         counts.add(chain, steps.len(), &tools);
         if talk && (steps.len() != chain.len() || tools != chain) {
-            println!("{}: {} of {} steps: {:?}, expected {chain:?}: {}", case.id, steps.len(), chain.len(), tools, case.prompt);
+            println!(
+                "{}: {} of {} steps: {:?}, expected {chain:?}: {}",
+                case.id,
+                steps.len(),
+                chain.len(),
+                tools,
+                case.prompt
+            );
         }
         let shown: Vec<Value> =
             steps.iter().map(|(description, tool)| json!({ "description": description, "tool": tool })).collect();

@@ -24,14 +24,30 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let intent = intent(toolkit, &case.prompt).await?;
         counts.ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let ranked: Vec<&str> = intent.as_ref().map_or(Vec::new(), |intent| {
-            intent.choice.order.iter().filter_map(|&tool| toolkit.catalog.specs().get(tool)).map(|spec| spec.name.as_str()).collect()
+            intent
+                .choice
+                .order
+                .iter()
+                .filter_map(|&tool| toolkit.catalog.specs().get(tool))
+                .map(|spec| spec.name.as_str())
+                .collect()
         });
         let chosen = intent.as_ref().map(|intent| intent.tool.name.as_str());
         let arguments = intent.as_ref().map_or(Map::new(), |intent| intent.arguments.clone());
         counts.add(case, &ranked, chosen, &arguments);
-        if talk && let Some(expected) = &case.expected && !expected.iter().any(|name| Some(name.as_str()) == chosen) {
+        if talk
+            && let Some(expected) = &case.expected
+            && !expected.iter().any(|name| Some(name.as_str()) == chosen)
+        {
             let place = ranked.iter().position(|name| expected.iter().any(|one| one == name));
-            println!("{}: {} (expected {}, ranked {:?}): {}", case.id, chosen.unwrap_or("no tool"), expected.join("|"), place.map(|n| n + 1), case.prompt);
+            println!(
+                "{}: {} (expected {}, ranked {:?}): {}",
+                case.id,
+                chosen.unwrap_or("no tool"),
+                expected.join("|"),
+                place.map(|n| n + 1),
+                case.prompt
+            );
         }
         let shown = &ranked[..ranked.len().min(RANKED_MAX)];
         predictions.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;

@@ -60,7 +60,9 @@ fn checked(request: String) -> Result<String> {
         _ => request,
     };
     if text.trim().is_empty() {
-        bail!("the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\"");
+        bail!(
+            "the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\""
+        );
     }
     if text.len() > REQUEST_BYTES_MAX {
         bail!(

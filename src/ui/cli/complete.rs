@@ -48,7 +48,11 @@ impl Complete {
         };
         let prompts = complete::read(&self.prompts)?;
         let registry = app.registry();
-        let spec = complete::model(registry.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")), self.model.as_deref(), &options)?;
+        let spec = complete::model(
+            registry.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")),
+            self.model.as_deref(),
+            &options,
+        )?;
         let pool = app.empty_pool();
         let json = self.json;
         complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| match json {

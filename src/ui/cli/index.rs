@@ -30,19 +30,23 @@ impl Index {
         if let Some(note) = index.note() {
             eprintln!("monobloc: note: {note}");
         }
-        let embedder = match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
-            Ok(embedder) => Some(embedder),
-            Err(reason) => {
-                eprintln!("monobloc: note: {reason}");
-                None
-            }
-        };
+        let embedder =
+            match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
+                Ok(embedder) => Some(embedder),
+                Err(reason) => {
+                    eprintln!("monobloc: note: {reason}");
+                    None
+                }
+            };
         let bar = bar(!self.json);
         let report = app.refresh(&index, embedder.as_ref(), &mut |progress| show(&bar, progress))?;
         bar.finish_and_clear();
         if self.json {
-            let skipped: Vec<_> =
-                report.skipped.iter().map(|one| serde_json::json!({ "path": one.path, "reason": one.reason })).collect();
+            let skipped: Vec<_> = report
+                .skipped
+                .iter()
+                .map(|one| serde_json::json!({ "path": one.path, "reason": one.reason }))
+                .collect();
             println!(
                 "{}",
                 serde_json::json!({
@@ -55,8 +59,14 @@ impl Index {
         }
         println!(
             "{} files ({} read, {} gone), {} chunks ({} with vectors), {} symbols, {} edges, {} ms",
-            report.files, report.parsed, report.removed, report.chunks, report.chunks_with_vector, report.symbols,
-            report.edges, report.ms
+            report.files,
+            report.parsed,
+            report.removed,
+            report.chunks,
+            report.chunks_with_vector,
+            report.symbols,
+            report.edges,
+            report.ms
         );
         for one in report.skipped.iter().take(SKIPPED_SHOWN) {
             println!("  skipped {}: {}", one.path, one.reason);

@@ -45,7 +45,9 @@ enum Command {
     Eval(eval::Eval),
     Telemetry(telemetry::Telemetry),
     /// Write a completion script for a shell to standard output
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Settings that every command understands.

@@ -7,9 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
 
 use crate::app::App;
+use crate::models::Role;
 use crate::models::gguf::{self, Header};
 use crate::models::pull::{self, Download, Pull};
-use crate::models::Role;
 
 /// List, show or fetch models
 #[derive(Args)]
@@ -57,10 +57,15 @@ fn list(app: &App, json: bool) -> Result<()> {
     let registry = app.registry()?;
     let roles: Vec<(Role, Result<String, String>)> = [Role::Planner, Role::Router]
         .into_iter()
-        .map(|role| (role, registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())))
+        .map(|role| {
+            (role, registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string()))
+        })
         .chain([(
             Role::Embedder,
-            registry.embedder().map(|spec| spec.path.display().to_string()).ok_or_else(|| "none found; search goes by words only".to_owned()),
+            registry
+                .embedder()
+                .map(|spec| spec.path.display().to_string())
+                .ok_or_else(|| "none found; search goes by words only".to_owned()),
         )])
         .collect();
     if json {
@@ -74,9 +79,20 @@ fn list(app: &App, json: bool) -> Result<()> {
             .collect();
         let roles: serde_json::Map<String, serde_json::Value> = roles
             .into_iter()
-            .map(|(role, file)| (role.to_string(), file.map_or_else(|error| serde_json::json!({ "error": error }), |path| serde_json::json!({ "path": path }))))
+            .map(|(role, file)| {
+                (
+                    role.to_string(),
+                    file.map_or_else(
+                        |error| serde_json::json!({ "error": error }),
+                        |path| serde_json::json!({ "path": path }),
+                    ),
+                )
+            })
             .collect();
-        println!("{}", serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes() }));
+        println!(
+            "{}",
+            serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes() })
+        );
         return Ok(());
     }
     println!("{}", registry.dir().display());
@@ -110,7 +126,9 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
         Some(file) if file.exists() => gguf::inspect(&file)?,
         Some(role) if role.as_os_str() == "router" => (*app.registry()?.get(Role::Router)?.header).clone(),
         Some(role) if role.as_os_str() == "planner" => (*app.registry()?.get(Role::Planner)?.header).clone(),
-        Some(file) => return Err(anyhow::anyhow!("{} does not exist; name a GGUF file, or planner or router", file.display())),
+        Some(file) => {
+            return Err(anyhow::anyhow!("{} does not exist; name a GGUF file, or planner or router", file.display()));
+        }
         None => (*app.registry()?.get(Role::Planner)?.header).clone(),
     };
     let header = &header;
@@ -119,14 +137,21 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
         return Ok(());
     }
     println!("{}\n  {}: {}", header.path.display(), header.name, in_short(header));
-    println!("  layers {}, embedding {}, heads {}, KV heads a layer {:?}", header.layers, header.embedding_length, header.heads, header.kv_heads);
+    println!(
+        "  layers {}, embedding {}, heads {}, KV heads a layer {:?}",
+        header.layers, header.embedding_length, header.heads, header.kv_heads
+    );
     if header.experts > 0 {
         println!("  experts {}, of which {} are used", header.experts, header.experts_used);
     }
     for (kind, share) in &header.mix {
         println!("  {kind}: {} tensors, {} parameters, {}", share.tensors, share.parameters, share.bytes);
     }
-    println!("  vocabulary {}, chat template: {}", header.vocabulary, if header.is_chat() { "yes" } else { "none (a base model)" });
+    println!(
+        "  vocabulary {}, chat template: {}",
+        header.vocabulary,
+        if header.is_chat() { "yes" } else { "none (a base model)" }
+    );
     Ok(())
 }
 

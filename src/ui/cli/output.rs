@@ -43,18 +43,19 @@ impl Printer {
 
     /// The user's decision; without a terminal nobody can be asked, which is a no.
     pub fn ask(&mut self, proposal: &Proposal, yes: bool) -> Result<Decision> {
-        if let Printer::Text(text) = self {
-            text.clear();
-            if !proposal.preview.is_empty() {
-                println!("{}", paint_diff(&proposal.preview));
-            }
-        }
         if yes {
             return Ok(Decision::Approve);
         }
         if matches!(self, Printer::Json) || !io::stdin().is_terminal() {
-            eprintln!("monobloc: `{}` needs consent ({}), and nobody can be asked here: not done; --yes approves", proposal.tool, proposal.reason);
+            eprintln!(
+                "monobloc: `{}` needs consent ({}), and nobody can be asked here: not done; --yes approves",
+                proposal.tool, proposal.reason
+            );
             return Ok(Decision::Reject);
+        }
+        if let Printer::Text(text) = self {
+            text.clear();
+            println!("{}", paint_diff(&proposal.preview));
         }
         ask_on_terminal(proposal)
     }
@@ -102,9 +103,13 @@ impl Text {
             Event::Pulse { phase, waited_ms } => self.wait(&format!("{phase} … {} s", waited_ms / 1000)),
             Event::Notice { text } => self.line(&format!("{} {text}", style("note:").dim())),
             Event::PlanCreated { plan } => self.plan(plan),
-            Event::StepExecuting { step, description } => self.line(&format!("{} {description}", style(format!("{step} >")).cyan())),
+            Event::StepExecuting { step, description } => {
+                self.line(&format!("{} {description}", style(format!("{step} >")).cyan()))
+            }
             Event::StepCompleted(report) => self.step(report),
-            Event::Fallback { from, reason } => self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow())),
+            Event::Fallback { from, reason } => {
+                self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))
+            }
             Event::Token { text } => {
                 self.clear();
                 if !self.in_answer {

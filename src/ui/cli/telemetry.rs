@@ -27,7 +27,10 @@ impl Telemetry {
             }
             return Ok(());
         }
-        println!("{:>8} {:>6} {:>8} {:>8} {:>10} {:>12}  request", "wall", "calls", "prompt", "cached", "generated", "peak memory");
+        println!(
+            "{:>8} {:>6} {:>8} {:>8} {:>10} {:>12}  request",
+            "wall", "calls", "prompt", "cached", "generated", "peak memory"
+        );
         for turn in turns {
             let usage = turn.usage;
             let request: String = turn.request.chars().take(60).collect();
