@@ -20,7 +20,8 @@ const WRITTEN_TOKENS_MAX: usize = 700;
 const TASK_CHARS: usize = 2_000;
 
 /// Values for the parameters in `missing`, as the router reads them out of `task`. Texts are word for word parts of the
-/// task, except where a parameter asks for content, which has to be written.
+/// task, except where a parameter asks for content, which has to be written. A small router is asked for content only:
+/// what code does not find in a task, it does not find either (135M on a development suite: 2 of 40 values were right).
 pub async fn missing(
     toolkit: &Toolkit,
     tool: &ToolSpec,
@@ -31,6 +32,14 @@ pub async fn missing(
     let router = toolkit.model(Role::Router, host).await?;
     let wanted: Vec<Parameter<'_>> =
         tool.parameters().into_iter().filter(|parameter| missing.iter().any(|name| name == parameter.name)).collect();
+    let wanted: Vec<Parameter<'_>> = match router.capability.supports_complex_reasoning {
+        true => wanted,
+        false => wanted.into_iter().filter(is_content).collect(),
+    };
+    if wanted.is_empty() {
+        return Ok(Map::new());
+    }
+    let names: Vec<&str> = wanted.iter().map(|parameter| parameter.name).collect();
     let task = super::words::shorten(task, TASK_CHARS);
     let text = ToolText {
         name: tool.name.clone(),
@@ -39,7 +48,7 @@ pub async fn missing(
     };
     let messages = [
         Message::system(format!("{}\n{}", PROMPT.trim(), router.dialect.tool_list(&[text]))),
-        Message::user(format!("Task: {task}\nArguments: {}", missing.join(", "))),
+        Message::user(format!("Task: {task}\nArguments: {}", names.join(", "))),
     ];
     let prompt = router.engine.tokenize(&router.dialect.render(&messages));
     let writes = wanted.iter().any(|parameter| is_content(parameter));
