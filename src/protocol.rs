@@ -30,9 +30,6 @@ pub enum Event {
     /// A model, the index or a phase has something to say that does not end the turn.
     #[serde(rename = "notice")]
     Notice { text: String },
-    /// The project's index is brought up to date.
-    #[serde(rename = "index-progress")]
-    IndexProgress { stage: String, done: usize, total: usize },
     #[serde(rename = "plan-created")]
     PlanCreated { plan: PlanView },
     #[serde(rename = "step-executing")]

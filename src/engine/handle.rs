@@ -240,7 +240,8 @@ impl Engine {
     /// Starts a generation. It runs while the returned stream lives.
     pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         self.fits(&request.prompt, 1)?;
-        let constraint = request.grammar.as_ref().map(|grammar| self.inner.grammars.compile(grammar)).transpose()?;
+        let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
+        let constraint = request.grammar.as_ref().map(compile).transpose()?;
         let deadline = request.deadline;
         let Submitted { updates, standing } = self.submit(Task::Generate { request, constraint }, deadline)?;
         Ok(Generation {

@@ -26,7 +26,7 @@ pub struct Job {
 }
 
 pub enum Task {
-    Generate { request: Request, constraint: Option<Constraint> },
+    Generate { request: Request, constraint: Option<Box<Constraint>> },
     Score { prefix: Vec<Token>, continuations: Vec<Vec<Token>>, priority: Priority },
 }
 
@@ -252,7 +252,7 @@ impl<D: Decoder> Worker<'_, D> {
             return self.abort(&[index], &error);
         }
         self.slots[index].slot.tokens.extend(rows.iter().map(|row| row.token));
-        if last || to % self.limits.chunk == 0 {
+        if last || to.is_multiple_of(self.limits.chunk) {
             self.decoder.mark(index);
         }
         if last {

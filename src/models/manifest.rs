@@ -12,7 +12,7 @@ use super::{ModelsError, Role};
 pub const SHIPPED: &str = include_str!("../../models.toml");
 
 /// Types of keys and values that llama.cpp's CPU, CUDA and Metal code all serve.
-pub const KV_TYPES: [&str; 4] = ["f16", "q8_0", "q5_1", "q4_0"];
+pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
 /// One `models.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -56,6 +56,8 @@ pub struct Evidence {
     known: HashMap<String, usize>,
     /// Counts changes of the project: a read before a change is not a repeat of one after it.
     version: usize,
+    /// Steps that an earlier step's call answers, with its place.
+    answered: Vec<(StepId, usize)>,
 }
 
 /// A call as it goes into the evidence.
@@ -65,6 +67,8 @@ pub struct Record<'a> {
     pub arguments: &'a Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
+    /// The tool can change the project, a command say: what was seen before may not hold any more.
+    pub executing: bool,
     pub wall_ms: u64,
 }
 
@@ -73,7 +77,8 @@ impl Evidence {
         let signature = self.signature(record.tool, record.arguments);
         let place = self.entries.len();
         self.known.insert(signature, place);
-        if !record.outcome.changed.is_empty() {
+        let ran = matches!(record.status, StepStatus::Succeeded | StepStatus::Failed);
+        if record.executing && ran {
             self.version += 1;
         }
         let hash = Sha256::digest(record.outcome.text.as_bytes());
@@ -99,12 +104,18 @@ impl Evidence {
         &self.entries
     }
 
+    /// The calls of a step, and those of earlier steps that answer it too.
     pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(move |entry| entry.step == step)
+        let answered =
+            self.answered.iter().filter(move |(one, _)| *one == step).map(|&(_, place)| &self.entries[place]);
+        self.entries.iter().filter(move |entry| entry.step == step).chain(answered)
     }
 
-    pub fn changed_anything(&self) -> bool {
-        self.version > 0
+    /// Notes that the call `known`, made for another step, is what `step` asks for.
+    pub fn answers(&mut self, known: CallId, step: StepId) {
+        if known.0 > 0 && known.0 <= self.entries.len() {
+            self.answered.push((step, known.0 - 1));
+        }
     }
 
     fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
@@ -125,7 +136,8 @@ mod tests {
     }
 
     fn record<'a>(tool: &'a str, arguments: &'a Map<String, Value>, outcome: Outcome) -> Record<'a> {
-        Record { step: StepId(1), tool, arguments, status: StepStatus::Succeeded, outcome, wall_ms: 1 }
+        let executing = tool != "read_file";
+        Record { step: StepId(1), tool, arguments, status: StepStatus::Succeeded, outcome, executing, wall_ms: 1 }
     }
 
     #[test]
@@ -141,9 +153,15 @@ mod tests {
         let mut evidence = Evidence::default();
         let path = arguments(json!({"path": "a"}));
         evidence.add(record("read_file", &path, Outcome::ok("x")));
-        let mut written = Outcome::ok("changed a");
-        written.changed.push("a".into());
-        evidence.add(record("write_file", &path, written));
+        evidence.add(record("run_command", &path, Outcome::ok("exit 0")));
         assert!(evidence.repeated("read_file", &path).is_none());
+    }
+
+    #[test]
+    fn one_call_can_answer_two_steps() {
+        let mut evidence = Evidence::default();
+        let id = evidence.add(record("read_file", &arguments(json!({"path": "a"})), Outcome::ok("x"))).id;
+        evidence.answers(id, StepId(2));
+        assert_eq!(evidence.of(StepId(2)).count(), 1);
     }
 }

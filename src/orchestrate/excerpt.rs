@@ -123,6 +123,7 @@ mod tests {
             arguments: &Map::new(),
             status: StepStatus::Succeeded,
             outcome: Outcome::ok(text).with_findings(findings),
+            executing: false,
             wall_ms: 0,
         });
         evidence

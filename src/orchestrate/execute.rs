@@ -194,7 +194,8 @@ pub async fn perform(
             wall_ms: 0,
             ..known.report()
         };
-        let status = report.status;
+        let (status, known) = (report.status, known.id);
+        evidence.answers(known, step);
         host.emit(Event::StepCompleted(report));
         return Ok(status);
     }
@@ -212,7 +213,15 @@ pub async fn perform(
         }
     };
     let wall_ms = started.elapsed().as_millis() as u64;
-    let entry = evidence.add(Record { step, tool: &call.tool, arguments: &arguments, status, outcome, wall_ms });
+    let entry = evidence.add(Record {
+        step,
+        tool: &call.tool,
+        arguments: &arguments,
+        status,
+        outcome,
+        executing: spec.mutates,
+        wall_ms,
+    });
     host.emit(Event::StepCompleted(entry.report()));
     Ok(status)
 }

@@ -85,8 +85,12 @@ async fn orchestrated(
     let plan = plan_turn(toolkit, request, host).await?;
     let mut stuck = Vec::new();
     for step in &plan.steps {
-        let failed = step.needs.iter().any(|need| evidence.of(*need).any(|entry| !entry.succeeded()));
-        if failed {
+        // A step without evidence was stuck itself.
+        let succeeded = |need: &StepId| {
+            let mut calls = evidence.of(*need).peekable();
+            calls.peek().is_some() && calls.all(evidence::Entry::succeeded)
+        };
+        if !step.needs.iter().all(succeeded) {
             stuck.push(format!("{}: a step it needs did not succeed", step.description));
             continue;
         }

@@ -4,10 +4,11 @@
 use crate::base::StepId;
 use crate::budget::permit::Priority;
 use crate::engine::slot::Reuse;
-use crate::engine::{Piece, Request, Sampling};
+use crate::engine::{Engine, Piece, Request, Sampling};
 use crate::models::Role;
 use crate::models::dialect::{Message, ToolText};
 use crate::protocol::{Event, Repeat, StepStatus, ToolMiss};
+use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::call::{self, check};
 
@@ -25,6 +26,10 @@ const REPLY_TOKENS: usize = 400;
 const CHAT_TOKENS: usize = 160;
 /// Part of a result that the model reads, in characters; the evidence keeps all of it.
 const RESULT_CHARS: usize = 3_000;
+/// Hits packed as background, and the part of a slot they may take (seed 002: 4 to 6 thousand tokens of context).
+const BACKGROUND_HITS: usize = 8;
+const BACKGROUND_SHARE: usize = 8;
+const BACKGROUND_TOKENS_MAX: usize = 4_000;
 /// Read-only iterations in a row after which the model is nudged, and after which only executing tools are offered
 /// (seed 004).
 const NUDGE_AFTER: usize = 2;
@@ -54,7 +59,11 @@ pub async fn run(
     let selection = toolkit.prefilter.select(request, vector.as_deref(), None, toolkit.tools_offered);
     let changes = super::classify::kind(&super::decompose::parts(request)) != super::classify::RequestKind::Question;
     let mut counts = Counts::default();
-    let mut messages = vec![Message::system(String::new()), Message::user(opening(request, plan, evidence, trouble))];
+    let mut opening = opening(request, plan, evidence, trouble);
+    if let Some(known) = background(toolkit, &model.engine, request, vector.as_deref()) {
+        opening.push_str(&format!("\n\nFrom the project:\n{known}"));
+    }
+    let mut messages = vec![Message::system(String::new()), Message::user(opening)];
     let step = plan.steps.iter().map(|step| step.id).find(|id| evidence.of(*id).next().is_none()).unwrap_or(StepId(1));
     for _ in 0..model.capability.recommended_max_iterations {
         let only_executing = changes && counts.reading >= EXECUTE_AFTER;
@@ -147,6 +156,15 @@ fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -> St
         text.push_str(&format!("\n[{}] {}: {}", entry.id, entry.tool, entry.summary()));
     }
     text
+}
+
+/// The code that the request seems to be about, packed into what a slot can spare.
+fn background(toolkit: &Toolkit, engine: &Engine, request: &str, vector: Option<&[f32]>) -> Option<String> {
+    let index = toolkit.index.as_ref()?;
+    let found = retrieve::search(index, request, vector, BACKGROUND_HITS).ok()?;
+    let budget = (engine.limits().context / BACKGROUND_SHARE).min(BACKGROUND_TOKENS_MAX);
+    let pack = retrieve::pack(&found.hits, budget, &|text| engine.count(text));
+    (!pack.items.is_empty()).then(|| pack.text())
 }
 
 async fn reply_to(

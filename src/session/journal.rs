@@ -33,6 +33,11 @@ pub struct TurnCost {
 }
 
 impl Journal {
+    /// Opens a journal that must be there already.
+    pub fn existing(path: &Path) -> Result<Option<Journal>, JournalError> {
+        if path.exists() { Journal::open(path).map(Some) } else { Ok(None) }
+    }
+
     /// Opens or makes the journal; the folder is made too.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError { path: path.to_owned(), source };
@@ -61,7 +66,6 @@ impl Journal {
                 | Event::Pulse { .. }
                 | Event::QueueUpdate { .. }
                 | Event::ModelLoading { .. }
-                | Event::IndexProgress { .. }
         );
         if fleeting {
             return Ok(());

@@ -99,10 +99,8 @@ impl Builtin {
                 "Answer a question about the code: how something works, why, what it does, where it is implemented. \
                  Searches by meaning and by words over the whole project."
             }
-            Builtin::IndexCallers => {
-                "List the callers of a function or method: who calls it, from which file and line."
-            }
-            Builtin::IndexCallees => "List what a function or method itself calls.",
+            Builtin::IndexCallers => "Who calls a function or method: its callers, with file and line of each call.",
+            Builtin::IndexCallees => "What a function or method uses inside its own body: its callees.",
             Builtin::IndexDependents => "List the files that import a file: what depends on it and would be affected.",
             Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",
         }

@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn the_planner_sees_what_can_be_done_and_no_schema() {
         let capabilities = Catalog::builtin().capabilities();
-        assert_eq!(capabilities.lines().count(), 2);
+        assert_eq!(capabilities.lines().count(), 3);
         assert!(capabilities.starts_with("- files: read, list") && !capabilities.contains('{'), "{capabilities}");
     }
 }

@@ -37,7 +37,7 @@ const INHERITED: [&str; 13] = [
 ];
 
 /// Dropping the future kills the whole process group.
-pub async fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let line = arguments.text("command")?;
     if line.trim().is_empty() || line.contains('\0') {
         return Err("`command` is empty or has a zero byte; give one shell command".to_owned());

@@ -34,7 +34,8 @@ pub struct Prefilter {
     /// In how many tools a term occurs.
     in_tools: HashMap<String, usize>,
     mean_length: f32,
-    vectors: Option<Vec<Vec<f32>>>,
+    /// One vector a tool, one after another.
+    vectors: Option<Vec<f32>>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +83,8 @@ impl Prefilter {
             *in_tools.entry(term.clone()).or_insert(0) += 1;
         }
         let mean_length = tools.iter().map(|tool| tool.length).sum::<f32>() / tools.len().max(1) as f32;
-        Prefilter { mean_length, in_tools, vectors: vectors.filter(|all| all.len() == tools.len()), tools }
+        let vectors = vectors.filter(|all| all.len() == tools.len() && !all.is_empty()).map(|all| all.concat());
+        Prefilter { mean_length, in_tools, vectors, tools }
     }
 
     /// The best `k` tools. `step_vector` is the step's unit vector, `hint` a server's name.
@@ -100,7 +102,7 @@ impl Prefilter {
         };
         let lexical: Vec<f32> = self.tools.iter().zip(bm25).map(|(tool, bm25)| bm25 + said(tool)).collect();
         let dense = match (&self.vectors, step_vector) {
-            (Some(vectors), Some(step)) => z_scores(vectors.iter().map(|tool| similarity(tool, step)).collect()),
+            (Some(vectors), Some(step)) => z_scores(kernels::cosine(step, vectors)),
             _ => vec![0.0; self.tools.len()],
         };
         let hinted = |tool: &Tool| hint.is_some_and(|hint| !hint.is_empty() && tool.server.eq_ignore_ascii_case(hint));
@@ -177,11 +179,6 @@ impl Tool {
         let said: f32 = self.name.iter().map(|word| query.get(word).copied().unwrap_or(0.0)).sum();
         said / self.name.len().max(1) as f32
     }
-}
-
-/// Cosine of two unit vectors.
-fn similarity(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 /// Distance from the mean in standard deviations; all 0 when the values are all equal.

@@ -21,7 +21,7 @@ fn index(context: &Context) -> Result<&Index, String> {
 }
 
 /// `index_search`: stretches of code that answer a question, with their lines as findings.
-pub fn search(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn search(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let query = arguments.text("query")?;
     let vector = context.embedder.as_ref().and_then(|embedder| embedder.embed_one(query).ok());
     let found = retrieve::search(index(context)?, query, vector.as_deref(), HITS).map_err(|error| error.to_string())?;
@@ -44,7 +44,7 @@ pub fn search(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, St
 }
 
 /// `index_callers`: who calls a symbol.
-pub fn callers(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn callers(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let symbol = arguments.text("symbol")?;
     let graph = index(context)?.graph().map_err(|error| error.to_string())?;
     known(context, symbol, !graph.named(symbol).is_empty())?;
@@ -57,7 +57,7 @@ pub fn callers(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, S
 }
 
 /// `index_callees`: what a symbol calls.
-pub fn callees(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let symbol = arguments.text("symbol")?;
     let graph = index(context)?.graph().map_err(|error| error.to_string())?;
     known(context, symbol, !graph.named(symbol).is_empty())?;
@@ -65,7 +65,7 @@ pub fn callees(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, S
 }
 
 /// `index_dependents`: which files import a file.
-pub fn dependents(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let path = arguments.text("path")?;
     let index = index(context)?;
     if index.file_symbols(path).map_err(|error| error.to_string())?.is_empty() {
@@ -76,7 +76,7 @@ pub fn dependents(arguments: Arguments<'_>, context: &Context) -> Result<Outcome
 }
 
 /// `index_list_memories`: what was learned in earlier tasks.
-pub fn memories(context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
     let Some(lessons) = &context.lessons else { return Ok(Outcome::ok("no lessons yet")) };
     let stored = lessons.list(LESSONS_MAX).map_err(|error| error.to_string())?;
     if stored.is_empty() {

@@ -1,3 +1,5 @@
+//! Tests of the module above.
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Tests of the module above.
+
 use super::*;
 use crate::index::syntax;
 

@@ -1,3 +1,5 @@
+//! Tests of the module above.
+
 use super::*;
 
 /// One line an item: what it is, its name, lines, container, and for definitions `+` if exported and the doc.

@@ -10,7 +10,7 @@ use crate::tools::files::list::LIST_MAX_ENTRIES;
 use crate::tools::files::walk::{Ended, walk};
 use crate::tools::outcome::{Finding, Outcome};
 
-pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let pattern = arguments.text("pattern")?.trim();
     if pattern.is_empty() {
         return Err("`pattern` is empty; give a part of a path or wildcards like `*.rs`".to_owned());

@@ -14,7 +14,7 @@ use crate::tools::outcome::{Finding, Outcome};
 /// Most entries of one list.
 pub const LIST_MAX_ENTRIES: usize = 1_000;
 
-pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let path = arguments.optional_text("path")?.unwrap_or(".");
     let folder = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
     let shown = folder.relative();

@@ -12,7 +12,7 @@ const SCAN_MAX_BYTES: u64 = 16 << 20;
 /// A finding is one line of evidence, not a minified bundle.
 const FINDING_MAX_CHARS: usize = 400;
 
-pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let file = context.root.resolve(arguments.text("path")?, Access::Read).map_err(|e| e.to_string())?;
     let path = file.relative();
     if file.is_dir() {

@@ -12,7 +12,7 @@ use crate::tools::outcome::Outcome;
 /// Most places named when the passage is not unique.
 const PLACES_MAX: usize = 20;
 
-pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     Ok(plan(arguments, context)?.make())
 }
 

@@ -21,7 +21,7 @@ const FILE_MAX_BYTES: u64 = 4 << 20;
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
 
-pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let pattern = arguments.text("pattern")?;
     let is_regex = arguments.flag("regex")?;
     let wanted = compile(pattern, is_regex)?;

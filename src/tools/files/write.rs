@@ -6,7 +6,7 @@ use crate::tools::confine::Access;
 use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
 use crate::tools::outcome::Outcome;
 
-pub fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     Ok(plan(arguments, context)?.make())
 }
 

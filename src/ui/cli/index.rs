@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::embed::Embedder;
 use crate::index::{Index as ProjectIndex, Progress};
 
-/// Files of which a request waits for vectors; more are embedded by `monobloc index`.
+/// Skipped files that are listed; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
 
 /// Index a project: words, symbols, graph and vectors; only what changed is read again

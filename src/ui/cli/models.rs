@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
 
@@ -33,7 +33,11 @@ enum Command {
         json: bool,
     },
     /// Fetch the model of a role from the hub; the only command that opens a connection
-    Pull { role: RoleName },
+    Pull {
+        role: RoleName,
+        /// Part of the model's name, where models.toml lists several
+        name: Option<String>,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -48,7 +52,7 @@ impl Models {
         match self.command {
             Command::List { json } => list(app, json),
             Command::Show { file, json } => show(app, file, json),
-            Command::Pull { role } => fetch(app, role),
+            Command::Pull { role, name } => fetch(app, role, name.as_deref()),
         }
     }
 }
@@ -155,20 +159,27 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
     Ok(())
 }
 
-fn fetch(app: &App, role: RoleName) -> Result<()> {
+fn fetch(app: &App, role: RoleName, name: Option<&str>) -> Result<()> {
     let role = match role {
         RoleName::Planner => Role::Planner,
         RoleName::Router => Role::Router,
         RoleName::Embedder => Role::Embedder,
     };
     let registry = app.registry()?;
-    let candidate = registry
+    let wanted = name.unwrap_or("").to_lowercase();
+    let hubs: Vec<_> = registry
         .candidates(role)
         .into_iter()
-        .find(|candidate| candidate.hub.is_some())
-        .with_context(|| format!("models.toml names no hub repository for [{role}]; add hub = \"owner/name\""))?;
+        .filter(|candidate| candidate.hub.as_ref().is_some_and(|hub| hub.to_lowercase().contains(&wanted)))
+        .collect();
+    let names: Vec<&str> = hubs.iter().filter_map(|candidate| candidate.hub.as_deref()).collect();
+    let candidate = match hubs.as_slice() {
+        [] => bail!("models.toml names no hub repository like `{wanted}` for [{role}]; add hub = \"owner/name\""),
+        [one] => one,
+        _ => bail!("say which: `monobloc models pull {role} NAME`, a part of one of {}", names.join(", ")),
+    };
     let bar = ProgressBar::new(0);
-    for download in Download::of(role, &candidate) {
+    for download in Download::of(role, candidate) {
         let path = pull::pull(&download, &Pull::default(), &app.cancel, &mut |done, total| {
             bar.set_length(total.0);
             bar.set_position(done.0);

@@ -93,9 +93,6 @@ impl Text {
     fn print(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::ModelLoading { role, file, share } => self.progress(&format!("loading {role} {file}"), *share),
-            Event::IndexProgress { stage, done, total } => {
-                self.progress(&format!("index: {stage}"), *done as f32 / (*total).max(1) as f32);
-            }
             Event::QueueUpdate { position, eta_ms } => {
                 let eta = eta_ms.map_or(String::new(), |ms| format!(", about {} s", ms.div_ceil(1000)));
                 self.wait(&format!("queued (#{position}{eta})"));

@@ -1,6 +1,6 @@
 //! `monobloc telemetry`: what the last turns took.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::app::{self, App};
@@ -20,7 +20,11 @@ pub struct Telemetry {
 
 impl Telemetry {
     pub fn run(self, app: &App) -> Result<()> {
-        let turns = Journal::open(&app::database(&app.config.project))?.turns(self.turns)?;
+        let project = &app.config.project;
+        let journal = Journal::existing(&app::database(project))?.with_context(|| {
+            format!("no turn was recorded in {}; run `monobloc ask` there first", project.display())
+        })?;
+        let turns = journal.turns(self.turns)?;
         if self.json {
             for turn in turns {
                 println!("{}", serde_json::json!({ "time": turn.time, "request": turn.request, "usage": turn.usage }));
