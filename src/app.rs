@@ -88,7 +88,7 @@ impl App {
         let reservation = self
             .ledger
             .reserve("embedder", needed)
-            .map_err(|refused| format!("no embedder: search goes by words only: {refused}; raise --budget"))?;
+            .map_err(|refused| format!("no embedder: search goes by words only: {refused}"))?;
         let permit = self.permit.clone();
         let options = embed::Options {
             gate: Arc::new(move |urgency| {
