@@ -26,7 +26,7 @@ const BEAT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
     #[error(
-        "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml"
+        "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml (`complete` takes --context)"
     )]
     ContextOverflow { model: String, prompt: usize, context: usize },
     #[error("the prompt is empty; {model} needs at least one token to go on from")]

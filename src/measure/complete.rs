@@ -44,7 +44,9 @@ pub struct Completed {
 
 /// The prompts of a JSONL file; blank lines are skipped.
 pub fn read(file: &Path) -> Result<Vec<Line>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let text = std::fs::read_to_string(file).with_context(|| {
+        format!("{} cannot be read; name a file with one {{\"id\", \"prompt\"}} a line", file.display())
+    })?;
     let mut prompts = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let prompt = serde_json::from_str(line)

@@ -118,9 +118,10 @@ pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn H
         return Ok(plan);
     }
     for (place, wording) in worded(toolkit, &plan, request, host).await?.into_iter().enumerate() {
-        if let Some(step) = plan.steps.get_mut(place) {
-            if covers(&wording, &step.text(), request) {
-                step.description = wording;
+        if let Some(step) = plan.steps.get(place) {
+            let (so_far, later) = plan.steps.split_at(place + 1);
+            if covers(&wording, &step.text(), request) && !runs_ahead(&wording, so_far, later) {
+                plan.steps[place].description = wording;
             }
         } else if is_new(&wording, &plan, request)
             && let Some(part) = decompose::parts(&wording).into_iter().next()
@@ -184,6 +185,12 @@ fn covers(wording: &str, clause: &str, request: &str) -> bool {
         && words::marks(wording).iter().all(|mark| request.contains(mark.as_str()))
 }
 
+/// Whether `wording` names what only a later clause speaks of: it would do that one's work too.
+fn runs_ahead(wording: &str, so_far: &[Step], later: &[Step]) -> bool {
+    let said = |steps: &[Step], mark: &str| steps.iter().any(|step| step.text().contains(mark));
+    words::marks(wording).iter().any(|mark| said(later, mark) && !said(so_far, mark))
+}
+
 /// Whether a step that the planner added speaks of the request and of nothing planned already.
 fn is_new(wording: &str, plan: &Plan, request: &str) -> bool {
     let said = words::content(wording);
@@ -218,6 +225,13 @@ mod tests {
         assert!(covers("Read the file src/a.rs", "Read src/a.rs", request));
         assert!(!covers("Read the file", "Read src/a.rs", request));
         assert!(!covers("Read src/a.rs and src/b.rs", "Read src/a.rs", request));
+    }
+
+    #[test]
+    fn wording_that_does_the_next_steps_work_is_not_taken() {
+        let steps = floor(&decompose::parts("Read src/a.rs, then write it to src/b.rs")).steps;
+        assert!(runs_ahead("Read src/a.rs and write it to src/b.rs", &steps[..1], &steps[1..]));
+        assert!(!runs_ahead("Write src/a.rs to src/b.rs", &steps, &[]));
     }
 
     #[test]

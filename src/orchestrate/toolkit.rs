@@ -52,9 +52,13 @@ impl Toolkit {
         let (pool, cancel) = (self.pool.clone(), self.cancel.clone());
         let (shares, mut progress) = tokio::sync::mpsc::unbounded_channel();
         let load = tokio::task::spawn_blocking(move || {
+            let mut told = f32::NEG_INFINITY;
             pool.lease(role, move |file, share| {
-                // A host that is gone does not need to hear how far the load is.
-                let _ = shares.send((file.to_owned(), share));
+                if share - told >= SHARE_STEP || share >= 1.0 {
+                    told = share;
+                    // A host that is gone does not need to hear how far the load is.
+                    let _ = shares.send((file.to_owned(), share));
+                }
                 !cancel.is_cancelled()
             })
         });
@@ -130,6 +134,9 @@ impl Toolkit {
         }
     }
 }
+
+/// A load is reported when this much more of it is done; llama.cpp speaks up at every tensor.
+const SHARE_STEP: f32 = 0.05;
 
 /// How often a waiting turn looks whether it was cancelled.
 const CANCEL_POLL: std::time::Duration = std::time::Duration::from_millis(20);

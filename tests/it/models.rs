@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 
-/// A file of the models folder, which `scripts/fetch-models --all` fills.
-pub fn model(name: &str) -> PathBuf {
-    let folder = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
+/// The models folder, which `scripts/fetch-models --all` fills.
+pub fn folder() -> PathBuf {
+    std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
         let home = PathBuf::from(std::env::var_os("HOME").expect("HOME is set"));
         home.join(".local/share/monobloc/models")
-    });
-    let file = folder.join(name);
+    })
+}
+
+/// A file of the models folder.
+pub fn model(name: &str) -> PathBuf {
+    let file = folder().join(name);
     assert!(file.exists(), "{} is missing: run scripts/fetch-models --all", file.display());
     file
 }

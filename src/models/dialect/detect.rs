@@ -32,6 +32,18 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
     }
 }
 
+/// The dialect called `name` as its family speaks it, without what only a file knows (a begin marker, a system message
+/// of its own): for scripted models. `None` for `auto` and for names not in [`DIALECTS`].
+pub fn by_name(name: &str) -> Option<Arc<dyn Dialect>> {
+    Some(match name {
+        "lfm2" => Arc::new(Lfm2),
+        "lfm2.5" => Arc::new(Lfm25),
+        "chatml" => Arc::new(ChatMl::default()),
+        "plain" => Arc::new(Plain::default()),
+        _ => return None,
+    })
+}
+
 /// LFM2 templates put the tool list between special tokens, those of LFM2.5 do not.
 fn detect(header: &Header) -> &'static str {
     let template = header.chat_template.as_deref().unwrap_or("");
@@ -91,6 +103,13 @@ mod tests {
         let smol = header("llama", "SmolLM2", "<|im_start|>");
         assert_eq!(choose(&smol, "plain", None).name(), "plain");
         assert_eq!(choose(&smol, "klingon", None).name(), "chatml");
+    }
+
+    #[test]
+    fn every_dialect_but_auto_is_found_by_its_name() {
+        for name in DIALECTS {
+            assert_eq!(by_name(name).map_or("auto", |dialect| dialect.name()), name);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod pythonic;
 
 use serde_json::{Map, Value};
 
-pub use detect::{CALL_FORMATS, DIALECTS, choose};
+pub use detect::{CALL_FORMATS, DIALECTS, by_name, choose};
 
 /// Text for a model, in pieces. Only [`Piece::Special`] may become control tokens; a user's or a tool's text that
 /// happens to contain `<|im_end|>` stays ordinary text.

@@ -122,8 +122,11 @@ impl<'a> Desk<'a> {
             let list: Vec<Value> = texts.iter().map(|text| Value::from(text.as_str())).collect();
             return if parameter.kind() == "array" { Some(Value::Array(list)) } else { list.into_iter().next() };
         }
-        if !parameter.required || want(parameter) == Want::Destination {
+        if want(parameter) == Want::Destination {
             return None;
+        }
+        if !parameter.required {
+            return self.folder_by_name().map(Value::from);
         }
         // Nothing in the step: what an earlier step found, or the only path of the request.
         if let Some(path) = self.grounds.earlier.iter().rev().flat_map(|earlier| earlier.paths.first()).next() {
@@ -137,6 +140,15 @@ impl<'a> Desk<'a> {
             [only] => Some(Value::from(paths::resolve(only, self.grounds, &mut self.notes))),
             _ => None,
         }
+    }
+
+    /// A folder at the top of the project that a step without paths names by a bare word: `in src`.
+    fn folder_by_name(&self) -> Option<&'a str> {
+        let find = self.grounds.project_files.filter(|_| self.said.paths.is_empty())?;
+        let led = |at: usize| matches!(self.said.low(at - 1), "in" | "inside" | "within" | "under" | "below" | "of");
+        let words = (1..self.said.tokens.len()).filter(|&at| led(at)).filter_map(|at| self.said.span(at, at + 1));
+        let names = words.filter(|word| word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')));
+        names.into_iter().find(|name| !find(&format!("{name}/**")).is_empty())
     }
 
     fn person(&self, parameter: &Parameter) -> Option<Value> {

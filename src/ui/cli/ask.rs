@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use super::output::Printer;
@@ -53,9 +53,11 @@ impl Plan {
 fn checked(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
-            let mut text = String::new();
-            std::io::stdin().take(REQUEST_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-            text
+            let mut bytes = Vec::new();
+            std::io::stdin().take(REQUEST_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+            fits(bytes.len())?;
+            String::from_utf8(bytes)
+                .context("the request on standard input is not UTF-8; convert it, with iconv say")?
         }
         _ => request,
     };
@@ -64,13 +66,18 @@ fn checked(request: String) -> Result<String> {
             "the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\""
         );
     }
-    if text.len() > REQUEST_BYTES_MAX {
+    fits(text.len())?;
+    Ok(text)
+}
+
+/// Standard input is read no further than one byte too far, so the message does not say how long a request is.
+fn fits(bytes: usize) -> Result<()> {
+    if bytes > REQUEST_BYTES_MAX {
         bail!(
-            "the request has {} bytes, at most {REQUEST_BYTES_MAX} are taken; put long text into a file of the project and name the file",
-            text.len()
+            "the request is longer than the {REQUEST_BYTES_MAX} bytes that are taken; put long text into a file of the project and name the file"
         );
     }
-    Ok(text)
+    Ok(())
 }
 
 async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {

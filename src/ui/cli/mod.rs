@@ -130,10 +130,21 @@ pub fn main() -> ExitCode {
             ExitCode::from(CANCELLED)
         }
         Err(error) => {
-            eprintln!("monobloc: {error:#}");
+            eprintln!("monobloc: {}", told(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error with its causes; one that is told already is not told again.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string).filter(|cause| !cause.is_empty()) {
+        if !told.contains(&cause) {
+            told.push_str(&format!(": {cause}"));
+        }
+    }
+    told
 }
 
 fn run(cli: Cli, cancel: Cancel) -> Result<()> {

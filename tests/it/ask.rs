@@ -1,0 +1,194 @@
+//! Whole turns on the small models: questions are answered from evidence, changes are made only with consent.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::cli::{Project, Run};
+use crate::models;
+use crate::turn::{Turn, kind, text};
+
+const QUESTION: &str = "Read src/retry.ts and tell me how many times a request is tried";
+const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().unwrap_or_else(|| panic!("no object: {value}")).keys().map(String::as_str).collect()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no count: {value}"))
+}
+
+#[test]
+fn a_question_is_answered_from_the_file_it_names() {
+    let project = Project::todo();
+    let before = project.files();
+    let turn = Turn::of(&project, QUESTION, &[]);
+    assert_eq!(turn.story(), ["plan-created", "step-executing", "step-completed", "token", "turn-finished"]);
+    let step = turn.data("step-completed")[0];
+    assert_eq!((text(&step["tool"]), text(&step["status"])), ("read_file", "succeeded"));
+    assert_eq!(step["arguments"], json!({ "path": "src/retry.ts" }));
+    assert!(turn.answer().contains('5') && turn.answer().contains("src/retry.ts"), "{}", turn.answer());
+    assert_eq!(project.files(), before, "a question changes nothing");
+}
+
+#[test]
+fn every_line_is_one_event_and_the_last_sums_the_turn_up() {
+    let project = Project::todo();
+    let turn = Turn::of(&project, QUESTION, &[]);
+    let conversation = &turn.events[0]["conversationId"];
+    for event in &turn.events {
+        assert_eq!(keys(event), BTreeSet::from(["conversationId", "data", "time", "type"]), "{event}");
+        assert_eq!(&event["conversationId"], conversation);
+        assert!(text(&event["time"]).parse::<jiff::Timestamp>().is_ok() && event["data"].is_object(), "{event}");
+    }
+    let finished = turn.finished();
+    assert_eq!(finished["steps"], json!(turn.data("step-completed")));
+    let tokens: String = turn.data("token").iter().map(|token| text(&token["text"])).collect();
+    assert_eq!(tokens, turn.answer(), "the answer is what was streamed");
+    let usage = &finished["usage"];
+    for name in ["model_calls", "prompt_tokens", "generated_tokens", "wall_ms"] {
+        assert!(number(&usage[name]) > 0, "{name}: {usage}");
+    }
+    assert!(number(&usage["cached_tokens"]) <= number(&usage["prompt_tokens"]), "{usage}");
+}
+
+#[test]
+fn a_load_is_reported_in_steps_that_only_grow() {
+    let turn = Turn::of(&Project::todo(), QUESTION, &[]);
+    let shares: Vec<f64> =
+        turn.data("model-loading").iter().map(|load| load["share"].as_f64().expect("a share")).collect();
+    assert!(shares.is_sorted() && shares.last() == Some(&1.0), "{shares:?}");
+    assert!(shares.len() <= 30, "{} reports of one load", shares.len());
+}
+
+#[test]
+fn an_approved_change_is_made_in_exactly_that_line() {
+    let project = Project::todo();
+    let mut expected = project.files();
+    let before = project.text("src/retry.ts");
+    let turn = Turn::of(&project, CHANGE, &["--yes"]);
+    let after = before.replace("MAX_ATTEMPTS = 5;", "MAX_ATTEMPTS = 3;");
+    assert_ne!(before, after);
+    expected.insert(project.path().join("src/retry.ts"), after.into_bytes());
+    assert_eq!(project.files(), expected);
+    let step = turn.data("step-completed")[0];
+    assert_eq!(text(&step["status"]), "succeeded");
+    let diff = text(&step["diff"]);
+    let changed = |sign: char| diff.lines().filter(|line| line.starts_with(sign)).skip(1).collect::<Vec<_>>();
+    assert_eq!(changed('-'), ["-export const MAX_ATTEMPTS = 5;"]);
+    assert_eq!(changed('+'), ["+export const MAX_ATTEMPTS = 3;"]);
+    assert!(turn.answer().contains("src/retry.ts"), "{}", turn.answer());
+}
+
+#[test]
+fn without_consent_nothing_changes_and_the_answer_says_so() {
+    let project = Project::todo();
+    let before = project.files();
+    let turn = Turn::of(&project, CHANGE, &[]);
+    assert_eq!(project.files(), before);
+    assert_eq!(turn.calls(), ["replace_in_file rejected"]);
+    assert_eq!(turn.data("approval-requested").len(), 1);
+    assert!(turn.answer().contains("not done"), "{}", turn.answer());
+    assert!(turn.ended.err.contains("--yes"), "{}", turn.ended.err);
+}
+
+#[test]
+fn a_plan_has_every_step_and_runs_none() {
+    let project = Project::todo();
+    let before = project.files();
+    let request = "Read src/todo.ts, then rename foo to bar in src/store.ts and run the tests";
+    let turn = Turn::read(Run::new(&project, &["plan", request, "--json"]).end().succeeded());
+    assert_eq!(turn.story(), ["plan-created"]);
+    let steps = turn.data("plan-created")[0]["plan"]["steps"].as_array().expect("steps");
+    assert!(steps.len() >= 3, "{steps:?}");
+    let said: String = steps.iter().map(|step| format!("{}\n", text(&step["description"]))).collect();
+    for part in ["src/todo.ts", "foo", "bar", "src/store.ts", "tests"] {
+        assert!(said.contains(part), "no {part} in {said}");
+    }
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn two_steps_are_done_in_their_order_and_both_answered() {
+    let project = Project::todo();
+    let turn = Turn::of(&project, "List the files in src/, then read config.toml", &[]);
+    assert_eq!(turn.calls(), ["list_dir succeeded", "read_file succeeded"]);
+    let executing: Vec<&Value> = turn.data("step-executing").iter().map(|step| &step["step"]).collect();
+    assert_eq!(executing, [&json!(1), &json!(2)]);
+    for part in ["src/clock.rs", "src/todo.ts", "port = 8080"] {
+        assert!(turn.answer().contains(part), "no {part} in {}", turn.answer());
+    }
+}
+
+#[test]
+fn a_folder_of_the_project_is_known_by_its_name_alone() {
+    let turn = Turn::of(&Project::todo(), "List the files in src", &[]);
+    assert_eq!(turn.calls(), ["list_dir succeeded"]);
+    assert!(turn.answer().contains("src/todo.ts"), "{}", turn.answer());
+}
+
+#[test]
+fn a_step_that_fails_is_never_called_done() {
+    let project = Project::todo();
+    let turn = Turn::of(&project, "Read src/missing.ts", &[]);
+    assert_eq!(turn.calls(), ["read_file failed"]);
+    assert_eq!(turn.finished()["steps"][0]["status"], "failed");
+    assert!(turn.answer().contains("failed") && turn.answer().contains("src/missing.ts"), "{}", turn.answer());
+}
+
+#[test]
+fn the_text_form_shows_plan_diff_answer_and_cost() {
+    let project = Project::todo();
+    let ended = Run::new(&project, &["ask", CHANGE, "--yes"]).end().succeeded();
+    for part in ["plan\n", "s1 ", "ok [e1] replace_in_file(", "+export const MAX_ATTEMPTS = 3;", "peak memory"] {
+        assert!(ended.out.contains(part), "no `{part}` in {}", ended.out);
+    }
+}
+
+#[test]
+fn search_finds_the_file_that_answers() {
+    let project = Project::todo();
+    let ended = Run::new(&project, &["search", "how often is a request tried", "--json"]).end().succeeded();
+    let hits = ended.lines();
+    assert_eq!(text(&hits[0]["path"]), "src/retry.ts", "{hits:?}");
+    assert!(hits[0]["parts"]["meaning"].as_f64().is_some_and(|meaning| meaning > 0.0), "{}", hits[0]);
+}
+
+#[test]
+fn only_what_changed_is_read_again() {
+    let project = Project::todo();
+    let index = || Run::new(&project, &["index", "--json"]).end().succeeded().lines().remove(0);
+    let (first, second) = (index(), index());
+    assert_eq!((&first["files"], &first["parsed"]), (&json!(8), &json!(8)));
+    assert_eq!((&second["files"], &second["parsed"]), (&json!(8), &json!(0)));
+    assert_eq!(second["chunks_with_vector"], second["chunks"]);
+    fs::write(project.path().join("src/todo.ts"), "export const EMPTY = true;\n").expect("a file");
+    fs::remove_file(project.path().join("README.md")).expect("a file");
+    let third = index();
+    assert_eq!((&third["files"], &third["parsed"], &third["removed"]), (&json!(7), &json!(1), &json!(1)));
+}
+
+#[test]
+fn the_list_of_models_names_who_plays_what() {
+    let ended = Run::new(&Project::todo(), &["models", "list", "--json"]).end().succeeded();
+    let list = &ended.lines()[0];
+    let file = models::smollm();
+    assert_eq!(list["roles"]["planner"]["path"], json!(file));
+    assert_eq!(list["roles"]["router"]["path"], json!(file));
+    assert_eq!(list["roles"]["embedder"]["path"], json!(models::model("all-MiniLM-L6-v2")));
+    let files = list["files"].as_array().expect("files");
+    assert!(files.iter().any(|one| one["path"] == json!(file) && one["architecture"] == "llama"), "{files:?}");
+}
+
+#[test]
+fn telemetry_remembers_every_turn() {
+    let project = Project::todo();
+    let turn = Turn::of(&project, CHANGE, &["--yes"]);
+    assert!(turn.events.iter().all(|event| kind(event) != "token" || event["data"]["text"] != ""));
+    let told = Run::new(&project, &["telemetry", "--json"]).end().succeeded().lines();
+    assert_eq!(told.len(), 1);
+    assert_eq!(text(&told[0]["request"]), CHANGE);
+    assert_eq!(told[0]["usage"], turn.finished()["usage"]);
+}

@@ -1,0 +1,234 @@
+//! Runs the program as a user does: in a copy of a small project, with nothing set by hand, and never for long.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::models;
+
+/// A program that runs longer hangs.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(5);
+
+/// A project in a folder of its own, which goes when the test ends.
+pub struct Project {
+    dir: TempDir,
+}
+
+impl Project {
+    /// A copy of `tests/data/todo`.
+    pub fn todo() -> Project {
+        let project = Project { dir: tempfile::tempdir().expect("a temporary folder") };
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/todo"), &project.path());
+        project
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("todo")
+    }
+
+    /// A place beside the project, for what is not part of it.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// An empty folder beside the project.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.beside(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).expect(name)
+    }
+
+    /// Every file with its content, except what the program keeps for itself.
+    pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        read_all(&self.path(), &mut files);
+        files
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("tests/data").map(|entry| entry.expect("an entry")) {
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).expect("a copy")),
+        }
+    }
+}
+
+fn read_all(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let path = entry.path();
+        match path.is_dir() {
+            true if entry.file_name() == ".monobloc" => {}
+            true => read_all(&path, files),
+            false => drop(files.insert(path.clone(), fs::read(&path).expect("a file"))),
+        }
+    }
+}
+
+/// A run that is about to start.
+pub struct Run {
+    pub command: Command,
+    input: Option<Vec<u8>>,
+}
+
+impl Run {
+    /// The program in `project` with the fetched models; of this process's own settings it sees none.
+    pub fn new<A: AsRef<OsStr>>(project: &Project, arguments: &[A]) -> Run {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monobloc"));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MONOBLOC_")) {
+            command.env_remove(name);
+        }
+        command.args(arguments).current_dir(project.path()).env("MONOBLOC_MODEL_DIR", models::folder());
+        // What the program remembers between runs stays with the test.
+        command.env("XDG_CACHE_HOME", project.beside("cache")).stdin(Stdio::null());
+        Run { command, input: None }
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
+        self.command.env(name, value);
+        self
+    }
+
+    /// What stands on standard input.
+    pub fn input(mut self, bytes: Vec<u8>) -> Run {
+        self.command.stdin(Stdio::piped());
+        self.input = Some(bytes);
+        self
+    }
+
+    pub fn start(mut self) -> Running {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("the program starts");
+        if let (Some(bytes), Some(mut stdin)) = (self.input, child.stdin.take()) {
+            // A program that refuses its input closes the pipe early.
+            thread::spawn(move || drop(stdin.write_all(&bytes)));
+        }
+        let (out, err) = (Arc::default(), Arc::default());
+        let readers = vec![
+            reader(child.stdout.take().expect("a pipe"), Arc::clone(&out)),
+            reader(child.stderr.take().expect("a pipe"), Arc::clone(&err)),
+        ];
+        Running { child, out, err, readers, started: Instant::now(), peak_kib: 0 }
+    }
+
+    pub fn end(self) -> Ended {
+        self.start().end()
+    }
+}
+
+type Text = Arc<Mutex<Vec<u8>>>;
+
+fn reader(mut from: impl Read + Send + 'static, to: Text) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let mut block = [0; 4096];
+        while let Ok(read @ 1..) = from.read(&mut block) {
+            to.lock().expect("no reader panics").extend_from_slice(&block[..read]);
+        }
+    })
+}
+
+fn so_far(text: &Text) -> String {
+    String::from_utf8_lossy(&text.lock().expect("no reader panics")).into_owned()
+}
+
+/// A run under way. It is killed when its test fails.
+pub struct Running {
+    child: Child,
+    out: Text,
+    err: Text,
+    readers: Vec<JoinHandle<()>>,
+    started: Instant,
+    peak_kib: u64,
+}
+
+impl Running {
+    /// Waits until `text` stands on standard output.
+    pub fn until(&mut self, text: &str) {
+        while !so_far(&self.out).contains(text) {
+            let over = self.child.try_wait().expect("its state");
+            assert!(over.is_none() && self.started.elapsed() < WAIT_MAX, "no `{text}`: {over:?} {}", so_far(&self.err));
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Ctrl-C.
+    pub fn interrupt(&self) {
+        let id = i32::try_from(self.child.id()).expect("a process id");
+        // SAFETY: sends a signal to a child that was not waited for yet, so that the id is still its own.
+        assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
+    }
+
+    pub fn end(mut self) -> Ended {
+        let status = loop {
+            self.peak_kib = self.peak_kib.max(peak_kib(self.child.id()));
+            if let Some(status) = self.child.try_wait().expect("its state") {
+                break status;
+            }
+            assert!(self.started.elapsed() < WAIT_MAX, "it hangs: {} {}", so_far(&self.out), so_far(&self.err));
+            thread::sleep(POLL);
+        };
+        let wall = self.started.elapsed();
+        for reader in self.readers.drain(..) {
+            reader.join().expect("a reader");
+        }
+        let (code, signal) = (status.code(), status.signal());
+        Ended { code, signal, out: so_far(&self.out), err: so_far(&self.err), wall, peak_kib: self.peak_kib }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail when it has ended, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Most memory a process has held so far; 0 when it is gone or the system does not say.
+fn peak_kib(id: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    peak.unwrap_or(0)
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub out: String,
+    pub err: String,
+    pub wall: Duration,
+    pub peak_kib: u64,
+}
+
+impl Ended {
+    pub fn succeeded(self) -> Ended {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        self
+    }
+
+    /// Standard output, one JSON value a line.
+    pub fn lines(&self) -> Vec<Value> {
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        self.out.lines().map(parse).collect()
+    }
+}

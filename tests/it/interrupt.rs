@@ -1,0 +1,120 @@
+//! Ctrl-C ends the program soon, with code 130, in whatever it is doing, and leaves nothing half done.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::cli::{Ended, Project, Run, Running};
+use crate::models;
+
+/// From Ctrl-C to the end of the process.
+const END_MAX: Duration = Duration::from_secs(3);
+
+fn interrupted(running: Running) -> Ended {
+    let from = Instant::now();
+    running.interrupt();
+    let ended = running.end();
+    let wall = from.elapsed();
+    assert_eq!((ended.code, ended.signal), (Some(130), None), "{ended:#?}");
+    assert!(ended.err.contains("cancelled"), "{}", ended.err);
+    assert!(wall < END_MAX, "it took {wall:?}");
+    ended
+}
+
+/// A completion that would take minutes.
+fn long_completion(project: &Project, words: usize, tokens: &str) -> Running {
+    let file = project.beside("prompts.jsonl");
+    fs::write(&file, json!({ "id": 1, "prompt": "the river ".repeat(words) }).to_string()).expect("a file");
+    let (file, model) = (file.to_str().expect("a plain path").to_owned(), models::gemma());
+    let mut arguments = vec!["complete", "--json", "--ignore-eos", "--context", "8192", "--max-tokens", tokens];
+    arguments.extend(["--prompts", &file, "--model", model.to_str().expect("a plain path")]);
+    Run::new(project, &arguments).start()
+}
+
+#[test]
+fn it_ends_a_load() {
+    let project = Project::todo();
+    let before = project.files();
+    let mut running =
+        Run::new(&project, &["ask", "Read src/retry.ts and tell me how many tries there are", "--json"]).start();
+    running.until("model-loading");
+    interrupted(running);
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn it_ends_a_prefill() {
+    let project = Project::todo();
+    let running = long_completion(&project, 3_900, "8");
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(interrupted(running).out, "");
+}
+
+#[test]
+fn it_ends_a_generation() {
+    let project = Project::todo();
+    let running = long_completion(&project, 4, "8000");
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(interrupted(running).out, "");
+}
+
+#[test]
+fn it_ends_an_answer_and_the_turn_is_not_called_finished() {
+    let project = Project::todo();
+    let mut running =
+        Run::new(&project, &["ask", "Read src/retry.ts and tell me how many tries there are", "--json"]).start();
+    running.until("step-completed");
+    let ended = interrupted(running);
+    assert!(!ended.out.contains("turn-finished"), "{}", ended.out);
+    let told = Run::new(&project, &["telemetry", "--json"]).end().succeeded();
+    assert_eq!(told.out, "", "a turn that was cancelled did not finish");
+}
+
+/// Whether a process called `name` works in `folder`.
+#[cfg(target_os = "linux")]
+fn at_work(name: &str, folder: &std::path::Path) -> bool {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
+    let mut names = processes.filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder));
+    names.any(|process| fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim() == name))
+}
+
+#[cfg(target_os = "linux")]
+fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let from = Instant::now();
+    while !is() {
+        assert!(from.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn it_ends_a_command_and_everything_the_command_started() {
+    let project = Project::todo();
+    let folder = project.path().canonicalize().expect("a folder");
+    let running = Run::new(&project, &["ask", "Run `sleep 40`", "--yes", "--json"]).start();
+    eventually("the command was never started", || at_work("sleep", &folder));
+    interrupted(running);
+    let from = Instant::now();
+    eventually("the command still runs", || !at_work("sleep", &folder));
+    assert!(from.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn it_ends_the_writing_of_a_model_and_leaves_no_half_of_one() {
+    let project = Project::todo();
+    let folder = project.folder("out");
+    let file = folder.join("big.gguf");
+    let file = file.to_str().expect("a plain path");
+    let running = Run::new(&project, &["synth", "--shape", "lfm2-8b-a1b", "--quant", "q8_0", file]).start();
+    let entries = || fs::read_dir(&folder).expect("a folder").flatten().count();
+    let from = Instant::now();
+    while entries() == 0 {
+        assert!(from.elapsed() < Duration::from_secs(60), "nothing is written");
+        thread::sleep(Duration::from_millis(10));
+    }
+    interrupted(running);
+    assert_eq!(entries(), 0);
+}

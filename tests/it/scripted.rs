@@ -1,0 +1,308 @@
+//! Turns with scripted models: consent, failures, the single-model loop, wording, waiting and cancelling, exactly.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use monobloc::base::config::ApproveMode;
+use monobloc::base::{Cancel, StepId};
+use monobloc::budget::permit::Permit;
+use monobloc::engine::Request;
+use monobloc::engine::pool::Pool;
+use monobloc::engine::scripted::Script;
+use monobloc::models::Role;
+use monobloc::models::dialect::{self, Message};
+use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
+use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
+use monobloc::tools::confine::Root;
+use monobloc::tools::{Catalog, Context, Prefilter};
+use serde_json::{Map, Value, json};
+
+use crate::cli::Project;
+
+const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
+
+/// Notes down what happens, and answers proposals with `decide`.
+struct Witness<F> {
+    events: Mutex<Vec<Event>>,
+    decide: F,
+}
+
+impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
+    fn new(decide: F) -> Witness<F> {
+        Witness { events: Mutex::default(), decide }
+    }
+
+    /// What `pick` takes of the events.
+    fn seen<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Vec<T> {
+        self.events.lock().expect("nobody panics").iter().filter_map(pick).collect()
+    }
+
+    fn reports(&self) -> Vec<StepReport> {
+        self.seen(|event| if let Event::StepCompleted(report) = event { Some(report.clone()) } else { None })
+    }
+}
+
+impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
+    fn emit(&self, event: Event) {
+        self.events.lock().expect("nobody panics").push(event);
+    }
+
+    fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+        let decision = (self.decide)(proposal);
+        Box::pin(async move { decision })
+    }
+
+    fn approve_mode(&self) -> ApproveMode {
+        ApproveMode::OnMutation
+    }
+}
+
+fn never_asked(proposal: &Proposal) -> Decision {
+    panic!("nobody was to be asked: {proposal:?}")
+}
+
+fn toolkit(project: &Project, planner: Script, router: Script) -> Toolkit {
+    let dialect = dialect::by_name("chatml").expect("a dialect");
+    let pool = Pool::scripted(vec![(Role::Planner, planner), (Role::Router, router)], dialect).expect("a pool");
+    let (catalog, cancel) = (Catalog::builtin(), Cancel::new());
+    let root = Root::open(&project.path()).expect("a project");
+    Toolkit {
+        pool,
+        embedder: None,
+        prefilter: Arc::new(Prefilter::new(catalog.specs(), None)),
+        catalog: Arc::new(catalog),
+        index: None,
+        context: Some(Context::new(root, cancel.clone())),
+        tools_offered: 15,
+        orchestrate: true,
+        cancel,
+        meter: Meter::start(),
+    }
+}
+
+/// A planner and a router that have nothing to say.
+fn silent(project: &Project) -> Toolkit {
+    toolkit(project, Script::saying("It is as it is."), Script::saying(""))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().expect("an object")
+}
+
+/// Runs the change with this decision; gives the one report of it and the whole turn.
+async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFinished) {
+    let host = Witness::new(move |_: &Proposal| decision.clone());
+    let finished = run_turn(&silent(project), CHANGE, &host).await.expect("a turn");
+    let reports = host.reports();
+    assert_eq!(reports, finished.steps);
+    let asked = host.seen(|event| matches!(event, Event::ApprovalRequested { .. }).then_some(()));
+    assert_eq!((reports.len(), asked.len()), (1, 1), "{reports:?}");
+    (reports[0].clone(), finished)
+}
+
+#[tokio::test]
+async fn an_approved_call_runs_as_it_was_shown() {
+    let project = Project::todo();
+    let (report, finished) = decided(&project, Decision::Approve).await;
+    assert_eq!(report.status, StepStatus::Succeeded);
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
+    assert!(finished.answer.contains("changed src/retry.ts"), "{}", finished.answer);
+}
+
+#[tokio::test]
+async fn a_rejected_call_does_not_run_and_is_reported_as_rejected() {
+    let project = Project::todo();
+    let before = project.files();
+    let (report, finished) = decided(&project, Decision::Reject).await;
+    assert_eq!((report.status, report.diff), (StepStatus::Rejected, None));
+    assert_eq!(project.files(), before);
+    assert!(finished.answer.contains("not done"), "{}", finished.answer);
+}
+
+#[tokio::test]
+async fn modified_arguments_are_the_ones_that_run_and_are_recorded() {
+    let project = Project::todo();
+    let other = json!({ "path": "src/retry.ts", "old": "MAX_ATTEMPTS = 5", "new": "MAX_ATTEMPTS = 4" });
+    let (report, _) = decided(&project, Decision::Modify(object(other.clone()))).await;
+    assert_eq!((report.status, report.arguments), (StepStatus::Succeeded, other));
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 4;"));
+}
+
+#[tokio::test]
+async fn modified_arguments_are_checked_like_any_others() {
+    let project = Project::todo();
+    let outside = project.beside("outside.ts");
+    std::fs::write(&outside, "MAX_ATTEMPTS = 5").expect("a file");
+    let before = project.files();
+    for (modified, complaint) in [
+        (json!({ "path": "src/retry.ts", "old": "5" }), "new"),
+        (json!({ "path": "../outside.ts", "old": "5", "new": "4" }), "outside the project"),
+        (json!({ "path": outside, "old": "5", "new": "4" }), "outside the project"),
+    ] {
+        let (report, finished) = decided(&project, Decision::Modify(object(modified))).await;
+        assert_eq!(report.status, StepStatus::Failed, "{report:?}");
+        assert!(report.summary.contains(complaint) && finished.answer.contains("failed"), "{report:?}");
+    }
+    assert_eq!(project.files(), before);
+    assert_eq!(std::fs::read_to_string(&outside).expect("a file"), "MAX_ATTEMPTS = 5");
+}
+
+#[tokio::test]
+async fn what_a_model_claims_after_a_tool_error_is_not_told() {
+    let project = Project::todo();
+    let toolkit = toolkit(&project, Script::saying("src/missing.ts tries 7 times."), Script::saying(""));
+    let host = Witness::new(never_asked);
+    let request = "Read src/missing.ts and tell me how many times it tries";
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    assert!(host.reports().iter().all(|report| report.status == StepStatus::Failed), "{:?}", host.reports());
+    assert!(finished.answer.contains("failed") && !finished.answer.contains('7'), "{}", finished.answer);
+}
+
+#[tokio::test]
+async fn a_number_that_stands_nowhere_is_left_out_of_the_answer() {
+    let project = Project::todo();
+    let said = "A request is tried 5 times. After 250 ms it is tried 9 more times.";
+    let toolkit = toolkit(&project, Script::saying(said), Script::saying(""));
+    let request = "Read src/retry.ts and tell me how many times a request is tried";
+    let finished = run_turn(&toolkit, request, &Witness::new(never_asked)).await.expect("a turn");
+    assert!(finished.answer.contains("A request is tried 5 times."), "{}", finished.answer);
+    assert!(!finished.answer.contains("9 more"), "{}", finished.answer);
+}
+
+/// Says the words of a plan, one line a step.
+fn plan(steps: &[&str]) -> String {
+    steps.iter().map(|step| format!("[plan.add_step(description=\"{step}\")]\n")).collect()
+}
+
+/// What the planner's prompt for a plan contains and no other.
+const PLANNING: &str = "You split a request into steps";
+
+async fn described(request: &str, wording: &[&str]) -> Vec<String> {
+    let planner = Script::saying("It is as it is.").on(PLANNING, &plan(wording));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    run_turn(&toolkit(&Project::todo(), planner, Script::saying("")), request, &host).await.expect("a turn");
+    let plans = host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
+    plans[0].steps.iter().map(|step| step.description.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_step_keeps_the_users_words_where_the_planner_loses_or_invents_a_name() {
+    let request = "Read src/retry.ts, then read src/todo.ts";
+    let clauses = ["Read src/retry.ts", "Read src/todo.ts"];
+    let good = ["Read the file src/retry.ts", "Read the file src/todo.ts"];
+    assert_eq!(described(request, &good).await, good);
+    assert_eq!(described(request, &["Read the file", "Read the other file"]).await, clauses);
+    assert_eq!(described(request, &["Read src/retry.ts and src/todo.ts", "Read src/todo.ts"]).await, clauses);
+    assert_eq!(described(request, &["Read src/retry.ts and src/other.ts", "Read src/todo.ts"]).await, clauses);
+}
+
+#[tokio::test]
+async fn a_planner_cannot_take_a_step_away_or_add_one_from_nowhere() {
+    let request = "Read src/retry.ts, then read src/todo.ts";
+    let clauses = ["Read src/retry.ts", "Read src/todo.ts"];
+    assert_eq!(described(request, &["Read src/retry.ts"]).await, clauses);
+    assert_eq!(described(request, &["Read src/retry.ts", "Read src/todo.ts", "Delete all log folders"]).await, clauses);
+}
+
+#[tokio::test]
+async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
+    let project = Project::todo();
+    let request = "Read src/retry.ts, read src/missing.ts, then copy it to src/copy.ts";
+    let again = r#"[read_file(path="src/retry.ts")]"#;
+    // Calls only when the prompt has the evidence of the first step and says what is open, and only once.
+    let planner = Script::saying("I know nothing.")
+        .on(PLANNING, &plan(&["Read src/retry.ts", "Read src/missing.ts", "Copy it to src/copy.ts"]))
+        .on("MAX_ATTEMPTS = 5;\n", "The file has been read.")
+        .on("(done)\n2. Read src/missing.ts\n3. Copy it to src/copy.ts\nStill open: ", again);
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let finished = run_turn(&toolkit(&project, planner, Script::saying("")), request, &host).await.expect("a turn");
+    let fallbacks = host.seen(|event| matches!(event, Event::Fallback { .. }).then_some(()));
+    assert_eq!(fallbacks.len(), 1);
+    let reads =
+        |steps: &[StepReport]| steps.iter().filter(|step| step.arguments == json!({ "path": "src/retry.ts" })).count();
+    assert_eq!(reads(&finished.steps), 1, "the evidence has it once: {:?}", finished.steps);
+    assert_eq!(reads(&host.reports()), 2, "the loop asked for it again");
+    assert!(host.reports().last().is_some_and(|report| report.summary.starts_with("the same as e1")));
+    let repeats = host.seen(|event| if let Event::Repeat(repeat) = event { Some(*repeat) } else { None });
+    assert_eq!(repeats.last().map(|repeat| repeat.deduplicated_tool_calls), Some(1));
+    assert!(
+        finished.answer.contains("failed: read_file") && finished.answer.contains("not done"),
+        "{}",
+        finished.answer
+    );
+}
+
+#[tokio::test]
+async fn the_plain_loop_calls_tools_until_it_answers() {
+    let project = Project::todo();
+    let planner =
+        Script::saying("[read_file(path=\"src/todo.ts\")]").on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.");
+    let toolkit = Toolkit { orchestrate: false, ..toolkit(&project, planner, Script::saying("")) };
+    let host = Witness::new(never_asked);
+    let finished = run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
+    assert_eq!(finished.steps.len(), 1);
+    assert!(finished.answer.contains("120"), "{}", finished.answer);
+    assert!(host.seen(|event| matches!(event, Event::PlanCreated { .. }).then_some(())).is_empty());
+}
+
+#[tokio::test]
+async fn a_loop_that_never_ends_is_ended() {
+    let project = Project::todo();
+    let toolkit = toolkit(&project, Script::saying("[read_file(path=\"src/todo.ts\")]"), Script::saying(""));
+    let toolkit = Toolkit { orchestrate: false, ..toolkit };
+    let host = Witness::new(never_asked);
+    let finished = run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
+    assert_eq!(finished.steps.len(), 1, "the same call is run once");
+    assert!(host.reports().len() <= 12, "{} rounds", host.reports().len());
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_ends_at_once() {
+    let slow = Script { row_time: Duration::from_millis(20), ..Script::saying("Hello.") };
+    let toolkit = toolkit(&Project::todo(), slow, Script::saying(""));
+    let cancel = toolkit.cancel.clone();
+    let turn = tokio::spawn(async move { run_turn(&toolkit, "Hello", &Witness::new(never_asked)).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let from = Instant::now();
+    cancel.cancel();
+    let ended = turn.await.expect("no panic");
+    assert!(matches!(ended, Err(TurnError::Cancelled)), "{ended:?}");
+    assert!(from.elapsed() < Duration::from_millis(250), "it took {:?}", from.elapsed());
+}
+
+#[tokio::test]
+async fn a_short_request_does_not_wait_for_a_long_one() {
+    let long = "word ".repeat(100);
+    let script = Script::saying("short").on("LONG", &long);
+    let engine = Script { row_time: Duration::from_millis(4), ..script }.engine(Permit::new()).expect("an engine");
+    let ask = |text: &str| {
+        let prompt = dialect::by_name("chatml").expect("a dialect").render(&[Message::user(text)]);
+        engine.generate(Request::new(engine.tokenize(&prompt), 1000)).expect("accepted").collect()
+    };
+    let (long_one, short_one) = (tokio::spawn(ask("LONG")), tokio::spawn(ask("hello")));
+    assert_eq!(short_one.await.expect("no panic").expect("a text").text, "short");
+    assert!(!long_one.is_finished(), "the short one was queued behind the long one");
+    assert_eq!(long_one.await.expect("no panic").expect("a text").text, long);
+}
+
+#[tokio::test]
+async fn who_waits_hears_so_every_second() {
+    let slow = Script { row_time: Duration::from_millis(10), slots: 1, ..Script::saying("Hello to you.") };
+    let toolkit = toolkit(&Project::todo(), slow, Script::saying(""));
+    let turn = |toolkit: Toolkit| async move {
+        let host = Witness::new(never_asked);
+        run_turn(&toolkit, "Hello", &host).await.expect("a turn");
+        host
+    };
+    let (first, second) = tokio::join!(turn(toolkit.clone()), turn(toolkit));
+    let pulses = |event: &Event| {
+        if let Event::Pulse { phase, waited_ms } = event { Some((phase.clone(), *waited_ms)) } else { None }
+    };
+    let queued = |event: &Event| if let Event::QueueUpdate { position, .. } = event { Some(*position) } else { None };
+    let beats = first.seen(pulses);
+    assert!(beats.first().is_some_and(|(phase, ms)| phase == "answering" && (900..1600).contains(ms)), "{beats:?}");
+    assert_eq!(second.seen(queued).first(), Some(&1));
+    assert!(first.seen(queued).is_empty());
+}

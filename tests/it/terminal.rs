@@ -1,0 +1,100 @@
+//! Consent on a terminal: yes, no, and other arguments.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cli::{Project, Run};
+
+const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The two ends of a new terminal: the user's and the program's.
+fn terminal() -> (File, File) {
+    let (mut user, mut program) = (-1, -1);
+    let none = std::ptr::null_mut();
+    // SAFETY: both descriptors are written by the call, and the three optional pointers may be null.
+    let made = unsafe { libc::openpty(&mut user, &mut program, none, none.cast(), none.cast()) };
+    assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the call succeeded, so both descriptors are open and belong to nobody else.
+    unsafe { (File::from(OwnedFd::from_raw_fd(user)), File::from(OwnedFd::from_raw_fd(program))) }
+}
+
+/// Runs the change on a terminal. Each answer is typed when its prompt stands there; gives what was shown.
+fn converse(project: &Project, answers: &[(&str, &str)]) -> String {
+    let (user, program) = terminal();
+    let end = || program.try_clone().expect("a descriptor");
+    let mut run = Run::new(project, &["ask", CHANGE]);
+    run.command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm");
+    let mut child = run.command.spawn().expect("the program starts");
+    drop((run, program));
+    let (sender, shown) = mpsc::channel();
+    let mut reader = user.try_clone().expect("a descriptor");
+    thread::spawn(move || {
+        let mut block = [0; 4096];
+        // The read fails when the program has closed its end.
+        while let Ok(read @ 1..) = reader.read(&mut block) {
+            let _ = sender.send(String::from_utf8_lossy(&block[..read]).into_owned());
+        }
+    });
+    let (mut text, mut answered, mut answers) = (String::new(), 0, answers.iter());
+    let mut next = answers.next();
+    let from = Instant::now();
+    loop {
+        match shown.recv_timeout(Duration::from_secs(1)) {
+            Ok(more) => text.push_str(&more),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if from.elapsed() < WAIT_MAX => {}
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                panic!("it hangs: {text}");
+            }
+        }
+        if let Some((prompt, answer)) = next
+            && text[answered..].contains(prompt)
+        {
+            answered = text.len();
+            (&user).write_all(format!("{answer}\n").as_bytes()).expect("typed");
+            next = answers.next();
+        }
+    }
+    assert!(child.wait().expect("its state").success(), "{text}");
+    assert!(next.is_none(), "nobody asked for {next:?}: {text}");
+    text
+}
+
+#[test]
+fn yes_makes_the_change_that_was_shown() {
+    let project = Project::todo();
+    let text = converse(&project, &[("[y]es", "y")]);
+    assert!(text.contains("-export const MAX_ATTEMPTS = 5;") && text.contains("+export const MAX_ATTEMPTS = 3;"));
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
+}
+
+#[test]
+fn no_leaves_the_file_alone() {
+    let project = Project::todo();
+    let before = project.files();
+    let text = converse(&project, &[("[y]es", "no")]);
+    assert!(text.contains("rejected"), "{text}");
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn an_answer_that_is_none_is_asked_for_again_and_silence_is_a_no() {
+    let project = Project::todo();
+    let before = project.files();
+    converse(&project, &[("[y]es", "maybe"), ("[y]es", "what?"), ("[y]es", "")]);
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn edited_arguments_are_the_ones_that_are_run() {
+    let project = Project::todo();
+    let edited = r#"{"path": "src/retry.ts", "old": "MAX_ATTEMPTS = 5;", "new": "MAX_ATTEMPTS = 4;"}"#;
+    converse(&project, &[("[y]es", "e"), ("new:", edited)]);
+    assert!(project.text("src/retry.ts").contains("export const MAX_ATTEMPTS = 4;"));
+}

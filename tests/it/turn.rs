@@ -1,0 +1,62 @@
+//! Reads what `--json` says about a turn.
+
+use serde_json::Value;
+
+use crate::cli::{Ended, Project, Run};
+
+/// The events of one `ask` that ended well.
+pub struct Turn {
+    pub events: Vec<Value>,
+    pub ended: Ended,
+}
+
+/// Events that come or not, depending on how fast the machine is.
+const FLEETING: [&str; 4] = ["model-loading", "index-progress", "pulse", "queue_update"];
+
+impl Turn {
+    pub fn of(project: &Project, request: &str, flags: &[&str]) -> Turn {
+        let arguments = [&["ask", request, "--json"], flags].concat();
+        Turn::read(Run::new(project, &arguments).end().succeeded())
+    }
+
+    pub fn read(ended: Ended) -> Turn {
+        Turn { events: ended.lines(), ended }
+    }
+
+    /// The types in their order, each run of equal ones once, without what depends on time.
+    pub fn story(&self) -> Vec<&str> {
+        let mut story: Vec<&str> = self.events.iter().map(kind).filter(|kind| !FLEETING.contains(kind)).collect();
+        story.dedup();
+        story
+    }
+
+    /// The data of every event of a type.
+    pub fn data(&self, wanted: &str) -> Vec<&Value> {
+        self.events.iter().filter(|event| kind(event) == wanted).map(|event| &event["data"]).collect()
+    }
+
+    /// The data of `turn-finished`, which has to be last.
+    pub fn finished(&self) -> &Value {
+        let last = self.events.last().expect("an event");
+        assert_eq!(kind(last), "turn-finished", "{last}");
+        &last["data"]
+    }
+
+    pub fn answer(&self) -> &str {
+        self.finished()["answer"].as_str().expect("an answer")
+    }
+
+    /// `tool status` of each call, in order.
+    pub fn calls(&self) -> Vec<String> {
+        let call = |step: &&Value| format!("{} {}", text(&step["tool"]), text(&step["status"]));
+        self.data("step-completed").iter().map(call).collect()
+    }
+}
+
+pub fn kind(event: &Value) -> &str {
+    text(&event["type"])
+}
+
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
