@@ -21,6 +21,9 @@ use crate::tools::{Catalog, Context, Prefilter, prefilter};
 /// Left to the rest of the machine when no budget is given.
 const HEADROOM: Bytes = Bytes::mib(512);
 
+/// Texts that are embedded before a request is answered: about two seconds of MiniLM on two cores.
+const VECTORS_WAITED_FOR: usize = 128;
+
 /// Where a project keeps what monobloc knows of it.
 pub fn database(project: &Path) -> PathBuf {
     project.join(".monobloc").join("monobloc.db")
@@ -116,6 +119,25 @@ impl App {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Report> {
         Ok(index.refresh(embedder, progress, &self.cancel)?)
+    }
+
+    /// As much of a refresh as a request should wait for: words and graph, and vectors where few are missing. Gives the
+    /// number of texts that stay without one.
+    pub fn refresh_for_turn(
+        &self,
+        index: &Index,
+        embedder: Option<&Embedder>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<usize> {
+        index.refresh_lexical(progress, &self.cancel)?;
+        let Some(embedder) = embedder else { return Ok(0) };
+        let missing = index.vectors_missing(embedder.fingerprint())?;
+        if missing > VECTORS_WAITED_FOR {
+            index.load_vectors(embedder.fingerprint(), embedder.dimensions())?;
+            return Ok(missing);
+        }
+        index.refresh_vectors(embedder, progress, &self.cancel)?;
+        Ok(0)
     }
 
     /// Tools, models and index for turns on this project.

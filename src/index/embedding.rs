@@ -60,6 +60,11 @@ impl Index {
         self.reader().chunks_with_vector(model)
     }
 
+    /// Texts that have no vector of `model` yet.
+    pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
+        Ok(self.reader().without_embedding(model)?.len())
+    }
+
     /// Makes the vectors that were computed earlier searchable: from the file beside the database if it is whole and current,
     /// else from the embeddings in the database. Gives how many there are.
     pub fn load_vectors(&self, model: &str, dimensions: usize) -> Result<usize, IndexError> {

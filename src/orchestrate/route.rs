@@ -4,11 +4,14 @@
 //! 79 of 100 cases; the 135M router's scores alone in 46, added to retrieval in 82. So the model is asked only where
 //! the two best candidates lie close together, and its answer is weighed, not obeyed.
 
+use std::time::{Duration, Instant};
+
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::{Engine, Token};
 use crate::models::Role;
 use crate::models::dialect::{Message, Prompt, ToolText};
+use crate::protocol::Event;
 use crate::tools::{Ranked, ToolSpec};
 
 use super::Host;
@@ -23,6 +26,8 @@ const SURE_MARGIN: f32 = 0.6;
 const OPINION_WEIGHT: f64 = 0.8;
 /// Below this margin after the router's opinion the planner is asked too, where it is another model.
 const CLOSE_MARGIN: f64 = 0.5;
+/// A silent model is reported after this time, and every time it passes again.
+const BEAT: Duration = Duration::from_secs(1);
 /// Longest tool description a router is shown, in characters.
 const DESCRIPTION_CHARS: usize = 160;
 /// Longest step a router is shown, in characters.
@@ -56,12 +61,12 @@ pub async fn choose(
         let tools: Vec<&ToolSpec> =
             ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.specs().get(one.index)).collect();
         let router = toolkit.model(Role::Router, host).await?;
-        add(&mut scores, &opinion(toolkit, &router, step, &tools).await?);
+        add(&mut scores, &opinion(toolkit, &router, step, &tools, host).await?);
         scored = true;
         if gap(&scores) < CLOSE_MARGIN {
             let planner = toolkit.model(Role::Planner, host).await?;
             if planner.engine.model() != router.engine.model() {
-                add(&mut scores, &opinion(toolkit, &planner, step, &tools).await?);
+                add(&mut scores, &opinion(toolkit, &planner, step, &tools, host).await?);
             }
         }
     }
@@ -94,10 +99,16 @@ fn gap(scores: &[f64]) -> f64 {
 
 /// How much likelier each tool's name becomes through the step, in nats a token: its log-probability with the step
 /// minus that without one, so that names the model likes anyway gain nothing.
-async fn opinion(toolkit: &Toolkit, model: &Leased, step: &str, tools: &[&ToolSpec]) -> Result<Vec<f64>, TurnError> {
+async fn opinion(
+    toolkit: &Toolkit,
+    model: &Leased,
+    step: &str,
+    tools: &[&ToolSpec],
+    host: &dyn Host,
+) -> Result<Vec<f64>, TurnError> {
     let names: Vec<Vec<Token>> = tools.iter().map(|tool| name_tokens(&model.engine, &tool.name)).collect();
-    let with = score(toolkit, model, step, tools, &names).await?;
-    let without = score(toolkit, model, "", tools, &names).await?;
+    let with = score(toolkit, model, prompt(model, step, tools), &names, host).await?;
+    let without = score(toolkit, model, prompt(model, "", tools), &names, host).await?;
     Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
 }
 
@@ -108,25 +119,47 @@ fn name_tokens(engine: &Engine, name: &str) -> Vec<Token> {
 async fn score(
     toolkit: &Toolkit,
     model: &Leased,
-    step: &str,
-    tools: &[&ToolSpec],
+    prompt: Vec<Token>,
     names: &[Vec<Token>],
+    host: &dyn Host,
 ) -> Result<Vec<f64>, TurnError> {
-    let texts: Vec<ToolText> = tools.iter().map(|tool| text(tool)).collect();
-    let prompt = model.engine.tokenize(&model.dialect.render(&messages(model, &texts, step)));
-    let scores = tokio::select! {
-        scores = model.engine.score(prompt, names.to_vec(), Priority::Step) => scores?,
-        () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
+    let from = Instant::now();
+    let scoring = model.engine.score(prompt, names.to_vec(), Priority::Step);
+    tokio::pin!(scoring);
+    let scores = loop {
+        tokio::select! {
+            scores = &mut scoring => break scores?,
+            () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
+            () = tokio::time::sleep(BEAT) => {
+                let waited_ms = from.elapsed().as_millis() as u64;
+                host.emit(Event::Pulse { phase: "choosing a tool".to_owned(), waited_ms });
+            }
+        }
     };
     toolkit.meter.add_scoring(&scores.tally);
     Ok(scores.sums)
+}
+
+/// Everything up to where a tool's name would come next.
+fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {
+    let texts: Vec<ToolText> = tools.iter().map(|tool| text(tool)).collect();
+    let mut prompt = model.dialect.render(&messages(model, &texts, step));
+    if is_taught_tools(model) {
+        prompt = prompt.special(model.dialect.call_marks().0);
+    }
+    model.engine.tokenize(&prompt)
+}
+
+/// Whether the family was taught to call tools in a form of its own.
+fn is_taught_tools(model: &Leased) -> bool {
+    model.dialect.name().starts_with("lfm")
 }
 
 /// A clean prompt for one step: no history, the tools as text. Families with a place for tools get them in the system
 /// message; the others in the user's message, after two worked examples.
 fn messages(model: &Leased, tools: &[ToolText], step: &str) -> Vec<Message> {
     let step = super::words::shorten(step, STEP_CHARS);
-    if model.dialect.name().starts_with("lfm") {
+    if is_taught_tools(model) {
         let system = format!("{PROMPT}\n{}", model.dialect.tool_list(tools));
         return vec![Message::system(system), Message::user(step)];
     }

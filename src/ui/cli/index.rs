@@ -78,12 +78,15 @@ impl Index {
     }
 }
 
-/// The project's index, up to date, for a command that needs it.
+/// The project's index for a request: words and graph up to date, meaning as far as `monobloc index` has come.
 pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<ProjectIndex> {
     let index = app.index()?;
     let bar = bar(visible);
-    app.refresh(&index, embedder, &mut |progress| show(&bar, progress))?;
+    let missing = app.refresh_for_turn(&index, embedder, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();
+    if missing > 0 {
+        eprintln!("monobloc: note: {missing} places are found by words only; `monobloc index` adds their meaning");
+    }
     Ok(index)
 }
 
