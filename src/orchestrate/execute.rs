@@ -15,7 +15,7 @@ use super::arguments::{Earlier, Grounds, settle};
 use super::evidence::{Evidence, Record};
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{edit, fill, route};
+use super::{classify, edit, fill, route};
 
 /// Calls one step may make, one a file it names.
 const CALLS_A_STEP_MAX: usize = 12;
@@ -55,11 +55,15 @@ pub async fn step(
     let Some(intent) = intent(toolkit, step, request, evidence, host).await? else {
         return Ok(StepEnd::Stuck("no tool fits".to_owned()));
     };
-    if !intent.missing.is_empty() {
-        let names: Vec<String> = intent.missing.iter().map(|name| format!("`{name}`")).collect();
-        let reason = format!("`{}` needs {}, which the request does not say", intent.tool.name, names.join(" and "));
-        return Ok(StepEnd::Stuck(reason));
-    }
+    let intent = match asked_of_the_index(toolkit, step, &intent) {
+        Some(question) => question,
+        None if intent.missing.is_empty() => intent,
+        None => {
+            let names: Vec<String> = intent.missing.iter().map(|name| format!("`{name}`")).collect();
+            let needs = names.join(" and ");
+            return Ok(StepEnd::Stuck(format!("`{}` needs {needs}, which the request does not say", intent.tool.name)));
+        }
+    };
     let tool = intent.tool;
     let mut end = StepEnd::Done;
     for mut arguments in one_a_file(&tool, step, intent.arguments) {
@@ -76,6 +80,29 @@ pub async fn step(
         }
     }
     Ok(end)
+}
+
+/// A question whose tool lacks an argument is put to the index as it stands.
+fn asked_of_the_index(toolkit: &Toolkit, step: &Step, intent: &Intent) -> Option<Intent> {
+    let asks = classify::kind(std::slice::from_ref(&step.part)) == classify::RequestKind::Question;
+    if intent.missing.is_empty() || !asks || toolkit.index.is_none() {
+        return None;
+    }
+    let tool = toolkit.catalog.get("index_search")?.clone();
+    let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
+    Some(Intent { tool, choice: intent.choice.clone(), arguments, missing: Vec::new() })
+}
+
+/// The name in a step that the index knows as a symbol: what stands in backticks first, then the longest.
+fn symbol(toolkit: &Toolkit, step: &Step) -> Option<String> {
+    let graph = toolkit.index.as_ref()?.graph().ok()?;
+    let text = step.text();
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':');
+    let mut names: Vec<&str> =
+        text.split(|letter| !is_part(letter)).map(|word| word.trim_matches(['.', ':'])).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    let quoted = step.part.quoted.iter().map(String::as_str);
+    quoted.chain(names).find(|name| name.len() > 1 && !graph.named(name).is_empty()).map(str::to_owned)
 }
 
 /// The tool for a step; `None` when no tool fits.
@@ -131,6 +158,12 @@ async fn arguments(
         settle(tool, &grounds, proposed)
     };
     let mut settled = grounds(&text, None);
+    if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
+        && let Some(symbol) = symbol(toolkit, step)
+    {
+        settled.missing.remove(place);
+        settled.arguments.insert("symbol".to_owned(), Value::String(symbol));
+    }
     let edits = tool.name == "replace_in_file";
     settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
     // What stands in a file is found in the file, unless the user quoted it.

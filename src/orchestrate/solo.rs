@@ -20,15 +20,16 @@ use super::{execute, synthesize, words};
 
 const PROMPT: &str = include_str!("prompts/solo.md");
 const CHAT: &str = include_str!("prompts/chat.md");
-/// Longest reply of one iteration, in tokens.
+/// Longest reply of one iteration of a capable and of a small model, in tokens; a call needs fewer.
 const REPLY_TOKENS: usize = 400;
+const SMALL_REPLY_TOKENS: usize = 100;
 /// Longest reply to small talk.
 const CHAT_TOKENS: usize = 160;
 /// Part of a result that the model reads, in characters; the evidence keeps all of it.
 const RESULT_CHARS: usize = 3_000;
 /// Hits packed as background, and the part of a slot they may take (seed 002: 4 to 6 thousand tokens of context).
 const BACKGROUND_HITS: usize = 8;
-const BACKGROUND_SHARE: usize = 8;
+const BACKGROUND_SHARE: usize = 16;
 const BACKGROUND_TOKENS_MAX: usize = 4_000;
 /// Read-only iterations in a row after which the model is nudged, and after which only executing tools are offered
 /// (seed 004).
@@ -176,7 +177,10 @@ async fn reply_to(
     let request = Request {
         sampling: Sampling::prose(),
         reuse: Reuse::Continue,
-        ..Request::new(model.engine.tokenize(&model.dialect.render(messages)), REPLY_TOKENS)
+        ..Request::new(
+            model.engine.tokenize(&model.dialect.render(messages)),
+            if model.capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS },
+        )
     };
     Ok(toolkit.generate(&model.engine, request, "thinking", host).await?.text)
 }

@@ -133,7 +133,7 @@ impl Builtin {
                 ("old", "string", "The passage as it stands in the file; must occur once", true),
                 ("new", "string", "The text to put in its place", true),
             ],
-            Builtin::IndexSearch => &[("query", "string", "The question, in plain words or names", true)],
+            Builtin::IndexSearch => &[("question", "string", "The question, in plain words or names", true)],
             Builtin::IndexCallers | Builtin::IndexCallees => {
                 &[("symbol", "string", "Name of the function or method, Type.name to be exact", true)]
             }
