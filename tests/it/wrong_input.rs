@@ -156,7 +156,7 @@ fn a_project_that_cannot_be_read_is_named() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::todo();
     let locked = project.folder("locked");
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).expect("permissions");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).expect("permissions");
     if fs::read_dir(&locked).is_ok() {
         // Root reads everything; there is nothing to refuse.
         return;
