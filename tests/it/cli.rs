@@ -185,12 +185,11 @@ impl Running {
             assert!(self.started.elapsed() < WAIT_MAX, "it hangs: {} {}", so_far(&self.out), so_far(&self.err));
             thread::sleep(POLL);
         };
-        let wall = self.started.elapsed();
         for reader in self.readers.drain(..) {
             reader.join().expect("a reader");
         }
         let (code, signal) = (status.code(), status.signal());
-        Ended { code, signal, out: so_far(&self.out), err: so_far(&self.err), wall, peak_kib: self.peak_kib }
+        Ended { code, signal, out: so_far(&self.out), err: so_far(&self.err), peak_kib: self.peak_kib }
     }
 }
 
@@ -216,7 +215,6 @@ pub struct Ended {
     pub signal: Option<i32>,
     pub out: String,
     pub err: String,
-    pub wall: Duration,
     pub peak_kib: u64,
 }
 

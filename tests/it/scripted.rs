@@ -87,6 +87,12 @@ fn silent(project: &Project) -> Toolkit {
     toolkit(project, Script::saying("It is as it is."), Script::saying(""))
 }
 
+/// Takes so long for every token it reads or writes.
+fn slow(mut script: Script, row_ms: u64) -> Script {
+    script.row_time = Duration::from_millis(row_ms);
+    script
+}
+
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().expect("an object")
 }
@@ -215,7 +221,7 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     let planner = Script::saying("I know nothing.")
         .on(PLANNING, &plan(&["Read src/retry.ts", "Read src/missing.ts", "Copy it to src/copy.ts"]))
         .on("MAX_ATTEMPTS = 5;\n", "The file has been read.")
-        .on("(done)\n2. Read src/missing.ts\n3. Copy it to src/copy.ts\nStill open: ", again);
+        .on("(done)\ns2. Read src/missing.ts\ns3. Copy it to src/copy.ts\nStill open: ", again);
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let finished = run_turn(&toolkit(&project, planner, Script::saying("")), request, &host).await.expect("a turn");
     let fallbacks = host.seen(|event| matches!(event, Event::Fallback { .. }).then_some(()));
@@ -260,7 +266,7 @@ async fn a_loop_that_never_ends_is_ended() {
 
 #[tokio::test]
 async fn a_cancelled_turn_ends_at_once() {
-    let slow = Script { row_time: Duration::from_millis(20), ..Script::saying("Hello.") };
+    let slow = slow(Script::saying("Hello."), 20);
     let toolkit = toolkit(&Project::todo(), slow, Script::saying(""));
     let cancel = toolkit.cancel.clone();
     let turn = tokio::spawn(async move { run_turn(&toolkit, "Hello", &Witness::new(never_asked)).await });
@@ -276,7 +282,7 @@ async fn a_cancelled_turn_ends_at_once() {
 async fn a_short_request_does_not_wait_for_a_long_one() {
     let long = "word ".repeat(100);
     let script = Script::saying("short").on("LONG", &long);
-    let engine = Script { row_time: Duration::from_millis(4), ..script }.engine(Permit::new()).expect("an engine");
+    let engine = slow(script, 4).engine(Permit::new()).expect("an engine");
     let ask = |text: &str| {
         let prompt = dialect::by_name("chatml").expect("a dialect").render(&[Message::user(text)]);
         engine.generate(Request::new(engine.tokenize(&prompt), 1000)).expect("accepted").collect()
@@ -289,7 +295,8 @@ async fn a_short_request_does_not_wait_for_a_long_one() {
 
 #[tokio::test]
 async fn who_waits_hears_so_every_second() {
-    let slow = Script { row_time: Duration::from_millis(10), slots: 1, ..Script::saying("Hello to you.") };
+    let mut slow = slow(Script::saying("Hello to you."), 10);
+    slow.slots = 1;
     let toolkit = toolkit(&Project::todo(), slow, Script::saying(""));
     let turn = |toolkit: Toolkit| async move {
         let host = Witness::new(never_asked);

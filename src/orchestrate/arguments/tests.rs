@@ -280,8 +280,8 @@ fn earlier_results_and_the_project_fill_gaps() {
     let seen = settle(&spec, &Grounds { project_files: Some(&find), ..grounds("Read pull.rs", &[]) }, None);
     assert_eq!(seen.arguments["path"], "src/models/pull.rs");
     let below = |pattern: &str| if pattern == "src/**" { vec!["src/main.rs".to_owned()] } else { Vec::new() };
-    let spec = tool(json!({"path": text("Folder, relative to the project")}), &[]);
-    let listed = |step| settle(&spec, &Grounds { project_files: Some(&below), ..grounds(step, &[]) }, None).arguments;
+    let folder = tool(json!({"path": text("Folder, relative to the project")}), &[]);
+    let listed = |step| settle(&folder, &Grounds { project_files: Some(&below), ..grounds(step, &[]) }, None).arguments;
     assert_eq!(Value::Object(listed("List the files in src.")), json!({"path": "src"}));
     assert_eq!(Value::Object(listed("List the files in order")), json!({}));
     let seen = settle(&spec, &Grounds { request: "Open a.rs and explain it", ..grounds("Explain it", &[]) }, None);

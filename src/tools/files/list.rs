@@ -11,6 +11,8 @@ use crate::tools::confine::{Access, Inside};
 use crate::tools::files::walk::{Ended, walk};
 use crate::tools::outcome::{Finding, Outcome};
 
+/// What this program keeps in a project is no part of the project.
+const OWN_FOLDER: &str = ".monobloc";
 /// Most entries of one list.
 pub const LIST_MAX_ENTRIES: usize = 1_000;
 
@@ -33,6 +35,9 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
 fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder.absolute()).map_err(|e| format!("{shown}: {e}"))?.flatten() {
+        if entry.file_name() == OWN_FOLDER {
+            continue;
+        }
         names.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
         // Sorting needs all names, but not those of a folder that nobody reads to its end.
         if names.len() > LIST_MAX_ENTRIES * 20 {
@@ -79,6 +84,7 @@ mod tests {
             ("target/x.o", "x"),
             (".gitignore", "target\n"),
             (".git/config", ""),
+            (".monobloc/monobloc.db", ""),
         ]);
         assert_eq!(call(run, &project, arguments).text, expected, "{arguments}");
     }

@@ -57,7 +57,7 @@ impl Complete {
         let json = self.json;
         complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| match json {
             true => println!("{}", serde_json::json!(line)),
-            false => println!("{}: {}", line.id, line.text),
+            false => println!("{}: {}", line.id.as_str().unwrap_or(&line.id.to_string()), line.text),
         })
         .await
     }
