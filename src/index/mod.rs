@@ -36,7 +36,7 @@ pub enum IndexError {
     #[error("the index folder {path} cannot be written: {source}; make the project writable or work on a copy")]
     Folder { path: PathBuf, source: std::io::Error },
     #[error("the index {path} failed: {source}; if this stays, remove the file, it is built again")]
-    Store { path: PathBuf, source: rusqlite::Error },
+    Store { path: PathBuf, source: store::DatabaseError },
     #[error(transparent)]
     Vectors(#[from] VectorError),
     #[error(transparent)]

@@ -75,6 +75,9 @@ pub async fn step(
             }
         }
         let call = ToolCall { tool: tool.name.clone(), arguments };
+        if let Some(known) = evidence.repeated(&call.tool, &call.arguments).map(|entry| entry.id) {
+            evidence.answers(known, step.id);
+        }
         if perform(toolkit, context, step.id, call, &tool, evidence, host).await? != StepStatus::Succeeded {
             end = StepEnd::Failed;
         }
@@ -227,8 +230,7 @@ pub async fn perform(
             wall_ms: 0,
             ..known.report()
         };
-        let (status, known) = (report.status, known.id);
-        evidence.answers(known, step);
+        let status = report.status;
         host.emit(Event::StepCompleted(report));
         return Ok(status);
     }

@@ -57,7 +57,7 @@ fn neither_do_index_and_search() {
 fn the_filter_kills_whoever_tries() {
     let project = Project::todo();
     let empty = project.folder("empty");
-    let pull = confined(&project, &["models", "pull", "planner"]).env("MONOBLOC_MODEL_DIR", &empty);
+    let pull = confined(&project, &["models", "pull", "planner", "SmolLM2"]).env("MONOBLOC_MODEL_DIR", &empty);
     // Should the filter ever let it through, it meets a closed door of this machine.
     let pull = pull.env("HF_ENDPOINT", "http://127.0.0.1:9").env("HF_HOME", &empty).env("XDG_DATA_HOME", &empty);
     let ended = pull.end();

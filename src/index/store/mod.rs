@@ -10,6 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use read::{ChunkRow, FileRow, SymbolRow};
+pub use rusqlite::Error as DatabaseError;
 pub use write::FileRecord;
 
 use super::IndexError;
