@@ -257,12 +257,12 @@ fn trained(header: &Header) -> usize {
     }
 }
 
-/// Operations a core does in a second on quantised weights, as measured: 135M at 500 and 1.2B at 142 prompt tokens a
-/// second on two cores are 68 and 166 billion a core. The lower one keeps chunks under their time.
-const OPERATIONS_PER_CORE: f64 = 60e9;
+/// Operations a core does in a second on quantised weights in small chunks. Measured on two slow virtual cores: 135M at
+/// 170 and 1.2B at 42 prompt tokens a second are 23 and 49 billion a core; good cores do three times as much.
+const OPERATIONS_PER_CORE: f64 = 30e9;
 /// Time one prefill chunk should take; a cancelled prompt stops within it.
 const CHUNK_SECONDS: f64 = 0.2;
-const CHUNK_ROWS_MIN: usize = 16;
+const CHUNK_ROWS_MIN: usize = 8;
 const CHUNK_ROWS_MAX: usize = 256;
 
 /// Rows of a prefill call: a power of two from the model's size and the number of cores alone, never from a stopwatch,
