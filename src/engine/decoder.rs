@@ -23,7 +23,8 @@ pub struct Limits {
     pub sequences: usize,
     /// Most positions of one sequence.
     pub context: usize,
-    /// Most rows of one prefill call; sized so that a call stays under a quarter of a second.
+    /// Most rows of one prefill call; sized for about a fifth of a second; the largest
+    /// models take longer, because a chunk has a least size.
     pub chunk: usize,
     pub vocabulary: usize,
     /// Whether rows of several sequences in one call give the same logits as one call each. Where this is not

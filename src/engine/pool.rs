@@ -260,7 +260,7 @@ fn trained(header: &Header) -> usize {
 /// Operations a core does in a second on quantised weights in small chunks. Measured on two slow virtual cores: 135M at
 /// 170 and 1.2B at 42 prompt tokens a second are 23 and 49 billion a core; good cores do three times as much.
 const OPERATIONS_PER_CORE: f64 = 30e9;
-/// Time one prefill chunk should take; a cancelled prompt stops within it.
+/// Time one prefill chunk should take; a cancelled prompt stops after one chunk. At the least size the 24B takes longer.
 const CHUNK_SECONDS: f64 = 0.2;
 const CHUNK_ROWS_MIN: usize = 8;
 const CHUNK_ROWS_MAX: usize = 256;

@@ -21,7 +21,8 @@ const TASK_CHARS: usize = 2_000;
 
 /// Values for the parameters in `missing`, as the router reads them out of `task`. Texts are word for word parts of the
 /// task, except where a parameter asks for content, which has to be written. A small router is asked for content only:
-/// what code does not find in a task, it does not find either (135M on a development suite: 2 of 40 values were right).
+/// what code does not find in a task, it does not find either (read through on a development suite, nearly
+/// all of the 135M's values were wrong; not counted).
 pub async fn missing(
     toolkit: &Toolkit,
     tool: &ToolSpec,
