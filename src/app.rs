@@ -29,7 +29,8 @@ pub fn database(project: &Path) -> PathBuf {
     project.join(".monobloc").join("monobloc.db")
 }
 
-/// Everything below the user interface.
+/// Everything below the user interface. Clones share ledger and permit.
+#[derive(Clone)]
 pub struct App {
     pub config: Config,
     pub cancel: Cancel,
@@ -43,6 +44,11 @@ impl App {
         let free = device::host().map_or(Bytes::gib(4), |host| host.available.saturating_sub(HEADROOM));
         let ledger = Ledger::new(config.budget.unwrap_or(free));
         App { config, cancel, ledger, permit: Permit::new() }
+    }
+
+    /// The same, ended by another flag: for one request of a conversation.
+    pub fn until(&self, cancel: Cancel) -> App {
+        App { cancel, ..self.clone() }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -60,6 +66,7 @@ impl App {
             threads: self.threads(),
             slots: self.config.slots,
             tool_call_format: self.config.tool_call_format.clone(),
+            max_loaded: self.config.max_loaded,
         };
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), options)
     }

@@ -62,7 +62,7 @@ impl Estimate {
         self.parts().into_iter().map(|(_, bytes)| bytes).sum()
     }
 
-    fn parts(&self) -> [(&'static str, Bytes); 6] {
+    pub fn parts(&self) -> [(&'static str, Bytes); 6] {
         [
             ("weights", self.weights),
             ("repacked weights", self.repacked),
@@ -142,6 +142,7 @@ mod tests {
             path: "lfm2.gguf".into(),
             file_bytes: Bytes::ZERO,
             architecture: "lfm2moe".into(),
+            adapter: false,
             name: String::new(),
             parameters: 0,
             layers: 40,

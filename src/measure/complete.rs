@@ -72,6 +72,8 @@ pub fn model(registry: Result<&Registry, anyhow::Error>, file: Option<&Path>, op
             kv_type: options.kv_type.clone(),
             gpu_layers: None,
             keep_alive: std::time::Duration::ZERO,
+            pinned: false,
+            lora: Vec::new(),
             sha256: None,
         },
         None => registry?.get(Role::Planner)?.clone(),

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod ask;
+mod chat;
 mod cli;
 mod complete;
 mod engine;
@@ -9,6 +10,7 @@ mod interrupt;
 mod models;
 #[cfg(target_os = "linux")]
 mod offline;
+mod pool;
 mod scripted;
 mod terminal;
 mod turn;
