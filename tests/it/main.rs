@@ -11,7 +11,9 @@ mod models;
 #[cfg(target_os = "linux")]
 mod offline;
 mod pool;
+mod pull;
 mod scripted;
+mod soak;
 mod terminal;
 mod turn;
 mod wrong_input;

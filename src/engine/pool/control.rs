@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::active::Active;
 use super::evict::{Holder, Room, freed, victims};
 use super::load::{Need, Progress};
-use super::resident::{Active, Entry, Key, file_name};
+use super::resident::{Entry, Key, file_name};
 use super::{Inner, Pool, PoolError};
 use crate::base::Bytes;
 use crate::models::{ModelSpec, Role};
@@ -120,6 +121,7 @@ impl Inner {
         if need.key == key {
             return self.described(&key);
         }
+        self.released(Vec::new(), Some(&need))?;
         let beside = need.bytes() <= self.ledger.free() && !self.is_full(&need);
         let new = match beside {
             true => self.beside(&key, need, &spec, progress)?,

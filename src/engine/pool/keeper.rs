@@ -45,6 +45,7 @@ impl Inner {
                 }
             }
         }
+        resident.see_off(&over);
         drop(resident);
         // Freeing gigabytes takes time; nobody has to wait for it with the lock in hand.
         drop(over);

@@ -131,6 +131,7 @@ impl Inner {
 
     /// Gives up idle models as far as this one needs it, if that is enough for it.
     fn make_room(&self, need: &Need, spare: Option<Role>) -> Result<(), PoolError> {
+        self.released(Vec::new(), Some(need))?;
         let places = match self.options.max_loaded {
             Some(max) if need.there.is_none() => (self.resident().files() + 1).saturating_sub(max),
             _ => 0,

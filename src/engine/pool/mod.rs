@@ -1,6 +1,8 @@
 //! Lends models by role: loads one when it is first needed, gives up idle ones when memory is short or their time is up.
 
+mod active;
 mod control;
+mod error;
 mod evict;
 mod keeper;
 mod load;
@@ -15,17 +17,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
 use super::handle::{Engine, EngineError};
-use super::llama::LlamaError;
 use super::scripted::Script;
 use crate::base::Bytes;
+use crate::budget::Ledger;
 use crate::budget::permit::Permit;
-use crate::budget::{Ledger, Refused};
 use crate::models::dialect::Dialect;
-use crate::models::{ModelCapability, ModelSpec, ModelsError, Registry, Role};
+use crate::models::{ModelCapability, ModelSpec, Registry, Role};
 
+pub use active::Active;
 pub use control::Forecast;
+pub use error::PoolError;
 pub use load::Progress;
-pub use resident::{Active, Loading};
+pub use resident::Loading;
 use resident::{Model, Resident};
 use usage::Usage;
 
@@ -37,42 +40,6 @@ pub struct Leased {
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
     _loan: usage::Loan,
-}
-
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum PoolError {
-    #[error(transparent)]
-    Models(#[from] ModelsError),
-    #[error("{refused}{}", held(.loaded))]
-    Memory { refused: Refused, loaded: String },
-    #[error("{model} would be one more than --max-loaded {max} allows; raise it, or unload one{}", held(.loaded))]
-    Full { model: String, max: usize, loaded: String },
-    #[error("{name} is not loaded{}", held(.there))]
-    NotLoaded { name: String, there: String },
-    #[error("{name} may be any of {files}; write more of the name")]
-    Several { name: String, files: String },
-    #[error("{0} is in use; wait for the running request, or cancel it")]
-    InUse(String),
-    #[error("{0} is pinned; unpin it first")]
-    Pinned(String),
-    #[error("{file} has not given its memory back within {} s; try again", release::RELEASE_MAX.as_secs())]
-    NotReleased { file: String },
-    #[error("{reason}; {from} is loaded again")]
-    SwappedBack { from: String, reason: String },
-    #[error("{reason}; {from} could not be loaded again: {why}")]
-    SwapLost { from: String, reason: String, why: String },
-    #[error(transparent)]
-    Llama(#[from] LlamaError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error("kv_type = \"{0}\" in models.toml is not known; write f16, q8_0 or q4_0")]
-    KvType(String),
-    #[error("no model plays {0} here")]
-    Absent(String),
-}
-
-fn held(loaded: &str) -> String {
-    if loaded.is_empty() { String::new() } else { format!(". In memory: {loaded}") }
 }
 
 #[derive(Clone, Debug)]

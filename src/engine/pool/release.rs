@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::evict::{Holder, Room, victims};
 use super::load::{Need, PARTS};
-use super::resident::{Entry, Resident, file_name};
+use super::resident::{Entry, Leaving, Resident, file_name};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::Refused;
@@ -30,26 +30,20 @@ impl Inner {
     }
 
     /// Drops contexts and waits until their memory is back in the ledger, and that of weights which no other context
-    /// and no coming one counts on.
+    /// and no coming one counts on; those included that the keep-alive sent away a moment ago.
     pub(super) fn released(&self, gone: Vec<Entry>, coming: Option<&Need>) -> Result<(), PoolError> {
-        let wanted = |entry: &Entry| coming.is_some_and(|need| need.there.is_some() && need.key.path == entry.key.path);
-        let waits: Vec<_> = gone
-            .iter()
-            .map(|entry| {
-                let shared =
-                    wanted(entry) || self.resident().entries.iter().any(|other| other.key.path == entry.key.path);
-                let weights = (!shared).then(|| entry.weights_gone.clone());
-                (file_name(&entry.key.path), entry.context_gone.clone(), weights)
-            })
-            .collect();
+        let mut resident = self.resident();
+        resident.see_off(&gone);
+        let leaving = std::mem::take(&mut resident.leaving);
+        drop(resident);
         drop(gone);
+        let stays =
+            |one: &Leaving| one.weights && coming.is_some_and(|need| need.there.is_some() && need.key.path == one.path);
         let deadline = Instant::now() + RELEASE_MAX;
-        for (file, context, weights) in waits {
-            if !context.wait(deadline) || weights.is_some_and(|weights| !weights.wait(deadline)) {
-                return Err(PoolError::NotReleased { file });
-            }
+        match leaving.iter().find(|one| !stays(one) && !one.word.wait(deadline)) {
+            Some(one) => Err(PoolError::NotReleased { file: file_name(&one.path) }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// A role's own model is known by the role, any other by its file.
