@@ -123,7 +123,9 @@ impl Run {
     pub fn start(mut self) -> Running {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("the program starts");
-        if let (Some(bytes), Some(mut stdin)) = (self.input, child.stdin.take()) {
+        if let Some(bytes) = self.input
+            && let Some(mut stdin) = child.stdin.take()
+        {
             // A program that refuses its input closes the pipe early.
             thread::spawn(move || drop(stdin.write_all(&bytes)));
         }

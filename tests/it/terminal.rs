@@ -108,6 +108,6 @@ fn in_a_conversation_the_next_line_is_the_answer() {
     let project = Project::todo();
     let said = [("> ", CHANGE), ("[y]es", "y"), ("> ", "/ps"), ("> ", "/exit")];
     let text = converse_with(&project, &["chat"], &said);
-    assert!(text.contains("planner") && text.contains("are free"), "{text}");
+    assert!(text.contains("no model is loaded") && text.contains("are free"), "{text}");
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 }
