@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::handle::{Engine, EngineError};
-use super::llama::{KvFormat, LlamaError, Shape, Weights};
+use super::llama::{KvFormat, LlamaError, Loading, Shape, Weights};
+use super::prefix::{Fingerprint, PrefixStore};
+use super::sharing::Verdicts;
 use crate::base::Bytes;
 use crate::budget::permit::Permit;
 use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted};
@@ -45,6 +47,16 @@ pub struct PoolOptions {
     /// Slots a model when models.toml does not ask for fewer.
     pub slots: usize,
     pub tool_call_format: Option<String>,
+    pub memory: EngineMemory,
+}
+
+/// What engines remember beyond their own life.
+#[derive(Clone, Debug, Default)]
+pub struct EngineMemory {
+    /// Copies of sequences that left their slots.
+    pub prefixes: Option<PrefixStore>,
+    /// Folder of what is known of each model on this machine.
+    pub verdicts: Option<PathBuf>,
 }
 
 /// Handle to all models of a run. Clones share it.
@@ -93,8 +105,8 @@ impl Pool {
     }
 
     /// A pool without roles: see [`Pool::open_alone`].
-    pub fn alone(ledger: Ledger, permit: Permit, threads: usize) -> Pool {
-        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None };
+    pub fn alone(ledger: Ledger, permit: Permit, threads: usize, memory: EngineMemory) -> Pool {
+        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None, memory };
         let (resident, loading) = (Mutex::default(), Mutex::default());
         Pool { inner: Arc::new(Inner { registry: None, ledger, permit, options, resident, loading }) }
     }
@@ -108,7 +120,8 @@ impl Pool {
             let engine = script.engine(permit.clone())?;
             roles.insert(role, Leased { engine, dialect: dialect.clone(), capability });
         }
-        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None };
+        let memory = EngineMemory::default();
+        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, memory };
         let resident = Mutex::new(Resident { roles, ..Resident::default() });
         let ledger = Ledger::new(Bytes::ZERO);
         let inner = Inner { registry: None, ledger, permit, options, resident, loading: Mutex::default() };
@@ -188,8 +201,8 @@ impl Inner {
                 let for_weights = estimate.weights + estimate.repacked;
                 let reservation = self.ledger.reserve(&format!("{} weights", spec.role), for_weights)?;
                 let name = spec.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let gpu_layers = spec.gpu_layers.unwrap_or(u32::MAX);
-                let weights = Weights::load(&spec.path, gpu_layers, move |share| progress(&name, share))?;
+                let loading = Loading { gpu_layers: spec.gpu_layers.unwrap_or(u32::MAX), repack: on_cpu };
+                let weights = Weights::load(&spec.path, loading, |share| progress(&name, share))?;
                 let held = Held { weights, _lease: reservation.commit(for_weights) };
                 (Arc::new(held), estimate.total().saturating_sub(for_weights))
             }
@@ -208,7 +221,10 @@ impl Inner {
 
     /// Memory for a whole model; models that nobody uses are given up for it.
     fn admit(&self, spec: &ModelSpec, on_cpu: bool) -> Result<(Reservation, Estimate), Refused> {
-        budget::admit(&self.ledger, spec, on_cpu).or_else(|_| {
+        budget::admit(&self.ledger, spec, on_cpu).or_else(|refused| {
+            if let Some(prefixes) = &self.options.memory.prefixes {
+                prefixes.make_room(refused.needed);
+            }
             let mut resident = self.resident();
             resident.engines.clear();
             // A role's own handle is the last one when no call is running.
@@ -235,7 +251,14 @@ impl Inner {
     fn start(&self, spec: &ModelSpec, shape: Shape, held: Arc<Held>, memory: Lease) -> Result<Engine, PoolError> {
         let name = spec.header.name.clone();
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));
-        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |inbox| {
+        let beyond = self.options.memory.clone();
+        let fingerprint = Fingerprint::of(&spec.path, &shape, "").ok();
+        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
+            if let Some(fingerprint) = fingerprint {
+                let file = beyond.verdicts.map(|folder| folder.join(format!("{}.json", fingerprint.as_str())));
+                inbox.verdicts = file.map_or_else(Verdicts::default, Verdicts::open);
+                inbox.prefixes = beyond.prefixes.map(|store| store.of(fingerprint));
+            }
             let decoder = held.weights.context(&shape).map_err(|error| error.to_string())?;
             let served = inbox.serve(decoder, &held.weights);
             drop(held);
