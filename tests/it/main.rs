@@ -7,6 +7,7 @@ mod cli;
 mod complete;
 mod engine;
 mod interrupt;
+mod lora;
 mod models;
 #[cfg(target_os = "linux")]
 mod offline;

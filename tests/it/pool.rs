@@ -10,7 +10,7 @@ use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
-use monobloc::engine::pool::{Active, Pool, PoolOptions, Progress};
+use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
 use monobloc::measure::{self, Quant, Shape};
 use monobloc::models::dialect::Prompt;
 use monobloc::models::{Registry, Role};
@@ -48,7 +48,8 @@ impl World {
     }
 
     pub fn pool(&self, ledger: &Ledger, max_loaded: Option<usize>) -> Pool {
-        let options = PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded };
+        let options =
+            PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, memory: EngineMemory::default() };
         Pool::new(self.registry(), ledger.clone(), Permit::new(), options)
     }
 }

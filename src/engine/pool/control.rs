@@ -8,6 +8,7 @@ use super::load::{Need, Progress};
 use super::resident::{Entry, Key, file_name};
 use super::{Inner, Pool, PoolError};
 use crate::base::Bytes;
+use crate::engine::prefix::PrefixStore;
 use crate::models::{ModelSpec, Role};
 
 /// What a load would take.
@@ -212,7 +213,8 @@ impl Inner {
             Some(max) if need.there.is_none() => (resident.files() + 1).saturating_sub(max + given.files),
             _ => 0,
         };
-        let free = self.ledger.free() + given.bytes;
+        let copies = self.options.memory.prefixes.as_ref().map_or(Bytes::ZERO, PrefixStore::bytes);
+        let free = self.ledger.free() + given.bytes + copies;
         let wanted = Room { bytes: need.bytes().saturating_sub(free), files: places };
         if victims(&holders, wanted).is_some() {
             return Ok(());

@@ -1,6 +1,7 @@
 //! One load as a sequence: what it needs, room for it, weights, context, engine. Nothing is allocated before its
 //! memory is reserved. Only the holder of the loading lock comes here.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::evict::{Holder, Room};
@@ -11,7 +12,9 @@ use super::{Inner, PoolError, shape};
 use crate::base::Bytes;
 use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted};
 use crate::engine::handle::Engine;
-use crate::engine::llama::{Shape, Weights};
+use crate::engine::llama::{Loading as Reading, Shape, Weights};
+use crate::engine::prefix::Fingerprint;
+use crate::engine::sharing::Verdicts;
 use crate::models::{ModelCapability, ModelSpec, Role, dialect};
 
 /// Told the file and the share that is read; ends the load by answering false.
@@ -132,6 +135,10 @@ impl Inner {
     /// Gives up idle models as far as this one needs it, if that is enough for it.
     fn make_room(&self, need: &Need, spare: Option<Role>) -> Result<(), PoolError> {
         self.released(Vec::new(), Some(need))?;
+        // Copies of sequences cost least to make again.
+        if let Some(prefixes) = &self.options.memory.prefixes {
+            prefixes.make_room(need.bytes());
+        }
         let places = match self.options.max_loaded {
             Some(max) if need.there.is_none() => (self.resident().files() + 1).saturating_sub(max),
             _ => 0,
@@ -204,8 +211,8 @@ impl Inner {
         mut progress: Progress,
     ) -> Result<(Arc<Held>, Gone), PoolError> {
         let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
-        let gpu_layers = need.spec.gpu_layers.unwrap_or(u32::MAX);
-        let weights = Weights::load(&need.key.path, gpu_layers, move |share| progress("", share))?;
+        let reading = Reading { gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX), repack: need.on_cpu };
+        let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
         let (gone, farewell) = Gone::new();
         Ok((Arc::new(Held { weights, _lease: reserved.commit(need.weights()), _farewell: farewell }), gone))
     }
@@ -215,10 +222,18 @@ impl Inner {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));
-        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |inbox| {
+        let lora = need.key.lora.clone();
+        let beyond = self.options.memory.clone();
+        let fingerprint = Fingerprint::of(&need.key.path, &shape, &overlaid(&lora)).ok();
+        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
+            if let Some(fingerprint) = fingerprint {
+                let file = beyond.verdicts.map(|folder| folder.join(format!("{}.json", fingerprint.as_str())));
+                inbox.verdicts = file.map_or_else(Verdicts::default, Verdicts::open);
+                inbox.prefixes = beyond.prefixes.map(|store| store.of(fingerprint));
+            }
             let served = held
                 .weights
-                .context(&shape)
+                .context_with(&shape, &lora)
                 .map_err(|error| error.to_string())
                 .and_then(|decoder| inbox.serve(decoder, &held.weights));
             drop(held);
@@ -227,6 +242,15 @@ impl Inner {
             served
         })?)
     }
+}
+
+/// What adapters add to a fingerprint: a file that was changed is another adapter.
+fn overlaid(lora: &[(PathBuf, f32)]) -> String {
+    let one = |(path, scale): &(PathBuf, f32)| {
+        let changed = std::fs::metadata(path).and_then(|about| Ok((about.len(), about.modified()?)));
+        format!("{} {scale} {changed:?}", path.display())
+    };
+    lora.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 /// What the lines of a model's account are called after its file.

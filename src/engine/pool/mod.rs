@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
 use super::handle::{Engine, EngineError};
+use super::prefix::PrefixStore;
 use super::scripted::Script;
 use crate::base::Bytes;
 use crate::budget::Ledger;
@@ -50,6 +51,16 @@ pub struct PoolOptions {
     pub tool_call_format: Option<String>,
     /// Model files in memory at once; `None` leaves it to the memory.
     pub max_loaded: Option<usize>,
+    pub memory: EngineMemory,
+}
+
+/// What engines remember beyond their own life.
+#[derive(Clone, Debug, Default)]
+pub struct EngineMemory {
+    /// Copies of sequences that left their slots.
+    pub prefixes: Option<PrefixStore>,
+    /// Folder of what is known of each model on this machine.
+    pub verdicts: Option<PathBuf>,
 }
 
 /// Handle to all models of a run. Clones share it.
@@ -78,8 +89,9 @@ impl Pool {
     }
 
     /// A pool without roles: see [`Pool::open_alone`].
-    pub fn alone(ledger: Ledger, permit: Permit, threads: usize) -> Pool {
-        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None, max_loaded: None };
+    pub fn alone(ledger: Ledger, permit: Permit, threads: usize, memory: EngineMemory) -> Pool {
+        let slots = usize::MAX;
+        let options = PoolOptions { threads, slots, tool_call_format: None, max_loaded: None, memory };
         Pool::with(None, ledger, permit, options, Resident::default())
     }
 
@@ -92,7 +104,8 @@ impl Pool {
             let engine = script.engine(permit.clone())?;
             fixed.insert(role, Model { engine, dialect: dialect.clone(), capability, usage: Usage::new() });
         }
-        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, max_loaded: None };
+        let memory = EngineMemory::default();
+        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, max_loaded: None, memory };
         let resident = Resident { fixed, ..Resident::default() };
         Ok(Pool::with(None, Ledger::new(Bytes::ZERO), permit, options, resident))
     }

@@ -1,5 +1,6 @@
 //! Gives models up: chosen ones, or as many idle ones as a load needs; and waits until their memory is back.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::evict::{Holder, Room, victims};
@@ -55,8 +56,11 @@ impl Inner {
     /// Lines of the account that are not this pool's.
     pub(super) fn others(&self) -> Vec<(String, Bytes)> {
         let own = |label: &str| PARTS.iter().any(|part| label.ends_with(&format!(" {part}")));
-        let entries = self.ledger.entries().into_iter().filter(|entry| !own(&entry.label));
-        entries.map(|entry| (entry.label, entry.bytes)).collect()
+        let mut others: BTreeMap<String, Bytes> = BTreeMap::new();
+        for entry in self.ledger.entries().into_iter().filter(|entry| !own(&entry.label)) {
+            *others.entry(entry.label).or_default() += entry.bytes;
+        }
+        others.into_iter().collect()
     }
 
     /// A refusal of the ledger, with who holds what.
