@@ -11,6 +11,7 @@ use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
 use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
+use monobloc::engine::prefix::PrefixStore;
 use monobloc::measure::{self, Quant, Shape};
 use monobloc::models::dialect::Prompt;
 use monobloc::models::{Registry, Role};
@@ -48,8 +49,11 @@ impl World {
     }
 
     pub fn pool(&self, ledger: &Ledger, max_loaded: Option<usize>) -> Pool {
-        let options =
-            PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, memory: EngineMemory::default() };
+        self.pool_with(ledger, max_loaded, EngineMemory::default())
+    }
+
+    pub fn pool_with(&self, ledger: &Ledger, max_loaded: Option<usize>, memory: EngineMemory) -> Pool {
+        let options = PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, memory };
         Pool::new(self.registry(), ledger.clone(), Permit::new(), options)
     }
 }
@@ -305,4 +309,34 @@ async fn a_model_says_the_same_after_it_went_and_came_back() {
     assert_ne!(tokens(&pool, Role::Planner).await.expect("tokens"), first);
     pool.swap("planner", "a.gguf", silent()).expect("back");
     assert_eq!(tokens(&pool, Role::Planner).await.expect("tokens"), first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_swapped_out_model_has_read_comes_back_with_it() {
+    let world = World::new(TWO);
+    let ledger = Ledger::new(Bytes::gib(1));
+    let prefixes = PrefixStore::new(ledger.clone(), Bytes::mib(64), None);
+    let pool = world.pool_with(&ledger, None, EngineMemory { prefixes: Some(prefixes), verdicts: None });
+    let read = || async {
+        let leased = pool.lease(Role::Planner, |_, _| true).expect("a lease");
+        let prompt = leased.engine.tokenize(&Prompt::default().text("the river under a bridge of light ".repeat(45)));
+        let request = Request { ignore_end: true, ..Request::new(prompt, 6) };
+        leased.engine.generate(request).expect("accepted").collect().await.expect("finishes")
+    };
+    let cold = read().await;
+    assert_eq!(cold.tally.cached_tokens, 0);
+    pool.swap("planner", "b.gguf", silent()).expect("swapped");
+    pool.swap("planner", "a.gguf", silent()).expect("back");
+    let again = read().await;
+    assert_eq!(again.tokens, cold.tokens);
+    assert!(again.tally.cached_tokens * 2 > again.tally.prompt_tokens, "{:?}", again.tally);
+    // Copies give way to a model.
+    pool.unload("planner").expect("unloads");
+    let copies: Bytes = pool.others().iter().map(|(_, bytes)| *bytes).sum();
+    assert!(copies > Bytes::ZERO, "what was read is kept");
+    let rest = ledger.reserve("rest", ledger.free()).expect("all of it");
+    let needed = pool.estimate_memory("planner").expect("a forecast").needed;
+    let less = rest.split("less", needed - copies);
+    drop(less);
+    pool.load("planner", silent()).expect("room is made");
 }
