@@ -1,6 +1,7 @@
 //! Memory and processor time as things that run out: what there is, what a model needs, who holds how much.
 
 pub mod admit;
+pub mod cache;
 pub mod device;
 pub mod estimate;
 pub mod ledger;

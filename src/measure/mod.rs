@@ -1,5 +1,6 @@
-//! What the verbs that measure do: raw prompts, suites of cases, model files of real shapes.
+//! What the verbs that measure do: raw prompts, benchmarks, suites of cases, model files of real shapes.
 
+pub mod bench;
 pub mod complete;
 pub mod eval;
 pub mod shape;

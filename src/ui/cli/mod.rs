@@ -1,6 +1,7 @@
 //! The command line: one file a command; its help is its doc comment.
 
 mod ask;
+mod bench;
 mod complete;
 mod eval;
 mod index;
@@ -43,6 +44,7 @@ enum Command {
     Complete(complete::Complete),
     Synth(synth::Synth),
     Eval(eval::Eval),
+    Bench(bench::Bench),
     Telemetry(telemetry::Telemetry),
     /// Write a completion script for a shell to standard output
     Completions {
@@ -160,6 +162,7 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),
         Command::Eval(eval) => runtime.block_on(eval.run(&app)),
+        Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "monobloc", &mut std::io::stdout());
