@@ -20,12 +20,21 @@ pub fn cells_of(wanted: &Wanted, window: Option<u32>) -> u64 {
 
 /// Keys and values of all slots: per layer, rows of the heads' keys and of their values, one a cell.
 pub fn kv(header: &Header, wanted: &Wanted) -> Bytes {
-    let layers = header.kv_heads.iter().enumerate();
-    let a_slot = layers.map(|(layer, &heads)| {
+    kv_by(header, wanted, |_| true).0
+}
+
+/// The same in two parts: layers that `here` takes, and all others.
+pub fn kv_by(header: &Header, wanted: &Wanted, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
+    let mut parts = (Bytes::ZERO, Bytes::ZERO);
+    for (layer, &heads) in header.kv_heads.iter().enumerate() {
         let window = header.sliding_window.filter(|_| slides(header, layer));
-        kv_row(header, heads, &wanted.kv_type) * cells_of(wanted, window)
-    });
-    a_slot.sum::<Bytes>() * wanted.slots as u64
+        let bytes = kv_row(header, heads, &wanted.kv_type) * cells_of(wanted, window) * wanted.slots as u64;
+        match here(layer) {
+            true => parts.0 += bytes,
+            false => parts.1 += bytes,
+        }
+    }
+    parts
 }
 
 /// What one more token takes in every layer that keeps everything; layers with a window are counted too, so this is
@@ -51,6 +60,25 @@ fn kv_row(header: &Header, heads: u32, kv_type: &str) -> Bytes {
 pub fn state(header: &Header) -> Bytes {
     let columns = u64::from(header.conv_cache.unwrap_or(1).saturating_sub(1));
     Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
+}
+
+/// Checkpoints of all slots: one a batch up to their number, each the recurrent state and the windows' keys and values.
+pub fn marks(header: &Header, wanted: &Wanted) -> Bytes {
+    let number = u64::from(wanted.marks).min(u64::from(wanted.context).div_ceil(u64::from(wanted.rows.max(1))));
+    let row: Bytes = header
+        .kv_heads
+        .iter()
+        .enumerate()
+        .filter(|(layer, _)| slides(header, *layer))
+        .map(|(_, &heads)| kv_row(header, heads, &wanted.kv_type))
+        .sum();
+    // A full window is in every checkpoint; where nothing is dropped, checkpoints are half as long as the context on average.
+    let cells = match header.sliding_window {
+        Some(_) if wanted.swa_full => u64::from(wanted.context) / 2,
+        Some(window) => u64::from(window).min(u64::from(wanted.context)),
+        None => 0,
+    };
+    (state(header) + row * cells) * number * wanted.slots as u64
 }
 
 /// llama.cpp's own notes on cells: position, shift, the set of sequences, and two tree nodes for those in use.

@@ -4,9 +4,15 @@ pub mod admit;
 pub mod cache;
 pub mod device;
 pub mod estimate;
+#[cfg(test)]
+mod example;
+pub mod ladder;
 pub mod ledger;
+pub mod machine;
 pub mod permit;
+pub mod place;
 pub mod process;
+pub mod watch;
 
 pub use admit::admit;
 pub use device::HostMemory;

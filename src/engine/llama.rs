@@ -5,6 +5,8 @@
 //! cannot be cut, so a checkpoint of them is taken at every [`Decoder::mark`] and put back before the attention
 //! layers are cut.
 
+pub mod mapping;
+
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,7 +27,7 @@ use crate::models::dialect::{Piece, Prompt};
 /// Positions in a context are allotted in blocks of this size (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;
 /// Checkpoints kept a sequence. The 24B's are 480 KiB each, so a full set is 15 MiB.
-const MARKS_MAX: usize = 32;
+pub const MARKS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlamaError {

@@ -8,7 +8,7 @@ use super::handle::{Engine, EngineError};
 use super::llama::{KvFormat, LlamaError, Shape, Weights};
 use crate::base::Bytes;
 use crate::budget::permit::Permit;
-use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted};
+use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted, estimate};
 use crate::models::dialect::{self, Dialect};
 use crate::models::gguf::Header;
 use crate::models::{ModelCapability, ModelSpec, ModelsError, Registry, Role};
@@ -184,15 +184,18 @@ impl Inner {
             None => {
                 // All of it must fit before any of it is taken; the parts are then booked apart, because weights
                 // outlive a context. Nobody else loads meanwhile.
-                let (whole, estimate) = self.admit(spec, &wanted)?;
+                let (whole, needed) = self.admit(spec, &wanted)?;
                 drop(whole);
-                let for_weights = estimate.of_weights();
+                let for_weights = needed.of_weights();
                 let reservation = self.ledger.reserve(&format!("{} weights", spec.role), for_weights)?;
                 let name = spec.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let gpu_layers = spec.gpu_layers.unwrap_or(u32::MAX);
                 let weights = Weights::load(&spec.path, gpu_layers, move |share| progress(&name, share))?;
+                if wanted.repack {
+                    super::llama::mapping::give_back(&spec.path, &estimate::copied_ranges(&spec.header));
+                }
                 let held = Held { weights, _lease: reservation.commit(for_weights) };
-                (Arc::new(held), estimate.of_context())
+                (Arc::new(held), needed.of_context())
             }
         };
         let context_memory = self.ledger.reserve(&format!("{} context", spec.role), for_context)?.commit(for_context);
@@ -254,8 +257,9 @@ fn wanted(spec: &ModelSpec, shape: &Shape) -> Wanted {
         slots: shape.slots,
         kv_type: spec.kv_type.clone(),
         rows,
-        outputs: rows,
+        outputs: shape.slots as u32,
         repack: spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal")),
+        marks: super::llama::MARKS_MAX as u32,
         swa_full: true,
     }
 }

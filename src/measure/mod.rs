@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod complete;
 pub mod eval;
+pub mod fit;
 pub mod shape;
 pub mod synth;
 mod tokens;

@@ -89,6 +89,8 @@ pub struct Tensor {
     /// Fastest dimension first, as ggml counts.
     pub shape: Vec<u64>,
     pub bytes: Bytes,
+    /// Where in the file it begins.
+    pub offset: u64,
 }
 
 impl Tensor {

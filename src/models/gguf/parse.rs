@@ -34,7 +34,8 @@ pub(super) struct RawTensor {
 
 impl RawTensor {
     pub fn into_tensor(self) -> Tensor {
-        Tensor { name: self.name, kind: self.kind, shape: self.shape, bytes: Bytes(self.bytes) }
+        let offset = self.end.saturating_sub(self.bytes);
+        Tensor { name: self.name, kind: self.kind, shape: self.shape, bytes: Bytes(self.bytes), offset }
     }
 }
 
