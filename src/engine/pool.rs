@@ -10,7 +10,7 @@ use super::prefix::{Fingerprint, PrefixStore};
 use super::sharing::Verdicts;
 use crate::base::Bytes;
 use crate::budget::permit::Permit;
-use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted};
+use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted, estimate};
 use crate::models::dialect::{self, Dialect};
 use crate::models::gguf::Header;
 use crate::models::{ModelCapability, ModelSpec, ModelsError, Registry, Role};
@@ -160,6 +160,11 @@ impl Pool {
         Ok(leased)
     }
 
+    /// How [`Pool::open_alone`] would load `spec`: what an estimate of its memory is made from.
+    pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
+        Ok(wanted(spec, &self.inner.shape(spec)?))
+    }
+
     /// A model file on its own, for benchmarks and checks: `slots` and `context` as given, nothing shared.
     pub fn open_alone(
         &self,
@@ -185,26 +190,25 @@ impl Inner {
         if let Some(leased) = self.resident().engines.get(&key) {
             return Ok(leased.clone());
         }
-        let spec_as_shaped = ModelSpec { context: shape.context as u32, slots: shape.slots, ..spec.clone() };
-        let on_cpu = spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"));
+        let wanted = wanted(spec, &shape);
         let loaded = self.resident().weights.get(&spec.path).and_then(Weak::upgrade);
         let (held, for_context) = match loaded {
-            Some(held) => {
-                let needed = Estimate::of(&spec.header, &wanted(&spec_as_shaped, on_cpu));
-                (held, needed.total().saturating_sub(needed.weights + needed.repacked))
-            }
+            Some(held) => (held, Estimate::of(&spec.header, &wanted).of_context()),
             None => {
                 // All of it must fit before any of it is taken; the parts are then booked apart, because weights
                 // outlive a context. Nobody else loads meanwhile.
-                let (whole, estimate) = self.admit(&spec_as_shaped, on_cpu)?;
+                let (whole, needed) = self.admit(spec, &wanted)?;
                 drop(whole);
-                let for_weights = estimate.weights + estimate.repacked;
+                let for_weights = needed.of_weights();
                 let reservation = self.ledger.reserve(&format!("{} weights", spec.role), for_weights)?;
                 let name = spec.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let loading = Loading { gpu_layers: spec.gpu_layers.unwrap_or(u32::MAX), repack: on_cpu };
+                let loading = Loading { gpu_layers: spec.gpu_layers.unwrap_or(u32::MAX), repack: wanted.repack };
                 let weights = Weights::load(&spec.path, loading, |share| progress(&name, share))?;
+                if wanted.repack {
+                    super::llama::mapping::give_back(&spec.path, &estimate::copied_ranges(&spec.header));
+                }
                 let held = Held { weights, _lease: reservation.commit(for_weights) };
-                (Arc::new(held), estimate.total().saturating_sub(for_weights))
+                (Arc::new(held), needed.of_context())
             }
         };
         let context_memory = self.ledger.reserve(&format!("{} context", spec.role), for_context)?.commit(for_context);
@@ -220,8 +224,8 @@ impl Inner {
     }
 
     /// Memory for a whole model; models that nobody uses are given up for it.
-    fn admit(&self, spec: &ModelSpec, on_cpu: bool) -> Result<(Reservation, Estimate), Refused> {
-        budget::admit(&self.ledger, spec, on_cpu).or_else(|refused| {
+    fn admit(&self, spec: &ModelSpec, wanted: &Wanted) -> Result<(Reservation, Estimate), Refused> {
+        budget::admit(&self.ledger, spec, wanted).or_else(|refused| {
             if let Some(prefixes) = &self.options.memory.prefixes {
                 prefixes.make_room(refused.needed);
             }
@@ -230,7 +234,7 @@ impl Inner {
             // A role's own handle is the last one when no call is running.
             resident.roles.retain(|_, leased| leased.engine.handles() > 1);
             drop(resident);
-            budget::admit(&self.ledger, spec, on_cpu)
+            budget::admit(&self.ledger, spec, wanted)
         })
     }
 
@@ -268,8 +272,18 @@ impl Inner {
     }
 }
 
-fn wanted(spec: &ModelSpec, on_cpu: bool) -> Wanted {
-    Wanted { context: spec.context, slots: spec.slots, kv_type: spec.kv_type.clone(), on_cpu }
+/// What `shape` asks of memory.
+fn wanted(spec: &ModelSpec, shape: &Shape) -> Wanted {
+    Wanted {
+        context: shape.context as u32,
+        slots: shape.slots,
+        kv_type: spec.kv_type.clone(),
+        rows: shape.rows() as u32,
+        outputs: shape.outputs() as u32,
+        repack: spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal")),
+        marks: if spec.header.recurrent_layers() > 0 { super::llama::MARKS_MAX as u32 } else { 0 },
+        swa_full: true,
+    }
 }
 
 /// Positions a model was trained on; 0 in a header means it does not say.
