@@ -124,7 +124,8 @@ impl App {
         }
     }
 
-    fn threads(&self) -> usize {
+    /// Threads for inference.
+    pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,

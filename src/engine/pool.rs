@@ -239,12 +239,7 @@ impl Inner {
     }
 
     fn shape(&self, spec: &ModelSpec) -> Result<Shape, PoolError> {
-        let kv = match spec.kv_type.as_str() {
-            "f16" => KvFormat::F16,
-            "q8_0" => KvFormat::Q8_0,
-            "q4_0" => KvFormat::Q4_0,
-            other => return Err(PoolError::KvType(other.to_owned())),
-        };
+        let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
         let context = (spec.context as usize).min(trained(&spec.header));
         let threads = self.options.threads;
         let slots = spec.slots.min(self.options.slots).max(1);
@@ -304,7 +299,7 @@ const CHUNK_ROWS_MAX: usize = 256;
 
 /// Rows of a prefill call: a power of two from the model's size and the number of cores alone, never from a stopwatch,
 /// because the size of chunks shows in the last bits of the logits and a run must give the same tokens as the one before.
-fn chunk_rows(header: &Header, threads: usize) -> usize {
+pub fn chunk_rows(header: &Header, threads: usize) -> usize {
     let operations_a_row = 2.0 * active_parameters(header) as f64;
     let rows = CHUNK_SECONDS * OPERATIONS_PER_CORE * threads.max(1) as f64 / operations_a_row.max(1.0);
     let power = (rows.max(1.0) as usize).next_power_of_two() / 2;

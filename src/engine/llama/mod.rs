@@ -41,6 +41,11 @@ pub enum KvFormat {
 }
 
 impl KvFormat {
+    /// By its name in models.toml.
+    pub fn by_name(name: &str) -> Option<KvFormat> {
+        [KvFormat::F16, KvFormat::Q8_0, KvFormat::Q4_0].into_iter().find(|kind| kind.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             KvFormat::F16 => "f16",
