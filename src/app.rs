@@ -56,14 +56,15 @@ pub struct FitRequest {
     pub activations: Option<Bytes>,
 }
 
-/// Everything below the user interface.
+/// Everything below the user interface. Clones share ledger and permit.
+#[derive(Clone)]
 pub struct App {
     pub config: Config,
     pub cancel: Cancel,
     ledger: Ledger,
     permit: Permit,
     /// The program's own part of the ledger.
-    _process: Option<Lease>,
+    _process: Option<Arc<Lease>>,
 }
 
 impl App {
@@ -72,7 +73,7 @@ impl App {
         let free = device::host().map_or(Bytes::gib(4), |host| host.available.saturating_sub(HEADROOM));
         let ledger = Ledger::new(config.budget.unwrap_or(free));
         // A budget below this lets no model in anyway, and says so then.
-        let process = ledger.reserve("process", PROCESS).ok().map(|reservation| reservation.commit(PROCESS));
+        let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         App { config, cancel, ledger, permit: Permit::new(), _process: process }
     }
 
@@ -87,6 +88,11 @@ impl App {
                 watch.poll(&ledger);
             }
         }
+    }
+
+    /// The same, ended by another flag: for one request of a conversation.
+    pub fn until(&self, cancel: Cancel) -> App {
+        App { cancel, ..self.clone() }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -104,6 +110,7 @@ impl App {
             threads: self.threads(),
             slots: self.config.slots,
             tool_call_format: self.config.tool_call_format.clone(),
+            max_loaded: self.config.max_loaded,
             memory: self.engine_memory(true),
         };
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), options)

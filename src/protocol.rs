@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::{CallId, ConversationId, StepId};
+use crate::base::{Bytes, CallId, ConversationId, StepId};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -12,6 +12,19 @@ pub enum Op {
     Ask(Ask),
     /// Stop after the plan.
     Plan(Ask),
+    /// Change what is in memory.
+    Models(ModelsOp),
+}
+
+/// What a user does to the models in memory. A name is a role, a file, or a part of a file's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelsOp {
+    Load(String),
+    Unload(String),
+    /// The second takes the place and the roles of the first.
+    Swap(String, String),
+    Pin(String),
+    Unpin(String),
 }
 
 /// One request of the user.
@@ -59,6 +72,66 @@ pub enum Event {
     Repeat(Repeat),
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
+    /// What was asked could not be done; in a conversation the next request may follow.
+    #[serde(rename = "turn-failed")]
+    TurnFailed { error: String },
+    /// A [`ModelsOp`] was carried out; what is in memory now.
+    #[serde(rename = "models-changed")]
+    ModelsChanged { text: String, memory: Memory },
+}
+
+/// What is in memory, and how much of it there is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Memory {
+    pub models: Vec<ModelRow>,
+    /// What is held by others: the embedder, say.
+    pub others: Vec<(String, Bytes)>,
+    /// The load that is under way.
+    pub loading: Option<LoadingRow>,
+    pub budget_bytes: Bytes,
+    pub free_bytes: Bytes,
+}
+
+/// One context of a model.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct ModelRow {
+    pub roles: Vec<String>,
+    pub file: String,
+    pub slots: usize,
+    /// Tokens a slot.
+    pub context: usize,
+    pub kv_type: String,
+    pub bytes: Bytes,
+    /// The same by purpose, `weights` say.
+    pub parts: Vec<(String, Bytes)>,
+    /// Its weights are counted with another context of the same file.
+    pub shares_weights: bool,
+    pub lora: Vec<String>,
+    /// `None` while it is used.
+    pub idle_s: Option<u64>,
+    pub pinned: bool,
+    /// Where it stands on the ladder of smaller settings, if not at the top.
+    pub rung: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct LoadingRow {
+    pub file: String,
+    /// 0 to 1.
+    pub share: f32,
+}
+
+/// A model file that could be loaded.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct ModelFile {
+    pub file: String,
+    /// Roles that models.toml, or a swap, gives it.
+    pub roles: Vec<String>,
+    pub loaded: bool,
+    /// What a load would take beyond what is in memory; `None` if it cannot be loaded.
+    pub needs_bytes: Option<Bytes>,
+    /// What that is made of, or why it cannot be loaded.
+    pub detail: String,
 }
 
 /// One event as it is written to a journal or to `--json`.

@@ -17,6 +17,8 @@ pub struct Config {
     pub budget: Option<Bytes>,
     /// Inference slots a model, 2 by default, at most 4 (seed 003: NUM_PARALLEL 2).
     pub slots: usize,
+    /// Model files in memory at once; `None` leaves it to the memory (MAX_LOADED_MODELS).
+    pub max_loaded: Option<usize>,
     /// Threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step (seed 001: 15).
@@ -46,6 +48,7 @@ impl Default for Config {
             models_file: None,
             budget: None,
             slots: 2,
+            max_loaded: None,
             threads: 0,
             tools_offered: 15,
             orchestrate: true,

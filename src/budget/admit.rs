@@ -63,6 +63,8 @@ mod tests {
             kv_type: "f16".into(),
             gpu_layers: None,
             keep_alive: Duration::ZERO,
+            pinned: false,
+            lora: Vec::new(),
             sha256: None,
         }
     }

@@ -26,6 +26,7 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         path: format!("hybrid-{layers}-{hidden}-{experts}-{}.gguf", kind.name).into(),
         file_bytes: Bytes::ZERO,
         architecture: "lfm2moe".into(),
+        adapter: false,
         name: format!("hybrid-{layers}-{hidden}-{}", kind.name),
         parameters: tensors.iter().map(Tensor::parameters).sum(),
         layers,

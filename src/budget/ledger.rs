@@ -128,6 +128,22 @@ impl Account {
 }
 
 impl Reservation {
+    /// Books `bytes` of what is set aside apart, under a name of its own: weights outlive their first context, say.
+    pub fn split(&self, label: &str, bytes: Bytes) -> Reservation {
+        let ledger = &self.0.ledger;
+        let mut account = ledger.account();
+        let id = account.next;
+        account.next += 1;
+        let moved = account.entries.get_mut(&self.0.id).map_or(Bytes::ZERO, |entry| {
+            let moved = bytes.min(entry.bytes);
+            entry.bytes = entry.bytes - moved;
+            moved
+        });
+        account.entries.insert(id, Entry { label: label.to_owned(), bytes: moved, measured: None });
+        drop(account);
+        Reservation(Held { ledger: ledger.clone(), id })
+    }
+
     /// Notes what was really taken. Less than reserved frees the rest at once; more is held as far as the capacity goes.
     pub fn commit(self, measured: Bytes) -> Lease {
         let Reservation(held) = self;
@@ -193,6 +209,18 @@ mod tests {
         let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(40));
         assert_eq!((lease.bytes(), ledger.free()), (Bytes(40), Bytes(60)));
         drop(lease);
+        assert_eq!((ledger.free(), ledger.entries().len()), (Bytes(100), 0));
+    }
+
+    #[test]
+    fn a_part_split_off_is_given_back_on_its_own() {
+        let ledger = Ledger::new(Bytes(100));
+        let whole = ledger.reserve("context", Bytes(60)).unwrap();
+        let weights = whole.split("weights", Bytes(40)).commit(Bytes(40));
+        assert_eq!((weights.bytes(), ledger.free()), (Bytes(40), Bytes(40)));
+        drop(whole);
+        assert_eq!(ledger.free(), Bytes(60));
+        drop(weights);
         assert_eq!((ledger.free(), ledger.entries().len()), (Bytes(100), 0));
     }
 

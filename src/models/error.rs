@@ -42,6 +42,24 @@ pub enum ModelsError {
         path.display()
     )]
     Checksum { role: Role, path: PathBuf, found: String, wanted: String },
+    #[error("no model is called {name}; {} has {}", dir.display(), there.join(", "))]
+    Unknown { name: String, dir: PathBuf, there: Vec<String> },
+    #[error("{name} may be any of {}; write more of the name", names.join(", "))]
+    Ambiguous { name: String, names: Vec<String> },
+    #[error(
+        "{role}: {} is a LoRA adapter, no model; name the model it was made for, and the adapter as \
+         `lora = [{{ file = … }}]` of [{role}] in models.toml",
+        path.display()
+    )]
+    OnlyAdapter { role: Role, path: PathBuf },
+    #[error(
+        "{role}: models.toml names the LoRA adapter {}, which is not there; looked in {}. Correct the name or take it \
+         out of [{role}]",
+        file.display(), paths(looked)
+    )]
+    AdapterMissing { role: Role, file: PathBuf, looked: Vec<PathBuf> },
+    #[error("{role}: the LoRA adapter {} {why}; take it out of [{role}] in models.toml, or name another", path.display())]
+    AdapterUnfit { role: Role, path: PathBuf, why: String },
     #[error("{role}: {} cannot be read for its checksum: {why}", path.display())]
     Unreadable { role: Role, path: PathBuf, why: String },
 }

@@ -31,6 +31,8 @@ pub struct Header {
     pub file_bytes: Bytes,
     /// `lfm2moe`, `llama`, …
     pub architecture: String,
+    /// A LoRA adapter to be laid over a model, no model itself (`general.type`).
+    pub adapter: bool,
     /// `general.name`, else the file name without its ending.
     pub name: String,
     /// Sum over all tensors.
@@ -180,6 +182,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     Ok(Header {
         path: path.to_owned(),
         file_bytes: Bytes(bytes.len() as u64),
+        adapter: parsed.text("general.type").as_deref() == Some("adapter"),
         name: parsed.text("general.name").unwrap_or_else(|| stem(path)),
         parameters: mix.values().fold(0, |sum, share| sum.saturating_add(share.parameters)),
         layers,

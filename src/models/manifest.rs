@@ -14,6 +14,9 @@ pub const SHIPPED: &str = include_str!("../../models.toml");
 /// Types of keys and values that llama.cpp's CPU, CUDA and Metal code all serve.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
+/// A month; 0 is how to say for ever.
+const KEEP_ALIVE_MAX_S: u64 = 31 * 24 * 3600;
+
 /// One `models.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +45,25 @@ pub struct RoleTable {
     pub kv_type: Option<String>,
     pub gpu_layers: Option<u32>,
     pub keep_alive_s: Option<u64>,
+    #[serde(default)]
+    pub pinned: bool,
+    /// Adapters laid over the model, all of them at once.
+    #[serde(default)]
+    pub lora: Vec<LoraTable>,
+}
+
+/// One LoRA adapter as typed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoraTable {
+    pub file: PathBuf,
+    /// What its change is multiplied with; 0 leaves the model as it is.
+    #[serde(default = "whole")]
+    pub scale: f32,
+}
+
+fn whole() -> f32 {
+    1.0
 }
 
 /// One model that may play a role.
@@ -151,7 +173,14 @@ impl RoleTable {
         one_of("dialect", self.dialect.as_deref(), &DIALECTS)?;
         one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
         within("context", self.context.map(u64::from), 256..=1 << 20)?;
-        within("slots", self.slots.map(|slots| slots as u64), 1..=4)
+        within("slots", self.slots.map(|slots| slots as u64), 1..=4)?;
+        within("keep_alive_s", self.keep_alive_s, 0..=KEEP_ALIVE_MAX_S)?;
+        match self.lora.iter().find(|lora| !lora.scale.is_finite()) {
+            Some(lora) => {
+                Err(format!("has a lora scale of {} for {}; write a number", lora.scale, lora.file.display()))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -200,6 +229,9 @@ mod tests {
         check("[planner]\nfile = \"a\"\nsha256 = \"12\"", "not 64 hexadecimal digits");
         check("[planner]\nhub = \"a/b\"", "name the file too");
         check("[planner]\nfile = \"a\"\nhub = \"a\"", "owner/repository");
+        check("[planner]\nlora = [{ file = \"a\", scale = nan }]", "[planner] has a lora scale of NaN for a");
+        check("[planner]\nlora = [{ scale = 1.0 }]", "missing field `file`");
+        check("[planner]\nkeep_alive_s = 9999999", "[planner] has keep_alive_s = 9999999; allowed are 0 to 2678400");
         check("[planner", "models.toml");
     }
 

@@ -1,5 +1,6 @@
 //! Which models there are, what their files say about themselves, and how each wants to be spoken to.
 
+pub mod adapter;
 pub mod architectures;
 pub mod capability;
 pub mod dialect;
@@ -16,6 +17,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use adapter::Adapter;
 pub use capability::ModelCapability;
 pub use error::ModelsError;
 pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};

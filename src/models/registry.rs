@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
-use super::{ModelsError, Role, digest, places, scan};
+use super::{Adapter, ModelsError, Role, digest, places, scan};
 use crate::base::Config;
 
 /// Everything known about the models of one run. Reads headers and folders only; loads nothing.
@@ -22,6 +22,8 @@ pub struct Registry {
     embedder_looked: Vec<PathBuf>,
     notes: Vec<String>,
     manifest: Manifest,
+    /// Slots a model where models.toml does not say.
+    slots: usize,
     sha256_memory: PathBuf,
 }
 
@@ -63,8 +65,12 @@ pub struct ModelSpec {
     pub kv_type: String,
     /// Layers on the GPU; `None` means as many as fit.
     pub gpu_layers: Option<u32>,
-    /// How long an idle model stays in memory.
+    /// How long an idle model stays in memory; zero means until another one needs it.
     pub keep_alive: Duration,
+    /// Stays in memory whatever happens.
+    pub pinned: bool,
+    /// Adapters laid over the model, all of them at once.
+    pub lora: Vec<Adapter>,
     /// What models.toml wants the file to hash to.
     pub sha256: Option<String>,
 }
@@ -118,8 +124,18 @@ impl Registry {
         }
         let resolved = |spec| Resolved { spec, checksum: OnceLock::new() };
         let (planner, router) = (resolved(planner), resolved(router));
-        let sha256_memory = places.sha256_memory;
-        Ok(Registry { dir, files, planner, router, embedder, embedder_looked, notes, manifest, sha256_memory })
+        Ok(Registry {
+            dir,
+            files,
+            planner,
+            router,
+            embedder,
+            embedder_looked,
+            notes,
+            manifest,
+            slots: config.slots,
+            sha256_memory: places.sha256_memory,
+        })
     }
 
     /// The model of a text role, its checksum compared where models.toml gives one. The first call may hash the file.
@@ -134,6 +150,43 @@ impl Registry {
         let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
         resolved.checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
         Ok(spec)
+    }
+
+    /// A model file by its path, its name or a part of its name that no other file has, with the settings of `like`.
+    pub fn named(&self, name: &str, like: Role) -> Result<ModelSpec, ModelsError> {
+        let path = self.path_of(name)?;
+        for spec in [&self.planner, &self.router].into_iter().filter_map(|role| role.spec.as_ref().ok()) {
+            if spec.path == path && spec.role == like {
+                return self.get(like).cloned();
+            }
+        }
+        let header = gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), like))?;
+        let choice = resolve::Choice { path, header: Arc::new(header), sha256: None };
+        resolve::settled(like, choice, &self.manifest, self.slots, &self.dir)
+    }
+
+    fn path_of(&self, name: &str) -> Result<PathBuf, ModelsError> {
+        if Path::new(name).is_file() {
+            return Ok(PathBuf::from(name));
+        }
+        let wanted = name.to_lowercase();
+        let named = |test: &dyn Fn(&str) -> bool| -> Vec<&Path> {
+            let all = self.files.iter().map(|file| file.path.as_path());
+            all.filter(|path| test(&name_of(path).to_lowercase())).collect()
+        };
+        let whole = named(&|file| file == wanted || file.strip_suffix(".gguf") == Some(&wanted));
+        let part = if whole.is_empty() { named(&|file| file.contains(&wanted)) } else { whole };
+        match part.as_slice() {
+            [one] => Ok(one.to_path_buf()),
+            [] => {
+                let there = self.files.iter().map(|file| name_of(&file.path)).collect();
+                Err(ModelsError::Unknown { name: name.to_owned(), dir: self.dir.clone(), there })
+            }
+            several => {
+                let names = several.iter().map(|path| name_of(path)).collect();
+                Err(ModelsError::Ambiguous { name: name.to_owned(), names })
+            }
+        }
     }
 
     /// The embedding folder; without one, search works by words and graph alone.
@@ -172,7 +225,12 @@ fn found(path: &Path, notes: &mut Vec<String>) -> Option<Found> {
         notes.push(format!("skipped: {} is one part of a split model; join the parts first", path.display()));
         return None;
     }
-    Some(Found { path: path.to_owned(), header: gguf::inspect(path).map(Arc::new).map_err(Arc::new) })
+    let header = gguf::inspect(path).map(Arc::new).map_err(Arc::new);
+    if header.as_ref().is_ok_and(|header| header.adapter) {
+        notes.push(format!("skipped: {} is a LoRA adapter; `lora` of a role in models.toml takes it", path.display()));
+        return None;
+    }
+    Some(Found { path: path.to_owned(), header })
 }
 
 /// `name-00001-of-00003.gguf`, as llama-gguf-split writes them.

@@ -1,6 +1,7 @@
 //! A conversation with a user: takes requests in, runs turns, records and sends out everything that happens.
 
 mod journal;
+mod models;
 
 use std::future::Future;
 use std::path::Path;
@@ -10,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::base::config::ApproveMode;
-use crate::base::{ConversationId, StepId};
+use crate::base::{Cancel, ConversationId, StepId};
 use crate::budget::process;
+use crate::embed::Embedder;
+use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
-use crate::protocol::{Decision, Event, Op, Proposal, Record, TurnFinished};
+use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 
 pub use journal::{Journal, JournalError, TurnCost};
 
@@ -47,6 +50,11 @@ impl Session {
 
     /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
     pub fn submit(&self, op: Op) -> mpsc::UnboundedReceiver<Message> {
+        self.submit_with(op, self.toolkit.cancel.clone())
+    }
+
+    /// The same with a flag of its own, so that one turn of a conversation can be ended and the next one begin.
+    pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let host = SessionHost {
             messages: sender,
@@ -54,11 +62,15 @@ impl Session {
             journal: self.journal.clone(),
             approve: self.approve,
         };
-        let toolkit = Toolkit { meter: Meter::start(), ..self.toolkit.clone() };
+        let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit.clone() };
+        if let Some(context) = &mut toolkit.context {
+            context.cancel = cancel;
+        }
         tokio::spawn(async move {
             let ended = match op {
                 Op::Plan(ask) => orchestrate::plan_turn(&toolkit, &ask.text, &host).await.map(|_| None),
                 Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
+                Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };
             match ended {
                 Ok(Some(finished)) => host.emit(Event::TurnFinished(with_memory(finished))),
@@ -67,6 +79,29 @@ impl Session {
             }
         });
         receiver
+    }
+
+    pub fn conversation(&self) -> &ConversationId {
+        &self.conversation
+    }
+
+    /// What is in memory now. Answers at once, whatever runs.
+    pub fn memory(&self) -> Memory {
+        models::memory(&self.toolkit.pool)
+    }
+
+    /// The model files at hand, and what each would take.
+    pub fn model_files(&self) -> Vec<ModelFile> {
+        models::files(&self.toolkit.pool)
+    }
+
+    /// The project's index, to be brought up to date between turns.
+    pub fn index(&self) -> Option<Arc<Index>> {
+        self.toolkit.index.clone()
+    }
+
+    pub fn embedder(&self) -> Option<Embedder> {
+        self.toolkit.embedder.clone()
     }
 }
 

@@ -114,10 +114,18 @@ impl Run {
         self
     }
 
+    /// Standard input is a pipe that stays open: see [`Running::say`].
+    pub fn talk(mut self) -> Running {
+        self.command.stdin(Stdio::piped());
+        self.start()
+    }
+
     pub fn start(mut self) -> Running {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("the program starts");
-        if let (Some(bytes), Some(mut stdin)) = (self.input, child.stdin.take()) {
+        if let Some(bytes) = self.input
+            && let Some(mut stdin) = child.stdin.take()
+        {
             // A program that refuses its input closes the pipe early.
             thread::spawn(move || drop(stdin.write_all(&bytes)));
         }
@@ -167,6 +175,35 @@ impl Running {
             assert!(over.is_none() && self.started.elapsed() < WAIT_MAX, "no `{text}`: {over:?} {}", so_far(&self.err));
             thread::sleep(POLL);
         }
+    }
+
+    /// Waits until more than `bytes` stand on standard output.
+    pub fn until_longer(&mut self, bytes: usize) {
+        while so_far(&self.out).len() <= bytes {
+            let over = self.child.try_wait().expect("its state");
+            assert!(
+                over.is_none() && self.started.elapsed() < WAIT_MAX,
+                "nothing more: {over:?} {}",
+                so_far(&self.err)
+            );
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Writes a line to standard input.
+    pub fn say(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("a pipe; start it with Run::talk");
+        input.write_all(format!("{line}\n").as_bytes()).expect("it listens");
+    }
+
+    /// Ends standard input.
+    pub fn hang_up(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    /// What stands on standard output so far.
+    pub fn shown(&self) -> String {
+        so_far(&self.out)
     }
 
     /// Ctrl-C.

@@ -2,14 +2,19 @@
 
 mod architecture;
 mod ask;
+mod chat;
 mod cli;
 mod complete;
 mod engine;
 mod interrupt;
+mod lora;
 mod models;
 #[cfg(target_os = "linux")]
 mod offline;
+mod pool;
+mod pull;
 mod scripted;
+mod soak;
 mod terminal;
 mod turn;
 mod wrong_input;

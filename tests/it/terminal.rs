@@ -25,9 +25,13 @@ fn terminal() -> (File, File) {
 
 /// Runs the change on a terminal. Each answer is typed when its prompt stands there; gives what was shown.
 fn converse(project: &Project, answers: &[(&str, &str)]) -> String {
+    converse_with(project, &["ask", CHANGE], answers)
+}
+
+fn converse_with(project: &Project, arguments: &[&str], answers: &[(&str, &str)]) -> String {
     let (user, program) = terminal();
     let end = || program.try_clone().expect("a descriptor");
-    let mut run = Run::new(project, &["ask", CHANGE]);
+    let mut run = Run::new(project, arguments);
     run.command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm");
     let mut child = run.command.spawn().expect("the program starts");
     drop((run, program));
@@ -97,4 +101,13 @@ fn edited_arguments_are_the_ones_that_are_run() {
     let edited = r#"{"path": "src/retry.ts", "old": "MAX_ATTEMPTS = 5;", "new": "MAX_ATTEMPTS = 4;"}"#;
     converse(&project, &[("[y]es", "e"), ("new:", edited)]);
     assert!(project.text("src/retry.ts").contains("export const MAX_ATTEMPTS = 4;"));
+}
+
+#[test]
+fn in_a_conversation_the_next_line_is_the_answer() {
+    let project = Project::todo();
+    let said = [("> ", CHANGE), ("[y]es", "y"), ("> ", "/ps"), ("> ", "/exit")];
+    let text = converse_with(&project, &["chat"], &said);
+    assert!(text.contains("no model is loaded") && text.contains("are free"), "{text}");
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 }

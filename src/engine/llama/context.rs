@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
+use super::lora::Overlay;
 use super::{Shape, int};
 use crate::engine::decoder::{Row, Stop};
 
@@ -32,6 +33,8 @@ pub(super) struct Context<'w> {
     vocabulary: usize,
     /// A `*const Stop` while a call runs, else null. Boxed, because llama.cpp keeps its address.
     stop: Box<AtomicPtr<c_void>>,
+    /// Freed after the context, which `Drop` frees first.
+    overlay: Option<Overlay<'w>>,
     _model: PhantomData<&'w LlamaModel>,
 }
 
@@ -66,7 +69,23 @@ impl<'w> Context<'w> {
         // SAFETY: allocates a batch of that many rows of one sequence each; freed in `Drop`.
         let batch = unsafe { sys::llama_batch_init(int(shape.rows()), 0, 1) };
         let vocabulary = model.n_vocab() as usize;
-        Some(Context { raw, memory, batch, rows_max: shape.rows(), vocabulary, stop, _model: PhantomData })
+        Some(Context {
+            raw,
+            memory,
+            batch,
+            rows_max: shape.rows(),
+            vocabulary,
+            stop,
+            overlay: None,
+            _model: PhantomData,
+        })
+    }
+
+    /// Changes what the context computes by these adapters; whether llama.cpp took them.
+    pub fn lay_over(&mut self, mut overlay: Overlay<'w>) -> bool {
+        let taken = overlay.lay_over(self.raw);
+        self.overlay = Some(overlay);
+        taken
     }
 
     /// Evaluates `rows` in one call. After a refusal the sequences of the rows must be cut back.

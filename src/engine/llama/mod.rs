@@ -7,6 +7,7 @@
 
 mod context;
 mod decoder;
+mod lora;
 pub mod mapping;
 mod weights;
 
@@ -27,6 +28,8 @@ pub enum LlamaError {
     Load { file: String, reason: String },
     #[error("loading {file} was cancelled")]
     Cancelled { file: String },
+    #[error("llama.cpp could not read the LoRA adapter {file}: {reason}; take it out of models.toml, or name another")]
+    Adapter { file: String, reason: String },
     #[error("llama.cpp could not make a context of {slots} × {context} positions: {reason}")]
     Context { slots: usize, context: usize, reason: String },
 }

@@ -1,7 +1,7 @@
 //! The weights of a model file, and its vocabulary: immutable, shared by every context made from them.
 
 use std::ffi::{CString, c_void};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +10,7 @@ use llama_cpp_sys_2 as sys;
 
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
+use super::lora::Overlay;
 use super::{LlamaError, Shape, backend};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::models::dialect::{Piece, Prompt};
@@ -89,12 +90,22 @@ impl Weights {
 
     /// A context with `shape`; it borrows the weights.
     pub fn context(&self, shape: &Shape) -> Result<LlamaDecoder<'_>, LlamaError> {
+        self.context_with(shape, &[])
+    }
+
+    /// The same with LoRA adapters, each with its scale, laid over the weights for this context alone.
+    pub fn context_with(&self, shape: &Shape, adapters: &[(PathBuf, f32)]) -> Result<LlamaDecoder<'_>, LlamaError> {
+        let overlay = Overlay::read(&self.model, &self.making, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
         let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         let raw = Context::new(&self.model, shape, context);
         drop(making);
         let reason = "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned();
-        let raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;
+        let mut raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;
+        if !adapters.is_empty() && !raw.lay_over(overlay) {
+            let reason = "it refused the LoRA adapters".to_owned();
+            return Err(LlamaError::Context { slots: shape.slots, context, reason });
+        }
         Ok(LlamaDecoder::new(raw, self, shape, context))
     }
 }

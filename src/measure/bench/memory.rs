@@ -116,7 +116,7 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     let spec = complete::model(Err(anyhow::anyhow!("no registry here")), Some(&case.file), &options)?;
     let wanted = pool.wanted(&spec)?;
     let estimate = Estimate::of(&spec.header, &wanted);
-    let engine = complete::load(pool, &spec, cancel).await?;
+    let engine = complete::load(pool, &spec, cancel).await?.engine;
     let mut running = JoinSet::new();
     for slot in 0..usize::from(case.slots) {
         running.spawn(occupy(engine.clone(), slot, wanted.context as usize));

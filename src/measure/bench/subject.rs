@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
-use crate::engine::pool::Pool;
+use crate::engine::pool::{Leased, Pool};
 use crate::engine::slot::Reuse;
 use crate::engine::{Engine, Piece, Request, Tally, Token};
 use crate::measure::complete;
@@ -38,7 +38,7 @@ pub struct About {
     pub context: u32,
     pub slots: usize,
     pub kv_type: String,
-    /// What was given up to fit; `none` is nothing.
+    /// What was given up to fit; `as asked` is nothing.
     pub rung: String,
 }
 
@@ -61,7 +61,7 @@ impl Subject {
         };
         let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(&setting.file), &options)?;
         let from = Instant::now();
-        let engine = complete::load(pool, &spec, cancel).await?;
+        let Leased { engine, rung, .. } = complete::load(pool, &spec, cancel).await?;
         let load_ms = from.elapsed().as_millis() as u64;
         let about = About {
             file: setting.file.clone(),
@@ -73,7 +73,7 @@ impl Subject {
             context: engine.limits().context as u32,
             slots: engine.limits().sequences,
             kv_type: setting.kv_type.clone(),
-            rung: "none".to_owned(),
+            rung: rung.unwrap_or_else(|| "as asked".to_owned()),
         };
         Ok(Subject { about, spec, engine, load_ms })
     }

@@ -8,7 +8,7 @@ use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
 use crate::base::Config;
 use crate::models::gguf::{self, Header};
 use crate::models::manifest::{Candidate, Manifest};
-use crate::models::{ModelsError, Role, architectures, scan};
+use crate::models::{Adapter, ModelsError, Role, architectures, scan};
 
 /// Tokens a slot unless models.toml says otherwise (seed 003).
 const CONTEXT_DEFAULT: u32 = 8192;
@@ -25,10 +25,10 @@ pub(super) struct Resolver<'a> {
 }
 
 /// A file that a role may take, with the checksum its candidate asks for.
-struct Choice {
-    path: PathBuf,
-    header: Arc<Header>,
-    sha256: Option<String>,
+pub(super) struct Choice {
+    pub path: PathBuf,
+    pub header: Arc<Header>,
+    pub sha256: Option<String>,
 }
 
 impl Resolver<'_> {
@@ -42,7 +42,7 @@ impl Resolver<'_> {
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
-        Ok(self.spec(role, choice))
+        settled(role, choice, self.manifest, self.config.slots, self.dir)
     }
 
     pub fn router(&self, planner: Option<&ModelSpec>) -> Result<ModelSpec, ModelsError> {
@@ -57,7 +57,7 @@ impl Resolver<'_> {
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
-        Ok(self.spec(role, choice))
+        settled(role, choice, self.manifest, self.config.slots, self.dir)
     }
 
     /// What the user's models.toml names for the role. It has to be there and be usable.
@@ -146,22 +146,6 @@ impl Resolver<'_> {
         })
     }
 
-    fn spec(&self, role: Role, choice: Choice) -> ModelSpec {
-        let table = self.manifest.table(role);
-        ModelSpec {
-            role,
-            path: choice.path,
-            header: choice.header,
-            dialect: table.dialect.unwrap_or_else(|| "auto".into()),
-            context: table.context.unwrap_or(CONTEXT_DEFAULT),
-            slots: table.slots.unwrap_or(self.config.slots),
-            kv_type: table.kv_type.unwrap_or_else(|| "q8_0".into()),
-            gpu_layers: table.gpu_layers,
-            keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(KEEP_ALIVE_DEFAULT_S)),
-            sha256: choice.sha256,
-        }
-    }
-
     /// In the model folder, beside it, in the user's own, in the hub's cache; and the places, in that order.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
@@ -189,6 +173,34 @@ impl Resolver<'_> {
     }
 }
 
+/// The chosen file with the settings of `role`.
+pub(super) fn settled(
+    role: Role,
+    choice: Choice,
+    manifest: &Manifest,
+    slots: usize,
+    dir: &Path,
+) -> Result<ModelSpec, ModelsError> {
+    usable(role, &choice.header)?;
+    let table = manifest.table(role);
+    let places = [manifest.path.as_deref().and_then(Path::parent).unwrap_or(dir), dir];
+    let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
+    Ok(ModelSpec {
+        role,
+        lora: lora.collect::<Result<_, _>>()?,
+        path: choice.path,
+        header: choice.header,
+        dialect: table.dialect.unwrap_or_else(|| "auto".into()),
+        context: table.context.unwrap_or(CONTEXT_DEFAULT),
+        slots: table.slots.unwrap_or(slots),
+        kv_type: table.kv_type.unwrap_or_else(|| "q8_0".into()),
+        gpu_layers: table.gpu_layers,
+        keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(KEEP_ALIVE_DEFAULT_S)),
+        pinned: table.pinned,
+        sha256: choice.sha256,
+    })
+}
+
 /// A model this many times smaller than the planner is worth loading beside it.
 const SMALLER: u64 = 4;
 
@@ -197,6 +209,9 @@ fn choice_of(header: &Arc<Header>, sha256: Option<String>) -> Choice {
 }
 
 fn usable(role: Role, header: &Header) -> Result<(), ModelsError> {
+    if header.adapter {
+        return Err(ModelsError::OnlyAdapter { role, path: header.path.clone() });
+    }
     architectures::can_generate(&header.architecture).map_err(|why| ModelsError::Architecture {
         role,
         path: header.path.clone(),

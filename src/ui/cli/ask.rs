@@ -8,10 +8,10 @@ use clap::Args;
 use super::output::Printer;
 use crate::app::App;
 use crate::protocol::{Ask as Request, Decision, Event, Op};
-use crate::session::Message;
+use crate::session::{Message, Session};
 
 /// Longest request, in bytes. What does not fit into a slot could not be answered anyway.
-const REQUEST_BYTES_MAX: usize = 64 << 10;
+pub(super) const REQUEST_BYTES_MAX: usize = 64 << 10;
 
 /// Do what a request says: plan it, run tools step by step, answer on what they found
 #[derive(Args)]
@@ -82,19 +82,7 @@ fn fits(bytes: usize) -> Result<()> {
 
 async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     let mut printer = Printer::new(json);
-    let registry = app.registry()?;
-    // Refuses now, with its reason, what would otherwise fail after minutes of indexing.
-    registry.get(crate::models::Role::Planner)?;
-    let embedder = match app.embedder(&registry) {
-        Ok(embedder) => Some(embedder),
-        Err(reason) => {
-            eprintln!("monobloc: note: {reason}");
-            None
-        }
-    };
-    let index = super::index::opened(app, embedder.as_ref(), !json)?;
-    let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
-    let session = app.session(toolkit)?;
+    let session = session(app, json)?;
     let mut messages = session.submit(op);
     while let Some(message) = messages.recv().await {
         match message {
@@ -113,4 +101,21 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A conversation on the project, with everything it works with.
+pub(super) fn session(app: &App, json: bool) -> Result<Session> {
+    let registry = app.registry()?;
+    // Refuses now, with its reason, what would otherwise fail after minutes of indexing.
+    registry.get(crate::models::Role::Planner)?;
+    let embedder = match app.embedder(&registry) {
+        Ok(embedder) => Some(embedder),
+        Err(reason) => {
+            eprintln!("monobloc: note: {reason}");
+            None
+        }
+    };
+    let index = super::index::opened(app, embedder.as_ref(), !json)?;
+    let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
+    app.session(toolkit)
 }

@@ -2,6 +2,7 @@
 
 mod ask;
 mod bench;
+mod chat;
 mod complete;
 mod eval;
 mod fit;
@@ -39,6 +40,7 @@ struct Cli {
 enum Command {
     Ask(ask::Ask),
     Plan(ask::Plan),
+    Chat(chat::Chat),
     Index(index::Index),
     Search(search::Search),
     Models(models::Models),
@@ -74,6 +76,10 @@ struct Global {
     #[arg(long = "parallel", global = true, value_name = "N", default_value_t = 2, env = "MONOBLOC_NUM_PARALLEL",
           value_parser = clap::value_parser!(u8).range(1..=4))]
     parallel: u8,
+    /// Models in memory at once; the longest unused one goes first [default: as many as fit]
+    #[arg(long, global = true, value_name = "N", env = "MONOBLOC_MAX_LOADED_MODELS",
+          value_parser = clap::value_parser!(u8).range(1..))]
+    max_loaded: Option<u8>,
     /// Threads for inference; 0 means every core
     #[arg(long, global = true, value_name = "N", default_value_t = 0, env = "MONOBLOC_THREADS")]
     threads: usize,
@@ -108,6 +114,7 @@ impl Global {
             models_file: self.models_file,
             budget: self.budget,
             slots: usize::from(self.parallel),
+            max_loaded: self.max_loaded.map(usize::from),
             threads: self.threads,
             tools_offered: self.tools_offered.max(1),
             orchestrate: !self.no_orchestrator,
@@ -153,12 +160,16 @@ fn told(error: &anyhow::Error) -> String {
 
 fn run(cli: Cli, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.spawn(watch_for_interrupt(cancel.clone()));
+    // In a conversation Ctrl-C ends a request, not the program.
+    if !matches!(cli.command, Command::Chat(_)) {
+        runtime.spawn(watch_for_interrupt(cancel.clone()));
+    }
     let app = App::open(cli.global.config(), cancel);
     runtime.spawn(app.watch());
     let ended = match cli.command {
         Command::Ask(ask) => runtime.block_on(ask.run(&app)),
         Command::Plan(plan) => runtime.block_on(plan.run(&app)),
+        Command::Chat(chat) => runtime.block_on(chat.run(&app)),
         Command::Index(index) => index.run(&app),
         Command::Search(search) => search.run(&app),
         Command::Models(models) => models.run(&app),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
 use crate::models::Role;
@@ -179,12 +179,17 @@ fn fetch(app: &App, role: RoleName, name: Option<&str>) -> Result<()> {
         _ => bail!("say which: `monobloc models pull {role} NAME`, a part of one of {}", names.join(", ")),
     };
     let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left")
+    {
+        bar.set_style(style);
+    }
     for download in Download::of(role, candidate) {
+        bar.set_message(download.file.clone());
         let path = pull::pull(&download, &Pull::default(), &app.cancel, &mut |done, total| {
             bar.set_length(total.0);
             bar.set_position(done.0);
         })?;
-        println!("{}", path.display());
+        bar.suspend(|| println!("{}", path.display()));
     }
     bar.finish_and_clear();
     Ok(())

@@ -53,11 +53,20 @@ impl Printer {
             );
             return Ok(Decision::Reject);
         }
-        if let Printer::Text(text) = self {
-            text.clear();
-            println!("{}", paint_diff(&proposal.preview));
-        }
+        self.show(&paint_diff(&proposal.preview));
         ask_on_terminal(proposal)
+    }
+
+    /// Text between the events of a turn; nothing in a transcript for programs.
+    pub fn show(&mut self, words: &str) {
+        if let Printer::Text(text) = self {
+            text.line(words);
+        }
+    }
+
+    /// What would be done, for a question that the caller asks.
+    pub fn preview(&mut self, proposal: &Proposal) {
+        self.show(&paint_diff(&proposal.preview));
     }
 }
 
@@ -120,6 +129,8 @@ impl Text {
                 self.clear();
                 println!("\n\n{}", style(cost(&finished.usage)).dim());
             }
+            Event::TurnFailed { error } => self.line(&format!("{} {error}", style("failed:").red())),
+            Event::ModelsChanged { text, .. } => self.line(text),
             Event::ApprovalRequested { .. } | Event::Thinking { .. } | Event::ToolMiss(_) | Event::Repeat(_) => {}
         }
         Ok(())

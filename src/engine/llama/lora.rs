@@ -1,0 +1,70 @@
+//! LoRA adapters: low-rank changes laid over the weights for one context, while other contexts of them go without.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2 as sys;
+
+use super::LlamaError;
+use super::context::pointer;
+
+/// The adapters of one context. They are part of the model until dropped, which has to come after the context's end.
+pub(super) struct Overlay<'w> {
+    adapters: Vec<NonNull<sys::llama_adapter_lora>>,
+    scales: Vec<f32>,
+    /// Taking adapters in or out changes the model, as making a context does.
+    making: &'w Mutex<()>,
+}
+
+// SAFETY: adapters are read by the one thread that owns their context; the list that the model keeps of them is changed
+// under `making` only.
+unsafe impl Send for Overlay<'_> {}
+
+impl<'w> Overlay<'w> {
+    /// Reads `files`, each with its scale. To be called before the context is made, which counts on knowing them.
+    pub fn read(
+        model: &'w LlamaModel,
+        making: &'w Mutex<()>,
+        files: &[(PathBuf, f32)],
+    ) -> Result<Overlay<'w>, LlamaError> {
+        let mut overlay = Overlay { adapters: Vec::new(), scales: Vec::new(), making };
+        for (file, scale) in files {
+            overlay.adapters.push(one(model, making, file)?);
+            overlay.scales.push(*scale);
+        }
+        Ok(overlay)
+    }
+
+    /// Lays all of them over `context`, which must be one of the model they were read for.
+    pub fn lay_over(&mut self, context: NonNull<sys::llama_context>) -> bool {
+        let count = self.adapters.len();
+        let adapters = self.adapters.as_mut_ptr().cast::<*mut sys::llama_adapter_lora>();
+        // SAFETY: `NonNull<T>` lies in memory as `*mut T`; context and adapters are live, and llama.cpp copies both lists.
+        let answer =
+            unsafe { sys::llama_set_adapters_lora(context.as_ptr(), adapters, count, self.scales.as_mut_ptr()) };
+        answer == 0
+    }
+}
+
+fn one(model: &LlamaModel, making: &Mutex<()>, file: &Path) -> Result<NonNull<sys::llama_adapter_lora>, LlamaError> {
+    let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
+    let path = file.to_str().and_then(|path| CString::new(path).ok());
+    let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
+    let _making = making.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the model is live, and nobody else changes it meanwhile; the path ends in a NUL.
+    let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
+    NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
+}
+
+impl Drop for Overlay<'_> {
+    fn drop(&mut self) {
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        for adapter in &self.adapters {
+            // SAFETY: each was read once and is freed once, before its model; no context uses it any more.
+            unsafe { sys::llama_adapter_lora_free(adapter.as_ptr()) };
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What a person or a program does to the models in memory: load, unload, swap, pin, ask what a load would take.
+
+use std::sync::Arc;
+
+use super::active::Active;
+use super::evict::{Holder, Room, freed, victims};
+use super::load::{Need, Progress};
+use super::resident::{Entry, Key, file_name};
+use super::{Inner, Pool, PoolError, shape};
+use crate::base::Bytes;
+use crate::budget::Wanted;
+use crate::engine::prefix::PrefixStore;
+use crate::models::{ModelSpec, Role};
+
+/// What a load would take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    pub file: String,
+    /// Beyond what is in memory already.
+    pub needed: Bytes,
+    pub free: Bytes,
+    /// What it is made of, `weights 98.0 MiB, KV 85.0 MiB` say.
+    pub parts: String,
+    /// In memory already.
+    pub loaded: bool,
+}
+
+impl Pool {
+    /// Loads the model of a role, or a file of the model folder, which then plays no role until it is swapped in.
+    /// Gives what is in memory of it.
+    pub fn load(&self, name: &str, progress: Progress) -> Result<Active, PoolError> {
+        let inner = &self.inner;
+        let _changing = inner.change();
+        let key = match text_role(name) {
+            Some(role) => {
+                drop(inner.lease(role, progress)?);
+                inner.key_of(role).ok_or_else(|| PoolError::Absent(role.to_string()))?
+            }
+            None => inner.load(&inner.file(name, Role::Planner)?, None, progress)?,
+        };
+        inner.described(&key)
+    }
+
+    /// Gives up every context that `name` means, and waits until its memory is back. Gives what was freed.
+    pub fn unload(&self, name: &str) -> Result<Bytes, PoolError> {
+        let inner = &self.inner;
+        let _changing = inner.change();
+        let before = inner.ledger.free();
+        let gone = inner.taken_out(name)?;
+        inner.released(gone, None)?;
+        Ok(inner.ledger.free().saturating_sub(before))
+    }
+
+    /// Puts `to`, a role or a file, in the place of the loaded model `from`, whose roles it takes over. The memory of
+    /// `from` counts as free; if `to` does not fit even then, nothing changes.
+    pub fn swap(&self, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
+        let _changing = self.inner.change();
+        self.inner.swap(from, to, progress)
+    }
+
+    /// Keeps a loaded model in memory whatever happens, or no longer.
+    pub fn pin(&self, name: &str, pinned: bool) -> Result<Vec<Active>, PoolError> {
+        let mut resident = self.inner.resident();
+        let meant = resident.meant(name)?;
+        for &index in &meant {
+            resident.entries[index].pinned = pinned;
+        }
+        let active = resident.active();
+        drop(resident);
+        self.inner.keep_an_eye();
+        Ok(meant.into_iter().map(|index| active[index].clone()).collect())
+    }
+
+    /// How a model would be loaded: what an estimate of its memory is made from.
+    pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
+        Ok(shape::wanted(spec, &shape::of(spec, &self.inner.options)?))
+    }
+
+    /// What loading a role or a file would take, and what is free. Loads nothing.
+    pub fn estimate_memory(&self, name: &str) -> Result<Forecast, PoolError> {
+        let need = self.inner.need(&self.inner.named(name, Role::Planner)?)?;
+        let loaded = self.inner.resident().find(&need.key).is_some();
+        Ok(Forecast {
+            file: file_name(&need.key.path),
+            needed: if loaded { Bytes::ZERO } else { need.bytes() },
+            free: self.inner.ledger.free(),
+            parts: need.told(),
+            loaded,
+        })
+    }
+}
+
+impl Inner {
+    /// A role's model, or a file with the settings of `like`.
+    fn named(&self, name: &str, like: Role) -> Result<ModelSpec, PoolError> {
+        match text_role(name) {
+            Some(role) => self.spec(role),
+            None => self.file(name, like),
+        }
+    }
+
+    fn file(&self, name: &str, like: Role) -> Result<ModelSpec, PoolError> {
+        let registry = self.registry.as_ref().ok_or_else(|| PoolError::Absent(name.to_owned()))?;
+        Ok(registry.named(name, like)?)
+    }
+
+    fn described(&self, key: &Key) -> Result<Active, PoolError> {
+        let resident = self.resident();
+        let index = resident.entries.iter().position(|entry| entry.key == *key);
+        let gone = || PoolError::NotLoaded { name: file_name(&key.path), there: resident.told() };
+        index.map(|index| resident.active().swap_remove(index)).ok_or_else(gone)
+    }
+
+    /// The contexts that `name` means, out of the list; none of them if one is pinned or in use.
+    fn taken_out(&self, name: &str) -> Result<Vec<Entry>, PoolError> {
+        let mut resident = self.resident();
+        let meant = resident.meant(name)?;
+        for &index in &meant {
+            resident.entries[index].may_go()?;
+        }
+        Ok(meant.into_iter().rev().map(|index| resident.entries.remove(index)).collect())
+    }
+
+    fn swap(self: &Arc<Inner>, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
+        let (key, roles) = self.to_be_replaced(from)?;
+        let spec = self.named(to, roles.first().copied().unwrap_or(Role::Planner))?;
+        let need = self.need(&spec)?;
+        if need.key == key {
+            return self.described(&key);
+        }
+        self.released(Vec::new(), Some(&need))?;
+        let beside = need.bytes() <= self.ledger.free() && !self.is_full(&need);
+        let new = match beside {
+            true => self.beside(&key, need, &spec, progress)?,
+            false => self.in_place_of(&key, need, &spec, progress)?,
+        };
+        let mut resident = self.resident();
+        for role in roles {
+            resident.assign(role, &new);
+            resident.assigned.insert(role, spec.clone());
+        }
+        drop(resident);
+        self.described(&new)
+    }
+
+    fn to_be_replaced(&self, from: &str) -> Result<(Key, Vec<Role>), PoolError> {
+        let resident = self.resident();
+        let meant = resident.meant(from)?;
+        for &index in &meant {
+            resident.entries[index].may_go()?;
+        }
+        let entry = &resident.entries[meant[0]];
+        Ok((entry.key.clone(), entry.roles.clone()))
+    }
+
+    fn is_full(&self, need: &Need) -> bool {
+        let files = self.resident().files();
+        need.there.is_none() && self.options.max_loaded.is_some_and(|max| files >= max)
+    }
+
+    /// Loads the new model first: the old one goes only once the new one is there.
+    fn beside(
+        self: &Arc<Inner>,
+        old: &Key,
+        need: Need,
+        spec: &ModelSpec,
+        progress: Progress,
+    ) -> Result<Key, PoolError> {
+        let new = self.load_needed(need, spec, None, progress)?;
+        match self.without(old) {
+            Ok(gone) => self.released(gone, None)?,
+            Err(error) => {
+                self.released(self.without(&new)?, None)?;
+                return Err(error);
+            }
+        }
+        Ok(new)
+    }
+
+    /// Unloads the old model to make room for the new one, which is known to fit then. If it fails all the same (a
+    /// damaged file, a cancelled load), the old one is loaded again.
+    fn in_place_of(
+        self: &Arc<Inner>,
+        old: &Key,
+        need: Need,
+        spec: &ModelSpec,
+        progress: Progress,
+    ) -> Result<Key, PoolError> {
+        self.fits_without(old, &need)?;
+        let gone = self.without(old)?;
+        let Some((old_spec, roles, pinned)) =
+            gone.first().map(|entry| (entry.spec.clone(), entry.roles.clone(), entry.pinned))
+        else {
+            return self.load_needed(need, spec, None, progress);
+        };
+        let released = self.released(gone, Some(&need));
+        let loaded = released.and_then(|()| self.load_needed(need, spec, None, progress));
+        let Err(error) = loaded else { return loaded };
+        let (from, reason) = (file_name(&old.path), error.to_string());
+        match self.load(&old_spec, None, Box::new(|_, _| true)) {
+            Ok(again) => {
+                let mut resident = self.resident();
+                roles.into_iter().for_each(|role| resident.assign(role, &again));
+                resident.entries.iter_mut().filter(|entry| entry.key == again).for_each(|entry| entry.pinned = pinned);
+                Err(PoolError::SwappedBack { from, reason })
+            }
+            Err(why) => Err(PoolError::SwapLost { from, reason, why: why.to_string() }),
+        }
+    }
+
+    /// Whether the new model fits if the old one goes, and idle ones as needed.
+    fn fits_without(&self, old: &Key, need: &Need) -> Result<(), PoolError> {
+        let resident = self.resident();
+        let contexts = resident.entries.iter().map(|entry| entry.holder(entry.key == *old));
+        let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
+        let index = resident.entries.iter().position(|entry| entry.key == *old);
+        let given = index.map_or(Room::default(), |index| freed(&holders, &[index]));
+        let places = match self.options.max_loaded {
+            Some(max) if need.there.is_none() => (resident.files() + 1).saturating_sub(max + given.files),
+            _ => 0,
+        };
+        let copies = self.options.memory.prefixes.as_ref().map_or(Bytes::ZERO, PrefixStore::bytes);
+        let free = self.ledger.free() + given.bytes + copies;
+        let wanted = Room { bytes: need.bytes().saturating_sub(free), files: places };
+        if victims(&holders, wanted).is_some() {
+            return Ok(());
+        }
+        drop(resident);
+        let capacity = self.ledger.capacity();
+        let way_out = format!("raise --budget, or take a smaller model than {}", file_name(&need.key.path));
+        let label = format!("{} in place of {}", file_name(&need.key.path), file_name(&old.path));
+        let refused =
+            crate::budget::Refused { label, needed: need.bytes(), free, capacity, parts: String::new(), way_out };
+        Err(self.no_room(need, refused))
+    }
+
+    fn without(&self, key: &Key) -> Result<Vec<Entry>, PoolError> {
+        let mut resident = self.resident();
+        let Some(index) = resident.entries.iter().position(|entry| entry.key == *key) else { return Ok(Vec::new()) };
+        resident.entries[index].may_go()?;
+        Ok(vec![resident.entries.remove(index)])
+    }
+}
+
+/// The roles whose models live in a pool.
+fn text_role(name: &str) -> Option<Role> {
+    [Role::Planner, Role::Router].into_iter().find(|role| role.to_string().eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,136 @@
+//! Chooses which models go when memory or places run out: the longest idle first, and no more than needed. Pure.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::base::Bytes;
+
+/// One context in memory, as far as the choice depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder<'a> {
+    pub file: &'a Path,
+    /// What goes with this context.
+    pub context: Bytes,
+    /// What goes with the last context of this file.
+    pub weights: Bytes,
+    /// `None` while it is used.
+    pub idle: Option<Duration>,
+    /// Pinned, or spared for another reason.
+    pub kept: bool,
+}
+
+/// Memory and places: what is wanted, or what a choice gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    pub bytes: Bytes,
+    /// Model files, each of which counts once however many contexts it has.
+    pub files: usize,
+}
+
+impl Room {
+    fn covers(&self, wanted: Room) -> bool {
+        self.bytes >= wanted.bytes && self.files >= wanted.files
+    }
+}
+
+/// What is free once the contexts `gone` are.
+pub fn freed(holders: &[Holder], gone: &[usize]) -> Room {
+    let mut room = Room::default();
+    for (at, &index) in gone.iter().enumerate() {
+        let one = &holders[index];
+        room.bytes += one.context;
+        let others = (0..holders.len()).filter(|other| !gone[..=at].contains(other));
+        if others.into_iter().all(|other| holders[other].file != one.file) {
+            room.bytes += one.weights;
+            room.files += 1;
+        }
+    }
+    room
+}
+
+/// The contexts to give up so that `wanted` more is free; `None`, and nobody goes, if that cannot be had.
+pub fn victims(holders: &[Holder], wanted: Room) -> Option<Vec<usize>> {
+    let mut idle: Vec<usize> = (0..holders.len()).filter(|&i| holders[i].idle.is_some() && !holders[i].kept).collect();
+    idle.sort_by_key(|&index| std::cmp::Reverse(holders[index].idle));
+    let enough = (0..=idle.len()).find(|&count| freed(holders, &idle[..count]).covers(wanted))?;
+    let mut chosen = idle[..enough].to_vec();
+    // The longest idle may be too small to matter once a larger one goes too; it then stays.
+    for index in idle[..enough].iter().rev() {
+        let without: Vec<usize> = chosen.iter().copied().filter(|other| other != index).collect();
+        if freed(holders, &without).covers(wanted) {
+            chosen = without;
+        }
+    }
+    Some(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn holder(file: &str, context: u64, weights: u64, idle: Option<u64>) -> Holder<'_> {
+        let (context, weights) = (Bytes(context), Bytes(weights));
+        Holder { file: Path::new(file), context, weights, idle: idle.map(Duration::from_secs), kept: false }
+    }
+
+    fn check(holders: &[Holder], bytes: u64, files: usize, expected: Option<&[usize]>) {
+        let chosen = victims(holders, Room { bytes: Bytes(bytes), files });
+        assert_eq!(chosen.as_deref(), expected, "{holders:?}");
+    }
+
+    #[test]
+    fn the_longest_idle_goes_first_and_nobody_goes_in_vain() {
+        let three = [holder("a", 1, 9, Some(5)), holder("b", 1, 9, Some(50)), holder("c", 1, 90, Some(1))];
+        check(&three, 0, 0, Some(&[]));
+        check(&three, 10, 0, Some(&[1]));
+        check(&three, 20, 0, Some(&[1, 0]));
+        check(&three, 90, 0, Some(&[2]));
+        check(&three, 200, 0, None);
+        check(&three, 0, 1, Some(&[1]));
+    }
+
+    #[test]
+    fn the_pinned_and_the_busy_stay() {
+        let pinned = Holder { kept: true, ..holder("a", 10, 10, Some(100)) };
+        check(&[pinned, holder("b", 10, 10, None)], 1, 0, None);
+        check(&[pinned, holder("b", 10, 10, Some(0))], 20, 0, Some(&[1]));
+    }
+
+    #[test]
+    fn weights_go_with_their_last_context() {
+        let shared = [holder("a", 1, 9, Some(5)), holder("a", 2, 9, None)];
+        check(&shared, 1, 0, Some(&[0]));
+        check(&shared, 2, 0, None);
+        check(&shared, 0, 1, None);
+        check(&[holder("a", 1, 9, Some(5)), holder("a", 2, 9, Some(6))], 12, 1, Some(&[1, 0]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_choice_is_enough_and_none_of_it_is_spare(
+            all in proptest::collection::vec((0usize..4, 0u64..50, 0u64..50, proptest::option::of(0u64..9), any::<bool>()), 0..7),
+            bytes in 0u64..200,
+            files in 0usize..3,
+        ) {
+            const FILES: [&str; 4] = ["a", "b", "c", "d"];
+            let holders: Vec<Holder> = all.iter()
+                .map(|&(file, context, _, idle, kept)| Holder { kept, ..holder(FILES[file], context, file as u64 * 10, idle) })
+                .collect();
+            let wanted = Room { bytes: Bytes(bytes), files };
+            let idle: Vec<usize> = (0..holders.len()).filter(|&i| holders[i].idle.is_some() && !holders[i].kept).collect();
+            match victims(&holders, wanted) {
+                None => prop_assert!(!freed(&holders, &idle).covers(wanted)),
+                Some(chosen) => {
+                    prop_assert!(freed(&holders, &chosen).covers(wanted));
+                    prop_assert!(chosen.iter().all(|index| idle.contains(index)));
+                    for index in &chosen {
+                        let without: Vec<usize> = chosen.iter().copied().filter(|other| other != index).collect();
+                        prop_assert!(!freed(&holders, &without).covers(wanted));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! One load as a sequence: what it needs, room for it, weights, context, engine. Nothing is allocated before its
+//! memory is reserved. Only the holder of the loading lock comes here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::evict::{Holder, Room};
+use super::resident::{Entry, Key, Loading, Model, file_name};
+use super::usage::{Farewell, Gone, Usage};
+use super::weights::{Held, HeldVocabulary};
+use super::fitting::Standing;
+use super::{Inner, PoolError};
+use crate::base::Bytes;
+use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, estimate};
+use crate::engine::handle::Engine;
+use crate::engine::llama::{Loading as Reading, Shape, Weights, mapping};
+use crate::engine::prefix::Fingerprint;
+use crate::engine::sharing::Verdicts;
+use crate::models::{ModelCapability, ModelSpec, Role, dialect};
+
+/// Told the file and the share that is read; ends the load by answering false.
+pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
+
+/// What a load needs, known before it begins.
+pub(super) struct Need {
+    pub key: Key,
+    pub estimate: Estimate,
+    /// Weights that are in memory already; with them only a context is needed.
+    pub there: Option<(Arc<Held>, Gone)>,
+    pub adapters: Bytes,
+    /// The settings as the shape has them.
+    spec: ModelSpec,
+    wanted: Wanted,
+    /// What was given up for it to fit.
+    rung: Option<String>,
+}
+
+/// The right to the memory of one load.
+struct Admitted {
+    /// `None` where the weights are there already.
+    weights: Option<Reservation>,
+    context: Reservation,
+    context_bytes: Bytes,
+    adapters: Option<Reservation>,
+}
+
+impl Need {
+    /// What a load takes beyond what is there.
+    pub fn bytes(&self) -> Bytes {
+        let weights = if self.there.is_some() { self.weights() } else { Bytes::ZERO };
+        (self.estimate.total() + self.adapters).saturating_sub(weights)
+    }
+
+    /// The role whose settings apply.
+    pub fn role(&self) -> Role {
+        self.spec.role
+    }
+
+    fn weights(&self) -> Bytes {
+        self.estimate.of_weights()
+    }
+
+    /// `weights 98.0 MiB, KV 85.0 MiB`, of what is not there yet.
+    pub fn told(&self) -> String {
+        let there = |part: &str| self.there.is_some() && part.ends_with("weights");
+        let parts = self.estimate.parts().into_iter().chain([("adapters", self.adapters)]);
+        let parts = parts.filter(|(part, bytes)| *bytes > Bytes::ZERO && !there(part));
+        parts.map(|(part, bytes)| format!("{part} {bytes}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Stands for the weights this load counts on: they do not go with whoever else uses them.
+    pub fn anchor(&self) -> Option<Holder<'_>> {
+        let (context, weights) = (Bytes::ZERO, self.weights());
+        let anchor = Holder { file: &self.key.path, context, weights, idle: None, kept: true };
+        self.there.is_some().then_some(anchor)
+    }
+}
+
+impl Inner {
+    /// What `spec` needs now.
+    pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
+        let Standing { shape, mut wanted, rung } = self.standing(spec)?;
+        let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
+        let there = self.resident().weights(&spec.path);
+        if let Some((held, _)) = &there {
+            wanted.repack = held.repack;
+        }
+        let kv_type = wanted.kv_type.clone();
+        let spec = ModelSpec { context: shape.context as u32, slots: shape.slots, kv_type, ..spec.clone() };
+        Ok(Need {
+            key: Key { path: spec.path.clone(), shape, lora },
+            estimate: Estimate::of(&spec.header, &wanted),
+            there,
+            adapters: spec.lora.iter().map(|adapter| adapter.bytes).sum(),
+            spec,
+            wanted,
+            rung,
+        })
+    }
+
+    /// Brings a model into memory if it is not there, giving up idle ones for it but never the one that plays `spare`.
+    pub(super) fn load(
+        self: &Arc<Inner>,
+        spec: &ModelSpec,
+        spare: Option<Role>,
+        progress: Progress,
+    ) -> Result<Key, PoolError> {
+        self.load_needed(self.need(spec)?, spec, spare, progress)
+    }
+
+    pub(super) fn load_needed(
+        self: &Arc<Inner>,
+        need: Need,
+        spec: &ModelSpec,
+        spare: Option<Role>,
+        mut progress: Progress,
+    ) -> Result<Key, PoolError> {
+        if let Some(there) = self.resident().entries.iter_mut().find(|entry| entry.key == need.key) {
+            there.kept_as(spec);
+            return Ok(need.key);
+        }
+        self.make_room(&need, spare)?;
+        let admitted = self.admit(&need)?;
+        let name = file_name(&spec.path);
+        self.resident().loading = Some(Loading { file: name.clone(), share: 0.0 });
+        let inner = self.clone();
+        let told = Box::new(move |_: &str, share| {
+            if let Some(loading) = &mut inner.resident().loading {
+                loading.share = share;
+            }
+            progress(&name, share)
+        });
+        let loaded = self.bring_in(need, admitted, spec, told);
+        self.resident().loading = None;
+        let entry = loaded?;
+        let key = entry.key.clone();
+        self.resident().entries.push(entry);
+        self.keep_an_eye();
+        Ok(key)
+    }
+
+    /// Gives up idle models as far as this one needs it, if that is enough for it.
+    fn make_room(&self, need: &Need, spare: Option<Role>) -> Result<(), PoolError> {
+        self.released(Vec::new(), Some(need))?;
+        // Copies of sequences cost least to make again.
+        if let Some(prefixes) = &self.options.memory.prefixes {
+            prefixes.make_room(need.bytes());
+        }
+        let places = match self.options.max_loaded {
+            Some(max) if need.there.is_none() => (self.resident().files() + 1).saturating_sub(max),
+            _ => 0,
+        };
+        let wanted = Room { bytes: need.bytes().saturating_sub(self.ledger.free()), files: places };
+        if self.give_up(wanted, spare, need)? || self.could_give_up(Room { bytes: Bytes::ZERO, ..wanted }, spare, need)
+        {
+            // What memory lacks is said by the ledger.
+            return Ok(());
+        }
+        let (model, max) = (file_name(&need.key.path), self.options.max_loaded.unwrap_or(0));
+        Err(PoolError::Full { model, max, loaded: self.resident().told() })
+    }
+
+    /// All of it must be reserved before any of it is taken; the parts are booked apart, because weights outlive a
+    /// context.
+    fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
+        let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
+        let beside = need.estimate.of_context();
+        let reserve = |part, bytes| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
+        let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters)).transpose()?;
+        let (weights, context) = if need.there.is_some() {
+            (None, reserve("context", beside)?)
+        } else {
+            let (whole, _) = budget::admit(&self.ledger, &need.spec, &need.wanted).map_err(refused)?;
+            (Some(whole.split(&label(need, "weights"), need.weights())), whole.split(&label(need, "context"), beside))
+        };
+        Ok(Admitted { weights, context, adapters, context_bytes: beside })
+    }
+
+    fn bring_in(
+        self: &Arc<Inner>,
+        need: Need,
+        admitted: Admitted,
+        spec: &ModelSpec,
+        progress: Progress,
+    ) -> Result<Entry, PoolError> {
+        let (held, weights_gone) = match (need.there.clone(), admitted.weights) {
+            (Some(there), _) => there,
+            (None, weights) => self.weights(&need, weights, progress)?,
+        };
+        let (context_gone, farewell) = Gone::new();
+        let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
+        let leases = adapters.into_iter().chain([admitted.context.commit(admitted.context_bytes)]).collect();
+        let engine = self.start(&need, held.clone(), leases, farewell)?;
+        Ok(Entry {
+            model: Model {
+                engine,
+                dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
+                capability: ModelCapability::of(&spec.header, need.key.shape.context),
+                rung: need.rung,
+                usage: Usage::new(),
+            },
+            roles: Vec::new(),
+            pinned: spec.pinned,
+            spec: spec.clone(),
+            repack: need.wanted.repack,
+            estimate: need.estimate,
+            adapters: need.adapters,
+            held: Arc::downgrade(&held),
+            key: need.key,
+            context_gone,
+            weights_gone,
+        })
+    }
+
+    /// Reads the file.
+    fn weights(
+        &self,
+        need: &Need,
+        reserved: Option<Reservation>,
+        mut progress: Progress,
+    ) -> Result<(Arc<Held>, Gone), PoolError> {
+        let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
+        let reading = Reading { gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX), repack: need.wanted.repack };
+        let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
+        if need.wanted.repack {
+            mapping::give_back(&need.key.path, &estimate::copied_ranges(&need.spec.header));
+        }
+        let (gone, farewell) = Gone::new();
+        Ok((Arc::new(Held {
+            weights,
+            repack: need.wanted.repack,
+            _lease: reserved.commit(need.weights()),
+            _farewell: farewell,
+        }), gone))
+    }
+
+    /// The thread that owns a context. What it holds is given back in this order: context, weights, memory, word of it.
+    fn start(&self, need: &Need, held: Arc<Held>, leases: Vec<Lease>, farewell: Farewell) -> Result<Engine, PoolError> {
+        let name = need.spec.header.name.clone();
+        let shape: Shape = need.key.shape;
+        let vocabulary = Arc::new(HeldVocabulary(held.clone()));
+        let lora = need.key.lora.clone();
+        let beyond = self.options.memory.clone();
+        let extra = format!("repack={} {}", held.repack, overlaid(&lora));
+        let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
+        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
+            if let Some(fingerprint) = fingerprint {
+                let file = beyond.verdicts.map(|folder| folder.join(format!("{}.json", fingerprint.as_str())));
+                inbox.verdicts = file.map_or_else(Verdicts::default, Verdicts::open);
+                inbox.prefixes = beyond.prefixes.map(|store| store.of(fingerprint));
+            }
+            let served = held
+                .weights
+                .context_with(&shape, &lora)
+                .map_err(|error| error.to_string())
+                .and_then(|decoder| inbox.serve(decoder, &held.weights));
+            drop(held);
+            drop(leases);
+            drop(farewell);
+            served
+        })?)
+    }
+}
+
+/// What adapters add to a fingerprint: a file that was changed is another adapter.
+fn overlaid(lora: &[(PathBuf, f32)]) -> String {
+    let one = |(path, scale): &(PathBuf, f32)| {
+        let changed = std::fs::metadata(path).and_then(|about| Ok((about.len(), about.modified()?)));
+        format!("{} {scale} {changed:?}", path.display())
+    };
+    lora.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// What the lines of a model's account are called after its file.
+pub(super) const PARTS: [&str; 3] = ["weights", "context", "adapters"];
+
+/// A line of the account: `m.gguf weights`.
+fn label(need: &Need, part: &str) -> String {
+    format!("{} {part}", file_name(&need.key.path))
+}

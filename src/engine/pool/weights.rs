@@ -1,0 +1,42 @@
+//! The weights of one file with the right to their memory, shared by every context made from them.
+
+use crate::budget::Lease;
+use crate::engine::decoder::{Token, Vocabulary};
+use crate::engine::llama::Weights;
+use crate::models::dialect::Prompt;
+
+use super::usage::Farewell;
+
+/// Given back in this order: the weights, their memory, word of it.
+pub struct Held {
+    pub weights: Weights,
+    /// Whether they were copied into the order that the CPU likes best.
+    pub repack: bool,
+    pub _lease: Lease,
+    pub _farewell: Farewell,
+}
+
+/// The tokens of weights that live as long as someone can read them.
+pub struct HeldVocabulary(pub std::sync::Arc<Held>);
+
+impl Vocabulary for HeldVocabulary {
+    fn size(&self) -> usize {
+        self.0.weights.size()
+    }
+
+    fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
+        self.0.weights.tokenize(prompt)
+    }
+
+    fn bytes(&self, token: Token) -> &[u8] {
+        self.0.weights.bytes(token)
+    }
+
+    fn control(&self, token: Token) -> Option<&[u8]> {
+        self.0.weights.control(token)
+    }
+
+    fn is_end(&self, token: Token) -> bool {
+        self.0.weights.is_end(token)
+    }
+}

@@ -1,0 +1,111 @@
+//! What a line of a conversation means: a request, or a command that begins with a slash.
+
+use crate::protocol::ModelsOp;
+
+/// What `/help` says.
+pub const HELP: &str = "\
+anything else      is a request, as with `monobloc ask`
+/models            the model files at hand, and what each would take
+/load NAME         load a role's model, or a file of the model folder
+/unload NAME       give a model's memory back
+/swap OLD NEW      put NEW in the place of OLD; it takes over OLD's roles
+/ps                what is in memory; answers while a request runs
+/pin NAME          keep a model in memory, /unpin NAME no longer
+/help              this list
+/exit              end, after what was asked before; so does Ctrl-D
+A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    Nothing,
+    /// Answered at once, whatever runs.
+    Show(Show),
+    /// Done in order.
+    Work(Work),
+    /// A command that is none, or one with the wrong number of names: what to say.
+    Wrong(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    Memory,
+    Files,
+    Help,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    Request(String),
+    Models(ModelsOp),
+    Exit,
+}
+
+/// Reads one line. A request may begin with a slash if it is a path: `/etc/hosts is …` has another slash in its first word.
+pub fn read(line: &str) -> Line {
+    let line = line.trim();
+    let mut words = line.split_whitespace();
+    let Some(first) = words.next() else { return Line::Nothing };
+    let Some(command) = first.strip_prefix('/').filter(|rest| !rest.contains('/')) else {
+        return Line::Work(Work::Request(line.to_owned()));
+    };
+    let names: Vec<&str> = words.collect();
+    let models = |op: ModelsOp| Line::Work(Work::Models(op));
+    match (command, names.as_slice()) {
+        ("models", []) => Line::Show(Show::Files),
+        ("ps", []) => Line::Show(Show::Memory),
+        ("help", []) => Line::Show(Show::Help),
+        ("exit" | "quit", []) => Line::Work(Work::Exit),
+        ("load", [name]) => models(ModelsOp::Load((*name).into())),
+        ("unload", [name]) => models(ModelsOp::Unload((*name).into())),
+        ("pin", [name]) => models(ModelsOp::Pin((*name).into())),
+        ("unpin", [name]) => models(ModelsOp::Unpin((*name).into())),
+        ("swap", [old, new]) => models(ModelsOp::Swap((*old).into(), (*new).into())),
+        ("load" | "unload" | "pin" | "unpin", _) => Line::Wrong(format!("/{command} takes one name: /{command} NAME")),
+        ("swap", _) => Line::Wrong("/swap takes two names: /swap OLD NEW".into()),
+        ("models" | "ps" | "help" | "exit" | "quit", _) => Line::Wrong(format!("/{command} stands alone")),
+        _ => Line::Wrong(format!(
+            "/{command} is no command; there are /models, /load, /unload, /swap, /ps, /pin, /unpin, /help and /exit"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Line) {
+        assert_eq!(read(line), expected, "{line}");
+    }
+
+    #[test]
+    fn requests_and_commands_are_told_apart() {
+        let request = |text: &str| Line::Work(Work::Request(text.into()));
+        check("  ", Line::Nothing);
+        check(" Read src/a.ts \n", request("Read src/a.ts"));
+        check("/src/a.ts has a bug, find it", request("/src/a.ts has a bug, find it"));
+        check("/ps", Line::Show(Show::Memory));
+        check("/models", Line::Show(Show::Files));
+        check("/load planner", Line::Work(Work::Models(ModelsOp::Load("planner".into()))));
+        check("/swap a b", Line::Work(Work::Models(ModelsOp::Swap("a".into(), "b".into()))));
+        check("/quit", Line::Work(Work::Exit));
+    }
+
+    #[test]
+    fn a_wrong_command_is_told_how_it_is_right() {
+        let wrong = |line: &str| match read(line) {
+            Line::Wrong(said) => said,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(wrong("/load"), "/load takes one name: /load NAME");
+        assert_eq!(wrong("/swap a"), "/swap takes two names: /swap OLD NEW");
+        assert_eq!(wrong("/ps all"), "/ps stands alone");
+        assert!(wrong("/remove x").contains("/remove is no command; there are /models, /load"));
+    }
+
+    #[test]
+    fn the_help_names_every_command() {
+        for command in ["models", "load", "unload", "swap", "ps", "pin", "unpin", "help", "exit"] {
+            assert!(HELP.contains(&format!("/{command}")), "{command}");
+        }
+    }
+}

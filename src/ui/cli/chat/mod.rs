@@ -1,0 +1,285 @@
+//! `monobloc chat`: a conversation. Standard input, the running request and Ctrl-C are heard side by side.
+
+mod consent;
+mod input;
+mod line;
+mod table;
+
+use std::collections::VecDeque;
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use tokio::sync::mpsc;
+
+use self::consent::Question;
+use self::line::{Line, Show, Work};
+use super::ask::REQUEST_BYTES_MAX;
+use super::output::Printer;
+use crate::app::App;
+use crate::base::Cancel;
+use crate::protocol::{Ask, Event, Op, Record};
+use crate::session::{Message, Session};
+
+/// Requests that wait behind the running one. With more, no further line is read until one is done.
+const QUEUE_MAX: usize = 16;
+
+/// Talk: every line is a request, with the models kept in memory between them; /help lists the commands
+#[derive(Args)]
+pub struct Chat {
+    /// One JSON object a line instead of text
+    #[arg(long)]
+    json: bool,
+    /// Approve every call that would be asked about
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Chat {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let talking = Arc::new(AtomicBool::new(false));
+        let interrupts = interrupts(app.cancel.clone(), talking.clone());
+        let session = Arc::new(super::ask::session(app, self.json)?);
+        talking.store(true, Ordering::SeqCst);
+        let terminal = io::stdin().is_terminal();
+        let conversation = Conversation {
+            session,
+            app: app.clone(),
+            printer: Printer::new(self.json),
+            json: self.json,
+            yes: self.yes,
+            terminal,
+            queue: VecDeque::new(),
+            running: None,
+            question: None,
+            listening: true,
+        };
+        let lines = input::lines(BufReader::new(io::stdin()), REQUEST_BYTES_MAX);
+        conversation.run(lines, interrupts).await
+    }
+}
+
+/// Ctrl-C, one message each. Before the conversation begins it ends the program, as everywhere else.
+fn interrupts(cancel: Cancel, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if talking.load(Ordering::SeqCst) {
+                // The conversation is over; then the program ends anyway.
+                let _ = sender.send(());
+            } else if cancel.is_cancelled() {
+                std::process::exit(i32::from(super::CANCELLED));
+            } else {
+                cancel.cancel();
+            }
+        }
+    });
+    receiver
+}
+
+struct Conversation {
+    session: Arc<Session>,
+    app: App,
+    printer: Printer,
+    json: bool,
+    yes: bool,
+    terminal: bool,
+    queue: VecDeque<Work>,
+    running: Option<Running>,
+    question: Option<Question>,
+    /// Standard input has not ended.
+    listening: bool,
+}
+
+/// What was submitted and is not over.
+struct Running {
+    messages: mpsc::UnboundedReceiver<Message>,
+    cancel: Cancel,
+}
+
+impl Conversation {
+    async fn run(
+        mut self,
+        mut lines: mpsc::Receiver<input::Read1>,
+        mut interrupts: mpsc::UnboundedReceiver<()>,
+    ) -> Result<()> {
+        if self.terminal && !self.json {
+            println!("A line is a request; /help lists the commands, /exit ends.");
+        }
+        self.prompt()?;
+        loop {
+            if self.running.is_none() {
+                match self.queue.pop_front() {
+                    Some(Work::Exit) => return Ok(()),
+                    Some(work) => self.start(work)?,
+                    None if !self.listening => return Ok(()),
+                    None => {}
+                }
+            }
+            let room = self.listening && self.queue.len() < QUEUE_MAX;
+            tokio::select! {
+                line = lines.recv(), if room => match line {
+                    Some(line) => self.hear(line)?,
+                    // What is open then is answered with a no.
+                    None => (self.listening, self.question) = (false, None),
+                },
+                message = next(&mut self.running) => self.take(message)?,
+                Some(()) = interrupts.recv() => self.interrupted()?,
+            }
+        }
+    }
+
+    /// A line that was read.
+    fn hear(&mut self, line: input::Read1) -> Result<()> {
+        let line = match line {
+            Ok(line) => line,
+            Err(why) => return self.fail(why),
+        };
+        if let Some(question) = self.question.take() {
+            self.question = question.answer(&line);
+            return self.prompt();
+        }
+        match line::read(&line) {
+            Line::Nothing => {}
+            Line::Wrong(why) => self.fail(why)?,
+            Line::Show(what) => self.show(what)?,
+            Line::Work(work) => {
+                if self.running.is_some() {
+                    let place = self.queue.len() + 1;
+                    let behind = "queued behind the running request";
+                    self.event(Event::Notice { text: format!("{behind} (#{place}): {}", line.trim()) })?;
+                }
+                self.queue.push_back(work);
+                return Ok(());
+            }
+        }
+        self.prompt()
+    }
+
+    fn start(&mut self, work: Work) -> Result<()> {
+        let cancel = Cancel::new();
+        let messages = match work {
+            Work::Request(text) => self.asked(text, cancel.clone()),
+            Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),
+            Work::Exit => return Ok(()),
+        };
+        self.running = Some(Running { messages, cancel });
+        Ok(())
+    }
+
+    /// A turn, after a look at the files that have changed since the last one; where none has, that takes milliseconds.
+    fn asked(&self, text: String, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
+        let (sender, messages) = mpsc::unbounded_channel();
+        let (session, app) = (self.session.clone(), self.app.until(cancel.clone()));
+        tokio::spawn(async move {
+            let (index, embedder) = (session.index(), session.embedder());
+            let refreshed = tokio::task::spawn_blocking(move || match index {
+                Some(index) => app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ()).map(drop),
+                None => Ok(()),
+            });
+            if let Ok(Err(error)) = refreshed.await {
+                tracing::warn!(%error, "the index is as it was before");
+            }
+            let mut turn = session.submit_with(Op::Ask(Ask { text }), cancel);
+            while let Some(message) = turn.recv().await {
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        messages
+    }
+
+    /// A message of what runs; `None` when it is over.
+    fn take(&mut self, message: Option<Message>) -> Result<()> {
+        match message {
+            Some(Message::Record(record)) => self.printer.print(&record),
+            Some(Message::Approve { proposal, reply }) if self.terminal && !self.json && !self.yes => {
+                self.printer.preview(&proposal);
+                self.question = Some(Question::new(proposal, reply));
+                self.prompt()
+            }
+            Some(Message::Approve { proposal, reply }) => {
+                // Nobody is asked: --yes approves, and without a terminal it is a no, which the printer explains.
+                let decision = self.printer.ask(&proposal, self.yes)?;
+                let _ = reply.send(decision);
+                Ok(())
+            }
+            Some(Message::Failed(error)) => {
+                let cancelled = self.running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
+                self.fail(if cancelled { "cancelled".to_owned() } else { error.to_string() })
+            }
+            None => {
+                (self.running, self.question) = (None, None);
+                if self.queue.is_empty() { self.prompt() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// The first Ctrl-C ends what runs and what waits behind it; without anything to end, or a second time, the program.
+    fn interrupted(&mut self) -> Result<()> {
+        match &self.running {
+            Some(running) if !running.cancel.is_cancelled() => {
+                running.cancel.cancel();
+                (self.question, self.queue) = (None, VecDeque::new());
+                Ok(())
+            }
+            _ => {
+                self.app.cancel.cancel();
+                bail!("cancelled")
+            }
+        }
+    }
+
+    fn show(&mut self, what: Show) -> Result<()> {
+        let (text, json) = match what {
+            Show::Help => {
+                (line::HELP.to_owned(), serde_json::json!({ "type": "help", "data": { "text": line::HELP } }))
+            }
+            Show::Memory => {
+                let memory = self.session.memory();
+                (table::memory(&memory), serde_json::json!({ "type": "memory", "data": memory }))
+            }
+            Show::Files => {
+                let files = self.session.model_files();
+                (table::files(&files), serde_json::json!({ "type": "models", "data": { "files": files } }))
+            }
+        };
+        match self.json {
+            true => println!("{json}"),
+            false => self.printer.show(&text),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: String) -> Result<()> {
+        self.event(Event::TurnFailed { error })
+    }
+
+    fn event(&mut self, event: Event) -> Result<()> {
+        self.printer.print(&Record::now(self.session.conversation(), event))
+    }
+
+    /// What stands before the cursor, on a terminal.
+    fn prompt(&mut self) -> Result<()> {
+        if !self.terminal || self.json {
+            return Ok(());
+        }
+        match &self.question {
+            Some(question) => print!("{}", question.prompt()),
+            None if self.running.is_none() => print!("> "),
+            None => {}
+        }
+        Ok(io::stdout().flush()?)
+    }
+}
+
+/// The next message of what runs; never, if nothing does.
+async fn next(running: &mut Option<Running>) -> Option<Message> {
+    match running {
+        Some(running) => running.messages.recv().await,
+        None => std::future::pending().await,
+    }
+}

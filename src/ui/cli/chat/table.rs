@@ -1,0 +1,153 @@
+//! What is in memory and what could be, as tables for people.
+
+use crate::protocol::{Memory, ModelFile, ModelRow};
+
+/// `/ps`.
+pub fn memory(memory: &Memory) -> String {
+    let mut rows = vec![["role", "file", "slots × context", "KV", "bytes", "idle", ""].map(str::to_owned)];
+    rows.extend(memory.models.iter().map(row));
+    let mut lines = Vec::new();
+    if !memory.models.is_empty() {
+        let mut table = aligned(&rows).into_iter();
+        lines.extend(table.next());
+        for (line, model) in table.zip(&memory.models) {
+            lines.push(line);
+            lines.push(format!("    {}", parts(model)));
+        }
+    }
+    lines.extend(memory.others.iter().map(|(label, bytes)| format!("{label}: {bytes}")));
+    if let Some(loading) = &memory.loading {
+        lines.push(format!("loading {}: {:.0} %", loading.file, loading.share * 100.0));
+    }
+    if memory.models.is_empty() && memory.loading.is_none() {
+        lines.push("no model is loaded; a request loads what it needs, /load NAME does it now".into());
+    }
+    lines.push(format!("{} of {} are free", memory.free_bytes, memory.budget_bytes));
+    lines.join("\n")
+}
+
+fn row(model: &ModelRow) -> [String; 7] {
+    let idle = model.idle_s.map_or("in use".to_owned(), |seconds| format!("{seconds} s"));
+    let notes: Vec<String> = model.pinned.then(|| "pinned".to_owned()).into_iter().chain(model.rung.clone()).collect();
+    [
+        if model.roles.is_empty() { "-".into() } else { model.roles.join("+") },
+        model.file.clone(),
+        format!("{} × {}", model.slots, model.context),
+        model.kv_type.clone(),
+        model.bytes.to_string(),
+        idle,
+        notes.join(", "),
+    ]
+}
+
+fn parts(model: &ModelRow) -> String {
+    let mut parts: Vec<String> = model.parts.iter().map(|(part, bytes)| format!("{part} {bytes}")).collect();
+    if model.shares_weights {
+        parts.push("weights shared with the row of the same file above".into());
+    }
+    if !model.lora.is_empty() {
+        parts.push(format!("LoRA {}", model.lora.join(", ")));
+    }
+    parts.join(", ")
+}
+
+/// `/models`.
+pub fn files(files: &[ModelFile]) -> String {
+    let rows: Vec<[String; 3]> = files
+        .iter()
+        .map(|file| {
+            let needs = match file.needs_bytes {
+                Some(_) if file.loaded => "loaded".to_owned(),
+                Some(bytes) => format!("needs {bytes} ({})", file.detail),
+                None => file.detail.clone(),
+            };
+            let roles = if file.roles.is_empty() { "-".to_owned() } else { file.roles.join("+") };
+            [roles, file.file.clone(), needs]
+        })
+        .collect();
+    if rows.is_empty() { "no model file is at hand".to_owned() } else { aligned(&rows).join("\n") }
+}
+
+/// Columns as wide as their widest cell.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Bytes;
+
+    fn model() -> ModelRow {
+        ModelRow {
+            roles: vec!["planner".into(), "router".into()],
+            file: "m.gguf".into(),
+            slots: 2,
+            context: 8192,
+            kv_type: "q8_0".into(),
+            bytes: Bytes::mib(180),
+            parts: vec![("weights".into(), Bytes::mib(98)), ("KV".into(), Bytes::mib(82))],
+            shares_weights: false,
+            lora: vec!["x.gguf".into()],
+            idle_s: Some(12),
+            pinned: true,
+            rung: None,
+        }
+    }
+
+    #[test]
+    fn memory_is_a_table_with_the_parts_below_each_model() {
+        let other =
+            ModelRow { roles: vec![], idle_s: None, pinned: false, lora: vec![], shares_weights: true, ..model() };
+        let all = Memory {
+            models: vec![model(), other],
+            others: vec![("embedder".into(), Bytes::mib(90))],
+            loading: None,
+            budget_bytes: Bytes::gib(1),
+            free_bytes: Bytes::mib(500),
+        };
+        insta::assert_snapshot!(memory(&all), @r"
+        role            file    slots × context  KV    bytes      idle
+        planner+router  m.gguf  2 × 8192         q8_0  180.0 MiB  12 s    pinned
+            weights 98.0 MiB, KV 82.0 MiB, LoRA x.gguf
+        -               m.gguf  2 × 8192         q8_0  180.0 MiB  in use
+            weights 98.0 MiB, KV 82.0 MiB, weights shared with the row of the same file above
+        embedder: 90.0 MiB
+        500.0 MiB of 1.0 GiB are free
+        ");
+    }
+
+    #[test]
+    fn an_empty_memory_says_how_to_fill_it() {
+        let said = memory(&Memory::default());
+        assert!(said.starts_with("no model is loaded") && said.ends_with("are free"), "{said}");
+    }
+
+    #[test]
+    fn files_say_what_they_need_or_why_they_cannot_be_loaded() {
+        let file = ModelFile {
+            file: "m.gguf".into(),
+            roles: vec!["planner".into()],
+            loaded: false,
+            needs_bytes: Some(Bytes::mib(180)),
+            detail: "weights 98.0 MiB".into(),
+        };
+        let bad = ModelFile {
+            file: "broken.gguf".into(),
+            roles: vec![],
+            needs_bytes: None,
+            detail: "is empty".into(),
+            ..file.clone()
+        };
+        assert_eq!(
+            files(&[file, bad]),
+            "planner  m.gguf       needs 180.0 MiB (weights 98.0 MiB)\n-        broken.gguf  is empty"
+        );
+    }
+}

@@ -1,0 +1,308 @@
+//! Models come and go inside one process: by role and by file, within the budget, without races, and every no explained.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use monobloc::base::{Bytes, Cancel, Config};
+use monobloc::budget::Ledger;
+use monobloc::budget::permit::Permit;
+use monobloc::engine::Request;
+use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
+use monobloc::measure::{self, Quant, Shape};
+use monobloc::models::dialect::Prompt;
+use monobloc::models::{Registry, Role};
+
+use crate::models::smollm;
+
+/// A model folder of two small models of random weights, `a.gguf` and `b.gguf`, and what models.toml says of them.
+pub struct World {
+    pub dir: tempfile::TempDir,
+}
+
+impl World {
+    pub fn new(manifest: &str) -> World {
+        let world = World { dir: tempfile::tempdir().expect("a temporary folder") };
+        for (name, shape) in [("a.gguf", Shape::TinyLfm2), ("b.gguf", Shape::TinyLfm2Moe)] {
+            let write =
+                measure::write(shape, Quant::Q8_0, &smollm(), &world.file(name), &mut |_, _| (), &Cancel::new());
+            write.expect("a model");
+        }
+        world.manifest(manifest)
+    }
+
+    pub fn manifest(self, text: &str) -> World {
+        fs::write(self.file("models.toml"), text).expect("models.toml");
+        self
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn registry(&self) -> Registry {
+        let config = Config { model_dir: Some(self.dir.path().to_owned()), ..Config::default() };
+        Registry::open(&config).expect("a registry")
+    }
+
+    pub fn pool(&self, ledger: &Ledger, max_loaded: Option<usize>) -> Pool {
+        let options =
+            PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, memory: EngineMemory::default() };
+        Pool::new(self.registry(), ledger.clone(), Permit::new(), options)
+    }
+}
+
+/// Two roles with models of their own, in contexts of 512 tokens.
+const TWO: &str =
+    "[planner]\nfile = \"a.gguf\"\ncontext = 512\n[router]\nfile = \"b.gguf\"\ncontext = 512\nslots = 1\n";
+
+pub fn silent() -> Progress {
+    Box::new(|_, _| true)
+}
+
+fn names(active: &[Active]) -> Vec<String> {
+    let name = |one: &Active| {
+        let roles: Vec<String> = one.roles.iter().map(ToString::to_string).collect();
+        format!("{} {}", one.path.file_name().expect("a name").to_string_lossy(), roles.join("+")).trim().to_owned()
+    };
+    active.iter().map(name).collect()
+}
+
+fn held(ledger: &Ledger) -> Bytes {
+    ledger.entries().iter().map(|entry| entry.bytes).sum()
+}
+
+/// What each model needs, alone.
+fn needs(world: &World, names: [&str; 2]) -> [Bytes; 2] {
+    let pool = world.pool(&Ledger::new(Bytes::gib(2)), None);
+    names.map(|name| pool.estimate_memory(name).expect("a forecast").needed)
+}
+
+const FILES: [&str; 2] = ["a.gguf", "b.gguf"];
+
+fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let from = Instant::now();
+    while !is() {
+        assert!(from.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_is_loaded_is_what_the_ledger_holds_and_all_of_it_comes_back() {
+    let world = World::new(TWO);
+    let ledger = Ledger::new(Bytes::gib(1));
+    let pool = world.pool(&ledger, None);
+    let forecast = pool.estimate_memory("planner").expect("a forecast");
+    let planner = pool.load("planner", silent()).expect("loads");
+    assert_eq!((planner.bytes(), held(&ledger)), (forecast.needed, forecast.needed));
+    assert_eq!((planner.slots, planner.context, planner.kv_type.as_str()), (2, 512, "q8_0"));
+    assert!(pool.estimate_memory("planner").expect("a forecast").loaded);
+    pool.load("b", silent()).expect("a file by a part of its name");
+    assert_eq!(names(&pool.active()), ["a.gguf planner", "b.gguf"]);
+    assert_eq!(pool.active().iter().map(Active::bytes).sum::<Bytes>(), held(&ledger));
+    assert_eq!(pool.unload("planner").expect("unloads"), forecast.needed);
+    pool.unload("b.gguf").expect("unloads");
+    assert_eq!((ledger.free(), ledger.entries().len()), (Bytes::gib(1), 0));
+}
+
+#[test]
+fn two_roles_on_one_file_share_weights_and_a_context_where_they_agree() {
+    let world = World::new("[planner]\nfile = \"a.gguf\"\ncontext = 512\n[router]\nfile = \"a.gguf\"\ncontext = 512\n");
+    let ledger = Ledger::new(Bytes::gib(1));
+    let pool = world.pool(&ledger, None);
+    pool.load("planner", silent()).expect("loads");
+    let alone = held(&ledger);
+    pool.load("router", silent()).expect("loads");
+    assert_eq!((names(&pool.active()), held(&ledger)), (vec!["a.gguf planner+router".to_owned()], alone));
+
+    let world =
+        world.manifest("[planner]\nfile = \"a.gguf\"\ncontext = 512\n[router]\nfile = \"a.gguf\"\ncontext = 256\n");
+    let ledger = Ledger::new(Bytes::gib(1));
+    let pool = world.pool(&ledger, None);
+    pool.load("planner", silent()).expect("loads");
+    let router = pool.load("router", silent()).expect("loads");
+    assert!(router.shares_weights && router.parts.iter().all(|(part, _)| !part.contains("weights")), "{router:?}");
+    assert_eq!(held(&ledger), alone + router.bytes());
+    pool.unload("planner").expect("unloads");
+    let left: Bytes = pool.active().iter().map(Active::bytes).sum();
+    assert_eq!(left, held(&ledger), "the weights stay with the router");
+    pool.unload("router").expect("unloads");
+    assert_eq!(ledger.free(), Bytes::gib(1));
+}
+
+#[test]
+fn many_who_ask_at_once_get_one_load() {
+    let world = World::new(TWO);
+    let ledger = Ledger::new(Bytes::gib(1));
+    let pool = world.pool(&ledger, None);
+    let once = pool.estimate_memory("planner").expect("a forecast").needed;
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| pool.lease(Role::Planner, |_, _| true).map(drop).expect("a lease"));
+        }
+    });
+    assert_eq!(held(&ledger), once);
+}
+
+#[test]
+fn the_longest_idle_goes_when_memory_is_short_but_never_one_in_use_or_pinned() {
+    let world = World::new(TWO);
+    let [a, b] = needs(&world, FILES);
+    let ledger = Ledger::new(a.max(b) + Bytes::mib(1));
+    let pool = world.pool(&ledger, None);
+    let lease = pool.lease(Role::Planner, |_, _| true).expect("a lease");
+    let refused = pool.load("b.gguf", silent()).expect_err("in use").to_string();
+    assert!(refused.starts_with("b.gguf needs ") && refused.contains("are free; raise --budget"), "{refused}");
+    assert!(refused.contains("planner a.gguf") && refused.ends_with("(in use)"), "{refused}");
+    drop(lease);
+    pool.pin("planner", true).expect("pinned");
+    let refused = pool.load("b.gguf", silent()).expect_err("pinned").to_string();
+    assert!(refused.ends_with("(pinned)"), "{refused}");
+    assert!(pool.unload("planner").expect_err("pinned").to_string().contains("unpin it first"));
+    pool.pin("planner", false).expect("unpinned");
+    pool.load("b.gguf", silent()).expect("the idle one makes room");
+    assert_eq!(names(&pool.active()), ["b.gguf"]);
+}
+
+#[test]
+fn an_embedder_is_not_given_up_for_a_model_and_a_model_not_for_an_embedder() {
+    let world = World::new(TWO);
+    let [a, _] = needs(&world, FILES);
+    let ledger = Ledger::new(a + Bytes::mib(8));
+    let pool = world.pool(&ledger, None);
+    let embedder = ledger.reserve("embedder", Bytes::mib(10)).expect("room").commit(Bytes::mib(10));
+    let refused = pool.load("planner", silent()).expect_err("no room").to_string();
+    assert!(refused.ends_with("In memory: embedder 10.0 MiB"), "{refused}");
+    drop(embedder);
+    pool.load("planner", silent()).expect("loads");
+    ledger.reserve("embedder", Bytes::mib(10)).expect_err("the planner stays");
+    assert_eq!(names(&pool.active()), ["a.gguf planner"]);
+}
+
+#[test]
+fn a_router_that_does_not_fit_beside_the_planner_is_played_by_it() {
+    let world = World::new(TWO);
+    let [a, b] = needs(&world, ["planner", "router"]);
+    let pool = world.pool(&Ledger::new(a + b - Bytes::mib(1)), None);
+    drop(pool.lease(Role::Planner, |_, _| true).expect("a lease"));
+    drop(pool.lease(Role::Router, |_, _| true).expect("a lease"));
+    assert_eq!(names(&pool.active()), ["a.gguf planner+router"]);
+}
+
+#[test]
+fn a_swap_counts_the_old_model_as_free_and_hands_its_roles_on() {
+    let world = World::new(TWO);
+    let [a, b] = needs(&world, FILES);
+    let ledger = Ledger::new(a.max(b) + Bytes::mib(1));
+    let pool = world.pool(&ledger, None);
+    pool.load("planner", silent()).expect("loads");
+    let new = pool.swap("planner", "b.gguf", silent()).expect("swapped");
+    assert_eq!((names(&pool.active()), new.bytes()), (vec!["b.gguf planner".to_owned()], held(&ledger)));
+    pool.unload("planner").expect("unloads");
+    drop(pool.lease(Role::Planner, |_, _| true).expect("a lease"));
+    assert_eq!(names(&pool.active()), ["b.gguf planner"], "the swap holds for the rest of the run");
+    pool.swap("planner", "a", silent()).expect("back");
+    assert_eq!(names(&pool.active()), ["a.gguf planner"]);
+}
+
+#[test]
+fn a_swap_that_is_refused_or_fails_leaves_the_old_model() {
+    let world = World::new(TWO);
+    let [a, b] = needs(&world, FILES);
+    let (small, large) = if a < b { ("a.gguf", "b.gguf") } else { ("b.gguf", "a.gguf") };
+    let ledger = Ledger::new(a.max(b) - Bytes::kib(64));
+    let pool = world.pool(&ledger, None);
+    pool.load(small, silent()).expect("loads");
+    let before = held(&ledger);
+    let refused = pool.swap(small, large, silent()).expect_err("too large").to_string();
+    assert!(refused.starts_with(&format!("{large} in place of {small} needs ")), "{refused}");
+    assert_eq!((names(&pool.active()), held(&ledger)), (vec![small.to_owned()], before));
+
+    fs::copy(world.file(small), world.file("c.gguf")).expect("a copy");
+    let pool = world.pool(&Ledger::new(a.max(b) + Bytes::mib(1)), None);
+    pool.load(small, silent()).expect("loads");
+    let stopped = pool.swap(small, "c.gguf", Box::new(|_, _| false)).expect_err("cancelled").to_string();
+    assert!(stopped.contains("cancelled") && stopped.ends_with(&format!("{small} is loaded again")), "{stopped}");
+    assert_eq!(names(&pool.active()), [small]);
+    assert!(
+        pool.swap("nothing", small, silent()).expect_err("not loaded").to_string().contains("nothing is not loaded")
+    );
+}
+
+#[test]
+fn the_cap_on_models_is_kept_by_giving_one_up_and_else_by_refusing() {
+    let world = World::new(TWO);
+    let pool = world.pool(&Ledger::new(Bytes::gib(1)), Some(1));
+    pool.load("planner", silent()).expect("loads");
+    pool.load("b.gguf", silent()).expect("loads");
+    assert_eq!(names(&pool.active()), ["b.gguf"]);
+    pool.pin("b.gguf", true).expect("pinned");
+    let refused = pool.load("planner", silent()).expect_err("full").to_string();
+    assert!(refused.contains("--max-loaded 1 allows") && refused.contains("b.gguf"), "{refused}");
+    pool.pin("b.gguf", false).expect("unpinned");
+    pool.swap("b.gguf", "a.gguf", silent()).expect("one for one");
+    assert_eq!(names(&pool.active()), ["a.gguf"]);
+}
+
+#[test]
+fn an_idle_model_goes_when_its_time_is_up_and_a_pinned_one_stays() {
+    let world = World::new(&TWO.replace("slots = 1", "slots = 1\nkeep_alive_s = 1\npinned = true")).manifest(&format!(
+        "{}keep_alive_s = 1\npinned = true\n",
+        TWO.replace("512\n[router]", "512\nkeep_alive_s = 1\n[router]")
+    ));
+    let ledger = Ledger::new(Bytes::gib(1));
+    let pool = world.pool(&ledger, None);
+    pool.load("router", silent()).expect("loads");
+    let lease = pool.lease(Role::Planner, |_, _| true).expect("a lease");
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(pool.active().len(), 2, "one is in use, one is pinned");
+    drop(lease);
+    eventually("the planner stays", || names(&pool.active()) == ["b.gguf router"]);
+    eventually("its memory stays", || held(&ledger) == pool.active()[0].bytes());
+}
+
+#[test]
+fn what_is_in_memory_is_told_while_a_model_loads() {
+    let world = World::new(TWO);
+    let pool = world.pool(&Ledger::new(Bytes::gib(1)), None);
+    let asked = pool.clone();
+    let (sender, seen) = std::sync::mpsc::channel();
+    let sender = Arc::new(std::sync::Mutex::new(sender));
+    pool.load(
+        "planner",
+        Box::new(move |_, _| {
+            sender.lock().expect("one load").send((asked.active().len(), asked.loading())).expect("a listener");
+            true
+        }),
+    )
+    .expect("loads");
+    let during: Vec<_> = seen.try_iter().collect();
+    assert!(!during.is_empty() && during.iter().all(|(count, _)| *count == 0), "{during:?}");
+    assert!(during.iter().all(|(_, loading)| loading.as_ref().is_some_and(|one| one.file == "a.gguf")), "{during:?}");
+    assert_eq!(pool.loading(), None);
+}
+
+/// A few greedy tokens of whatever plays `role`.
+pub async fn tokens(pool: &Pool, role: Role) -> Result<Vec<i32>, String> {
+    let pool = pool.clone();
+    let leased = tokio::task::spawn_blocking(move || pool.lease(role, |_, _| true)).await.expect("no panic");
+    let leased = leased.map_err(|error| error.to_string())?;
+    let prompt = leased.engine.tokenize(&Prompt::default().text("the river under a bridge of light"));
+    let request = Request { ignore_end: true, ..Request::new(prompt, 6) };
+    let output = leased.engine.generate(request).map_err(|error| error.to_string())?.collect().await;
+    Ok(output.map_err(|error| error.to_string())?.tokens.iter().map(|token| token.0).collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_says_the_same_after_it_went_and_came_back() {
+    let world = World::new(TWO);
+    let pool = world.pool(&Ledger::new(Bytes::gib(1)), None);
+    let first = tokens(&pool, Role::Planner).await.expect("tokens");
+    pool.swap("planner", "b.gguf", silent()).expect("swapped");
+    assert_ne!(tokens(&pool, Role::Planner).await.expect("tokens"), first);
+    pool.swap("planner", "a.gguf", silent()).expect("back");
+    assert_eq!(tokens(&pool, Role::Planner).await.expect("tokens"), first);
+}

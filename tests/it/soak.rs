@@ -1,0 +1,117 @@
+//! Models come and go at random, under random budgets, while others generate: the account is never overdrawn, nothing
+//! crashes, and every no says why.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use monobloc::base::Bytes;
+use monobloc::budget::Ledger;
+use monobloc::engine::pool::{Active, Pool};
+use monobloc::models::Role;
+
+use crate::models::smollm;
+use crate::pool::{World, silent, tokens};
+
+const SEED: u64 = 3;
+/// Budgets tried, and deeds done under each: some 15 seconds on two slow cores.
+const BUDGETS: usize = 5;
+const DEEDS: usize = 24;
+const NAMES: [&str; 5] = ["planner", "router", "a.gguf", "b.gguf", "smollm"];
+/// Small contexts, so that what is loaded and freed is mostly weights; two roles of different settings.
+const ROLES: &str = "[planner]\nfile = \"a.gguf\"\ncontext = 512\nkeep_alive_s = 1\n[router]\nfile = \"b.gguf\"\ncontext = 256\nslots = 1\nkeep_alive_s = 0\n";
+
+fn world() -> World {
+    let world = World::new(ROLES);
+    std::os::unix::fs::symlink(smollm(), world.file("smollm.gguf")).expect("a link");
+    world
+}
+
+/// What a refusal must say: numbers, or who is in the way.
+fn is_explained(refusal: &str) -> bool {
+    let arithmetic = refusal.contains(" needs ") && refusal.contains(" are free; ") && refusal.contains("iB");
+    let reasons = ["is not loaded", "is pinned; unpin it first", "is in use; wait", "--max-loaded 2 allows"];
+    arithmetic || reasons.iter().any(|reason| refusal.contains(reason))
+}
+
+/// The account is never overdrawn, and holds for models what the pool says they hold. `exact` when nothing is loading.
+fn check(pool: &Pool, ledger: &Ledger, deed: &str) {
+    let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
+    assert!(held <= ledger.capacity(), "after {deed}: {held} of {} are held", ledger.capacity());
+    let models = pool.active();
+    let told: Bytes = models.iter().map(Active::bytes).sum();
+    assert!(told <= ledger.capacity(), "after {deed}: {models:?}");
+}
+
+fn deed(pool: &Pool, random: &mut fastrand::Rng) -> (String, Result<(), String>) {
+    let mut name = || NAMES[random.usize(..NAMES.len())];
+    let (one, other) = (name(), name());
+    let (what, done) = match random.u8(..10) {
+        0..4 => (format!("load {one}"), pool.load(one, silent()).map(drop)),
+        4 | 5 => (format!("unload {one}"), pool.unload(one).map(drop)),
+        6 | 7 => (format!("swap {one} {other}"), pool.swap(one, other, silent()).map(drop)),
+        8 => (format!("pin {one}"), pool.pin(one, true).map(drop)),
+        _ => (format!("unpin {one}"), pool.pin(one, false).map(drop)),
+    };
+    (what, done.map_err(|error| error.to_string()))
+}
+
+/// One budget: somebody changes what is loaded while somebody else generates.
+async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usize, usize, usize) {
+    let ledger = Ledger::new(budget);
+    let pool = world.pool(&ledger, random.bool().then_some(2));
+    let (over, generated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let speaker = tokio::spawn({
+        let (pool, over, generated) = (pool.clone(), over.clone(), generated.clone());
+        async move {
+            for turn in 0..DEEDS {
+                if over.load(Ordering::SeqCst) {
+                    break;
+                }
+                match tokens(&pool, [Role::Planner, Role::Router][turn % 2]).await {
+                    Ok(tokens) => generated.fetch_add(tokens.len(), Ordering::SeqCst),
+                    Err(refusal) => panic_unless_explained(&refusal),
+                };
+            }
+        }
+    });
+    let mut refused = 0;
+    for _ in 0..DEEDS {
+        let (pool_too, mut own) = (pool.clone(), random.fork());
+        let (what, done) = tokio::task::spawn_blocking(move || deed(&pool_too, &mut own)).await.expect("no crash");
+        check(&pool, &ledger, &what);
+        if let Err(refusal) = done {
+            assert!(is_explained(&refusal), "{what}: {refusal}");
+            refused += 1;
+        }
+    }
+    over.store(true, Ordering::SeqCst);
+    speaker.await.expect("no crash");
+    for name in NAMES {
+        // What is not loaded needs no unpinning.
+        let _ = pool.pin(name, false);
+        let _ = pool.unload(name);
+    }
+    assert_eq!((ledger.free(), ledger.entries().len()), (budget, 0), "all of it comes back");
+    (DEEDS - refused, refused, generated.load(Ordering::SeqCst))
+}
+
+fn panic_unless_explained(refusal: &str) -> usize {
+    assert!(is_explained(refusal), "{refusal}");
+    0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_comes_and_goes_the_budget_holds() {
+    let world = world();
+    let mut random = fastrand::Rng::with_seed(SEED);
+    let large = world.pool(&Ledger::new(Bytes::gib(4)), None);
+    let needs = NAMES.map(|name| large.estimate_memory(name).expect("a forecast").needed);
+    let most: Bytes = needs.iter().copied().sum();
+    let (mut done, mut refused, mut generated) = (0, 0, 0);
+    for _ in 0..BUDGETS {
+        let budget = Bytes(random.u64(needs[0].0 / 2..most.0));
+        let (well, not, tokens) = round(&world, budget, &mut random).await;
+        (done, refused, generated) = (done + well, refused + not, generated + tokens);
+    }
+    assert!(done > 0 && refused > 0 && generated > 0, "{done} done, {refused} refused, {generated} tokens");
+}
