@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
-use crate::engine::pool::Pool;
+use crate::engine::pool::{Leased, Pool};
 use crate::engine::{Engine, Request};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Registry, Role, gguf};
@@ -93,7 +93,7 @@ pub async fn run(
     cancel: &Cancel,
     done: &mut dyn FnMut(Completed),
 ) -> Result<()> {
-    let engine = load(pool, spec, cancel).await?;
+    let engine = load(pool, spec, cancel).await?.engine;
     let mut running = tokio::task::JoinSet::new();
     let mut prompts = prompts.into_iter();
     loop {
@@ -113,10 +113,11 @@ pub async fn run(
     }
 }
 
-async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Engine> {
+/// The model of `spec`, loaded on a thread that may block.
+pub async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Leased> {
     let (pool, spec, cancel) = (pool.clone(), spec.clone(), cancel.clone());
     let loaded = tokio::task::spawn_blocking(move || pool.open_alone(&spec, move |_, _| !cancel.is_cancelled()));
-    Ok(loaded.await??.engine)
+    Ok(loaded.await??)
 }
 
 async fn one(engine: Engine, line: Line, max_tokens: usize, ignore_end: bool) -> Result<Completed> {

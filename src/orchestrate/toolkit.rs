@@ -69,7 +69,11 @@ impl Toolkit {
         if self.cancel.is_cancelled() {
             return Err(TurnError::Cancelled);
         }
-        Ok(loaded?)
+        let loaded = loaded?;
+        if let Some(rung) = &loaded.rung {
+            host.notice(&format!("{role}: {rung}, because memory is short"));
+        }
+        Ok(loaded)
     }
 
     /// Runs a generation to its end, telling the host when nothing is heard for a while.

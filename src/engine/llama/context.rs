@@ -57,6 +57,7 @@ impl<'w> Context<'w> {
         params.type_k = shape.kv.ggml_type();
         params.type_v = shape.kv.ggml_type();
         params.kv_unified = false;
+        params.swa_full = true;
         params.no_perf = true;
         params.abort_callback = Some(asked_to_stop);
         params.abort_callback_data = (&raw const *stop).cast_mut().cast();

@@ -7,7 +7,7 @@ use super::{Shape, Weights};
 use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, Vocabulary};
 
 /// Checkpoints kept a sequence. The 24B's are 480 KiB each, so a full set is 15 MiB.
-const MARKS_MAX: usize = 32;
+pub const MARKS_MAX: usize = 32;
 
 #[derive(Default)]
 struct Sequence {
@@ -22,7 +22,7 @@ struct Sequence {
 pub struct LlamaDecoder<'w> {
     context: Context<'w>,
     limits: Limits,
-    /// Recurrent layers and sliding windows cannot be cut, only restored.
+    /// Recurrent layers cannot be cut, only restored.
     checkpoints: bool,
     sequences: Vec<Sequence>,
 }

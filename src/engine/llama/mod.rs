@@ -2,12 +2,13 @@
 //!
 //! Facts this folder rests on, each held by a test in `tests/it/engine.rs`: a prompt is evaluated one sequence a call,
 //! generated tokens may share calls where that was seen to change nothing (`kv_unified = false`, see `sharing`);
-//! recurrent layers and sliding windows cannot be cut, so a checkpoint of them is taken at every `mark` and put back
-//! before the attention layers are cut.
+//! recurrent layers cannot be cut, so a checkpoint of them is taken at every `mark` and put back before the attention
+//! layers are cut; sliding windows can, because they keep everything (`swa_full`).
 
 mod context;
 mod decoder;
 mod lora;
+pub mod mapping;
 mod weights;
 
 use std::ffi::{CStr, c_int};
@@ -16,7 +17,7 @@ use std::sync::OnceLock;
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::{LogOptions, send_logs_to_tracing};
 
-pub use decoder::LlamaDecoder;
+pub use decoder::{LlamaDecoder, MARKS_MAX};
 pub use weights::{Loading, Weights};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +44,11 @@ pub enum KvFormat {
 }
 
 impl KvFormat {
+    /// By its name in models.toml.
+    pub fn by_name(name: &str) -> Option<KvFormat> {
+        [KvFormat::F16, KvFormat::Q8_0, KvFormat::Q4_0].into_iter().find(|kind| kind.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             KvFormat::F16 => "f16",

@@ -74,9 +74,10 @@ impl Weights {
         Ok(Weights { model, tokens, making: Mutex::new(()) })
     }
 
-    /// Whether a sequence can only be restored from checkpoints: recurrent layers or a sliding attention window.
+    /// Whether a sequence can only be restored from checkpoints: recurrent layers. Sliding windows can be cut, because
+    /// contexts are made to keep what slid out (`swa_full`): a checkpoint of them would be as large.
     pub fn needs_checkpoints(&self) -> bool {
-        self.model.is_hybrid() || self.model.is_recurrent() || self.slides()
+        self.model.is_hybrid() || self.model.is_recurrent()
     }
 
     /// Whether some layers look back on a window only.

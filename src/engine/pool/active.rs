@@ -73,7 +73,7 @@ impl Resident {
                 pinned: entry.pinned,
                 shares_weights: counted,
                 lora: entry.key.lora.iter().map(|(path, _)| file_name(path)).collect(),
-                rung: None,
+                rung: entry.model.rung.clone(),
                 parts,
             }
         });

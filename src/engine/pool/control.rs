@@ -6,8 +6,9 @@ use super::active::Active;
 use super::evict::{Holder, Room, freed, victims};
 use super::load::{Need, Progress};
 use super::resident::{Entry, Key, file_name};
-use super::{Inner, Pool, PoolError};
+use super::{Inner, Pool, PoolError, shape};
 use crate::base::Bytes;
+use crate::budget::Wanted;
 use crate::engine::prefix::PrefixStore;
 use crate::models::{ModelSpec, Role};
 
@@ -68,6 +69,11 @@ impl Pool {
         drop(resident);
         self.inner.keep_an_eye();
         Ok(meant.into_iter().map(|index| active[index].clone()).collect())
+    }
+
+    /// How a model would be loaded: what an estimate of its memory is made from.
+    pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
+        Ok(shape::wanted(spec, &shape::of(spec, &self.inner.options)?))
     }
 
     /// What loading a role or a file would take, and what is free. Loads nothing.

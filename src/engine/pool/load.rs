@@ -8,11 +8,12 @@ use super::evict::{Holder, Room};
 use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::usage::{Farewell, Gone, Usage};
 use super::weights::{Held, HeldVocabulary};
-use super::{Inner, PoolError, shape};
+use super::fitting::Standing;
+use super::{Inner, PoolError};
 use crate::base::Bytes;
-use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted};
+use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, estimate};
 use crate::engine::handle::Engine;
-use crate::engine::llama::{Loading as Reading, Shape, Weights};
+use crate::engine::llama::{Loading as Reading, Shape, Weights, mapping};
 use crate::engine::prefix::Fingerprint;
 use crate::engine::sharing::Verdicts;
 use crate::models::{ModelCapability, ModelSpec, Role, dialect};
@@ -29,7 +30,9 @@ pub(super) struct Need {
     pub adapters: Bytes,
     /// The settings as the shape has them.
     spec: ModelSpec,
-    on_cpu: bool,
+    wanted: Wanted,
+    /// What was given up for it to fit.
+    rung: Option<String>,
 }
 
 /// The right to the memory of one load.
@@ -54,7 +57,7 @@ impl Need {
     }
 
     fn weights(&self) -> Bytes {
-        self.estimate.weights + self.estimate.repacked
+        self.estimate.of_weights()
     }
 
     /// `weights 98.0 MiB, KV 85.0 MiB`, of what is not there yet.
@@ -76,18 +79,22 @@ impl Need {
 impl Inner {
     /// What `spec` needs now.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
-        let shape = shape::of(spec, &self.options)?;
+        let Standing { shape, mut wanted, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
-        let on_cpu = spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"));
-        let spec = ModelSpec { context: shape.context as u32, slots: shape.slots, ..spec.clone() };
-        let wanted = Wanted { context: spec.context, slots: spec.slots, kv_type: spec.kv_type.clone(), on_cpu };
+        let there = self.resident().weights(&spec.path);
+        if let Some((held, _)) = &there {
+            wanted.repack = held.repack;
+        }
+        let kv_type = wanted.kv_type.clone();
+        let spec = ModelSpec { context: shape.context as u32, slots: shape.slots, kv_type, ..spec.clone() };
         Ok(Need {
             key: Key { path: spec.path.clone(), shape, lora },
             estimate: Estimate::of(&spec.header, &wanted),
-            there: self.resident().weights(&spec.path),
+            there,
             adapters: spec.lora.iter().map(|adapter| adapter.bytes).sum(),
             spec,
-            on_cpu,
+            wanted,
+            rung,
         })
     }
 
@@ -157,13 +164,13 @@ impl Inner {
     /// context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
         let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
-        let beside = need.estimate.total().saturating_sub(need.weights());
+        let beside = need.estimate.of_context();
         let reserve = |part, bytes| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
         let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters)).transpose()?;
         let (weights, context) = if need.there.is_some() {
             (None, reserve("context", beside)?)
         } else {
-            let (whole, _) = budget::admit(&self.ledger, &need.spec, need.on_cpu).map_err(refused)?;
+            let (whole, _) = budget::admit(&self.ledger, &need.spec, &need.wanted).map_err(refused)?;
             (Some(whole.split(&label(need, "weights"), need.weights())), whole.split(&label(need, "context"), beside))
         };
         Ok(Admitted { weights, context, adapters, context_bytes: beside })
@@ -189,11 +196,13 @@ impl Inner {
                 engine,
                 dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
                 capability: ModelCapability::of(&spec.header, need.key.shape.context),
+                rung: need.rung,
                 usage: Usage::new(),
             },
             roles: Vec::new(),
             pinned: spec.pinned,
             spec: spec.clone(),
+            repack: need.wanted.repack,
             estimate: need.estimate,
             adapters: need.adapters,
             held: Arc::downgrade(&held),
@@ -211,10 +220,18 @@ impl Inner {
         mut progress: Progress,
     ) -> Result<(Arc<Held>, Gone), PoolError> {
         let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
-        let reading = Reading { gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX), repack: need.on_cpu };
+        let reading = Reading { gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX), repack: need.wanted.repack };
         let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
+        if need.wanted.repack {
+            mapping::give_back(&need.key.path, &estimate::copied_ranges(&need.spec.header));
+        }
         let (gone, farewell) = Gone::new();
-        Ok((Arc::new(Held { weights, _lease: reserved.commit(need.weights()), _farewell: farewell }), gone))
+        Ok((Arc::new(Held {
+            weights,
+            repack: need.wanted.repack,
+            _lease: reserved.commit(need.weights()),
+            _farewell: farewell,
+        }), gone))
     }
 
     /// The thread that owns a context. What it holds is given back in this order: context, weights, memory, word of it.
@@ -224,7 +241,8 @@ impl Inner {
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));
         let lora = need.key.lora.clone();
         let beyond = self.options.memory.clone();
-        let fingerprint = Fingerprint::of(&need.key.path, &shape, &overlaid(&lora)).ok();
+        let extra = format!("repack={} {}", held.repack, overlaid(&lora));
+        let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
         Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {
                 let file = beyond.verdicts.map(|folder| folder.join(format!("{}.json", fingerprint.as_str())));

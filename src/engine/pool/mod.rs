@@ -4,11 +4,12 @@ mod active;
 mod control;
 mod error;
 mod evict;
+mod fitting;
 mod keeper;
 mod load;
 mod release;
 mod resident;
-mod shape;
+pub mod shape;
 mod usage;
 mod weights;
 
@@ -40,6 +41,8 @@ pub struct Leased {
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
+    /// What was given up for it to fit, in words; `None` if nothing was.
+    pub rung: Option<String>,
     _loan: usage::Loan,
 }
 
@@ -102,7 +105,7 @@ impl Pool {
         for (role, script) in scripts {
             let capability = ModelCapability::capable(script.context);
             let engine = script.engine(permit.clone())?;
-            fixed.insert(role, Model { engine, dialect: dialect.clone(), capability, usage: Usage::new() });
+            fixed.insert(role, Model { engine, dialect: dialect.clone(), capability, rung: None, usage: Usage::new() });
         }
         let memory = EngineMemory::default();
         let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, max_loaded: None, memory };

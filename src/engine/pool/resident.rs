@@ -29,6 +29,8 @@ pub struct Model {
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
+    /// What was given up for it to fit.
+    pub rung: Option<String>,
     pub usage: Usage,
 }
 
@@ -38,6 +40,7 @@ impl Model {
             engine: self.engine.clone(),
             dialect: self.dialect.clone(),
             capability: self.capability,
+            rung: self.rung.clone(),
             _loan: self.usage.lend(),
         }
     }
@@ -56,6 +59,8 @@ pub struct Entry {
     pub roles: Vec<Role>,
     pub model: Model,
     pub pinned: bool,
+    /// Whether its weights were copied into the order that the CPU likes best.
+    pub repack: bool,
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,

@@ -1,22 +1,32 @@
 //! How large a model's context and its calls are to be, from its settings, its header and the machine.
 
 use super::{PoolError, PoolOptions};
-use crate::engine::llama::{KvFormat, Shape};
+use crate::budget::Wanted;
+use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
 
 /// The context a role's settings ask for, as far as the model and the run allow it.
 pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
-    let kv = match spec.kv_type.as_str() {
-        "f16" => KvFormat::F16,
-        "q8_0" => KvFormat::Q8_0,
-        "q4_0" => KvFormat::Q4_0,
-        other => return Err(PoolError::KvType(other.to_owned())),
-    };
+    let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
     let context = (spec.context as usize).min(trained(&spec.header));
     let threads = options.threads;
     let slots = spec.slots.min(options.slots).max(1);
     Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, threads) })
+}
+
+/// What `shape` asks of memory.
+pub fn wanted(spec: &ModelSpec, shape: &Shape) -> Wanted {
+    Wanted {
+        context: shape.context as u32,
+        slots: shape.slots,
+        kv_type: spec.kv_type.clone(),
+        rows: shape.rows() as u32,
+        outputs: shape.outputs() as u32,
+        repack: spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal")),
+        marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
+        swa_full: true,
+    }
 }
 
 /// Positions a model was trained on; 0 in a header means it does not say.
@@ -37,7 +47,7 @@ const CHUNK_ROWS_MAX: usize = 256;
 
 /// Rows of a prefill call: a power of two from the model's size and the number of cores alone, never from a stopwatch,
 /// because the size of chunks shows in the last bits of the logits and a run must give the same tokens as the one before.
-fn chunk_rows(header: &Header, threads: usize) -> usize {
+pub fn chunk_rows(header: &Header, threads: usize) -> usize {
     let operations_a_row = 2.0 * active_parameters(header) as f64;
     let rows = CHUNK_SECONDS * OPERATIONS_PER_CORE * threads.max(1) as f64 / operations_a_row.max(1.0);
     let power = (rows.max(1.0) as usize).next_power_of_two() / 2;

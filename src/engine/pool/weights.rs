@@ -10,6 +10,8 @@ use super::usage::Farewell;
 /// Given back in this order: the weights, their memory, word of it.
 pub struct Held {
     pub weights: Weights,
+    /// Whether they were copied into the order that the CPU likes best.
+    pub repack: bool,
     pub _lease: Lease,
     pub _farewell: Farewell,
 }
