@@ -5,6 +5,7 @@ mod ask;
 mod cli;
 mod complete;
 mod engine;
+mod fit;
 mod interrupt;
 mod models;
 #[cfg(target_os = "linux")]
