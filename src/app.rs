@@ -14,11 +14,12 @@ use crate::budget::permit::{Permit, Priority};
 use crate::budget::watch::Watch;
 use crate::budget::{HostMemory, Lease, Ledger, Refused, device};
 use crate::embed::{self, Embedder};
-use crate::engine::pool::{Pool, PoolOptions};
+use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
+use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress, Report};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
-use crate::models::{ModelSpec, Registry, Role};
+use crate::models::{ModelSpec, Registry, Role, places};
 use crate::orchestrate::{Meter, Toolkit};
 use crate::session::Session;
 use crate::tools::confine::Root;
@@ -26,6 +27,12 @@ use crate::tools::{Catalog, Context, Prefilter, prefilter};
 
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
+
+/// Copies of sequences in host memory, for what slots had to give up. On SmolLM2 some 40,000 tokens.
+const COPIES_MAX: Bytes = Bytes::mib(512);
+
+/// Fixed preambles on disk, of all models together.
+const PREAMBLES_MAX: Bytes = Bytes::mib(256);
 
 /// Texts that are embedded before a request is answered: about two seconds of MiniLM on two cores.
 const VECTORS_WAITED_FOR: usize = 128;
@@ -97,16 +104,28 @@ impl App {
             threads: self.threads(),
             slots: self.config.slots,
             tool_call_format: self.config.tool_call_format.clone(),
+            memory: self.engine_memory(true),
         };
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), options)
     }
 
     /// A pool without roles, for model files named one by one.
     pub fn empty_pool(&self) -> Pool {
-        Pool::alone(self.ledger.clone(), self.permit.clone(), self.threads())
+        Pool::alone(self.ledger.clone(), self.permit.clone(), self.threads(), self.engine_memory(false))
     }
 
-    fn threads(&self) -> usize {
+    /// What engines keep beyond their own life; `preambles` on disk only where runs repeat, not in measurements.
+    fn engine_memory(&self, preambles: bool) -> EngineMemory {
+        let cache = places::cache_dir();
+        let disk = preambles.then(|| Disk::open(cache.join("preambles"), PREAMBLES_MAX));
+        EngineMemory {
+            prefixes: Some(PrefixStore::new(self.ledger.clone(), COPIES_MAX, disk)),
+            verdicts: Some(cache.join("verdicts")),
+        }
+    }
+
+    /// Threads for inference.
+    pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,

@@ -1,40 +1,16 @@
-//! `monobloc bench`: predicted beside measured.
+//! `monobloc bench memory`: predicted beside measured.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use crate::app::App;
 use crate::measure::bench::memory::{self, Case, Row};
-use crate::models::Role;
-
-/// Measure memory
-#[derive(Args)]
-pub struct Bench {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Memory(Memory),
-    #[command(hide = true)]
-    MemoryChild(MemoryChild),
-}
-
-impl Bench {
-    pub async fn run(self, app: &App) -> Result<()> {
-        match self.command {
-            Command::Memory(memory) => memory.run(app).await,
-            Command::MemoryChild(child) => child.run(app).await,
-        }
-    }
-}
 
 /// Compare predicted with measured memory, each model in a fresh process with every slot filled
 #[derive(Args)]
-struct Memory {
+pub struct Memory {
     /// GGUF files [default: planner and router]
     files: Vec<PathBuf>,
     /// Tokens a slot; the difference between two contexts must be right too
@@ -52,9 +28,9 @@ struct Memory {
 }
 
 impl Memory {
-    async fn run(self, app: &App) -> Result<()> {
+    pub async fn run(self, app: &App) -> Result<()> {
         let files = match self.files.is_empty() {
-            true => roles(app)?,
+            true => super::roles(app)?,
             false => self.files,
         };
         let program = std::env::current_exe().context("this program's own file was not found")?;
@@ -78,15 +54,6 @@ impl Memory {
         }
         Ok(())
     }
-}
-
-/// The text models of the registry, each once.
-fn roles(app: &App) -> Result<Vec<PathBuf>> {
-    let registry = app.registry()?;
-    let mut files = vec![registry.get(Role::Planner)?.path.clone()];
-    files.extend(registry.get(Role::Router).ok().map(|spec| spec.path.clone()));
-    files.dedup();
-    Ok(files)
 }
 
 fn heading() -> String {
@@ -118,7 +85,7 @@ fn columns(cells: [String; 8]) -> String {
 
 /// One case of `bench memory`, in this process
 #[derive(Args)]
-struct MemoryChild {
+pub struct MemoryChild {
     file: PathBuf,
     #[arg(long)]
     context: u32,
@@ -129,7 +96,7 @@ struct MemoryChild {
 }
 
 impl MemoryChild {
-    async fn run(self, app: &App) -> Result<()> {
+    pub async fn run(self, app: &App) -> Result<()> {
         let case = Case { file: self.file, context: self.context, slots: self.slots, kv_type: self.kv_type };
         let row = memory::fill(&app.empty_pool(), case, &app.cancel).await?;
         println!("{}", serde_json::json!(row));
