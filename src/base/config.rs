@@ -30,6 +30,31 @@ pub struct Config {
     pub tool_call_format: Option<String>,
 }
 
+/// How much of a machine the program means to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Beside other programs on a small machine: one slot a model, at most 4 GB in all (seed 002).
+    Lite,
+    #[default]
+    Standard,
+}
+
+impl Profile {
+    /// Most memory of the whole process; `None` asks the machine.
+    pub fn budget(self, asked: Option<Bytes>) -> Option<Bytes> {
+        const LITE: Bytes = Bytes(4_000_000_000);
+        match self {
+            Profile::Lite => Some(asked.map_or(LITE, |asked| asked.min(LITE))),
+            Profile::Standard => asked,
+        }
+    }
+
+    /// Slots a model.
+    pub fn slots(self, asked: usize) -> usize {
+        if self == Profile::Lite { 1 } else { asked }
+    }
+}
+
 /// When the user is asked before a tool runs (seed 002).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApproveMode {

@@ -78,7 +78,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let refused = admit(&Ledger::new(free), &spec(dir.path()), &wanted()).unwrap_err().to_string();
         assert!(
-            refused.starts_with("planner needs 84.") && refused.contains("weights 64.0 MiB, KV 16.0 MiB"),
+            refused.starts_with("planner needs 88.") && refused.contains("weights 64.0 MiB, KV 16.0 MiB"),
             "{refused}"
         );
         assert!(refused.ends_with(expected), "`{refused}` does not end with `{expected}`");
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_mildest_setting_that_fits() {
-        check(Bytes::mib(78), "raise --budget, or set slots = 1 for [planner] in models.toml");
-        check(Bytes::mib(70), "raise --budget, or set slots = 1 and context = 2048 for [planner] in models.toml");
+        check(Bytes::mib(82), "raise --budget, or set slots = 1 for [planner] in models.toml");
+        check(Bytes::mib(74), "raise --budget, or set slots = 1 and context = 2048 for [planner] in models.toml");
         check(Bytes::mib(50), "raise --budget, or choose a smaller model for [planner] in models.toml");
     }
 

@@ -6,6 +6,7 @@ mod chat;
 mod cli;
 mod complete;
 mod engine;
+mod fit;
 mod interrupt;
 mod lora;
 mod models;

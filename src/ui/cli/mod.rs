@@ -20,7 +20,7 @@ use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::app::App;
-use crate::base::config::ApproveMode;
+use crate::base::config::{ApproveMode, Profile};
 use crate::base::{Bytes, Cancel, Config};
 
 /// Ends with this code when the user pressed Ctrl-C, as shells expect.
@@ -72,6 +72,9 @@ struct Global {
     /// Most memory to use, 8GiB say [default: what is free]
     #[arg(long, global = true, value_name = "SIZE", env = "MONOBLOC_BUDGET")]
     budget: Option<Bytes>,
+    /// lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine
+    #[arg(long, global = true, value_name = "NAME", default_value = "standard", env = "MONOBLOC_PROFILE")]
+    profile: ProfileName,
     /// Conversations a model holds at once, 1 to 4
     #[arg(long = "parallel", global = true, value_name = "N", default_value_t = 2, env = "MONOBLOC_NUM_PARALLEL",
           value_parser = clap::value_parser!(u8).range(1..=4))]
@@ -99,6 +102,12 @@ struct Global {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum ProfileName {
+    Lite,
+    Standard,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum Approve {
     Always,
     OnMutation,
@@ -108,12 +117,16 @@ enum Approve {
 
 impl Global {
     fn config(self) -> Config {
+        let profile = match self.profile {
+            ProfileName::Lite => Profile::Lite,
+            ProfileName::Standard => Profile::Standard,
+        };
         Config {
             project: self.project,
             model_dir: self.model_dir,
             models_file: self.models_file,
-            budget: self.budget,
-            slots: usize::from(self.parallel),
+            budget: profile.budget(self.budget),
+            slots: profile.slots(usize::from(self.parallel)),
             max_loaded: self.max_loaded.map(usize::from),
             threads: self.threads,
             tools_offered: self.tools_offered.max(1),
