@@ -147,9 +147,9 @@ fn ctrl_c_ends_the_request_and_then_the_conversation() {
 #[test]
 fn what_does_not_fit_is_refused_with_the_numbers_and_the_conversation_goes_on() {
     let project = Project::todo();
-    let mut talk = Talk::new(&project, &["--budget", "120MiB"]);
+    let mut talk = Talk::new(&project, &["--budget", "160MiB"]);
     let refused = talk.refused("/load planner");
-    assert!(refused.contains("planner needs") && refused.contains("120.0 MiB are free"), "{refused}");
+    assert!(refused.contains("planner needs") && refused.contains("of 160.0 MiB are free"), "{refused}");
     assert!(refused.contains("In memory: embedder"), "{refused}");
     talk.running.say(QUESTION);
     assert!(text(&talk.next(&["turn-failed"])["data"]["error"]).contains("planner needs"));
