@@ -88,9 +88,9 @@ fn body<const FMA: bool>(logits: &[f32], out: &mut Sums) {
             *out = out.moved(greatest);
         }
         let [zeroth, first, second] = powers::<FMA>(block, out.greatest);
-        out.zeroth += f64::from(zeroth);
-        out.first += f64::from(first);
-        out.second += f64::from(second);
+        out.zeroth += zeroth;
+        out.first += first;
+        out.second += second;
     }
 }
 
@@ -111,18 +111,19 @@ fn greatest(block: &[f32]) -> f32 {
 
 /// The sums of `e^d`, `d e^d` and `d² e^d` over a block.
 #[inline(always)]
-fn powers<const FMA: bool>(block: &[f32], greatest: f32) -> [f32; 3] {
+fn powers<const FMA: bool>(block: &[f32], greatest: f32) -> [f64; 3] {
     let (sixteens, rest) = block.as_chunks::<LANES>();
     let mut lanes = [[0.0f32; LANES]; 3];
     for numbers in sixteens {
-        for lane in 0..LANES {
-            add::<FMA>(&mut lanes, lane, numbers[lane] - greatest);
+        for (lane, x) in numbers.iter().enumerate() {
+            add::<FMA>(&mut lanes, lane, x - greatest);
         }
     }
     for (lane, x) in rest.iter().enumerate() {
         add::<FMA>(&mut lanes, lane, x - greatest);
     }
-    lanes.map(|lanes| lanes.iter().sum())
+    // In f64: beside a likeliest entry of 1, what a thousand unlikely ones add would be lost.
+    lanes.map(|lanes| lanes.iter().map(|&sum| f64::from(sum)).sum())
 }
 
 #[inline(always)]

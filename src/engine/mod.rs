@@ -5,7 +5,8 @@ pub mod grammar;
 pub mod handle;
 pub mod llama;
 pub mod pool;
-mod sampler;
+mod repetition;
+pub mod sampler;
 mod scheduler;
 pub mod scripted;
 pub mod slot;
@@ -14,4 +15,5 @@ mod worker;
 
 pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
 pub use grammar::Grammar;
-pub use handle::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Sampling, Tally};
+pub use handle::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Tally};
+pub use sampler::{Choice, Dry, Sampling};

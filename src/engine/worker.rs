@@ -11,7 +11,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::decoder::{DecodeError, Decoder, Limits, Row, Token, Vocabulary};
 use super::grammar::Constraint;
 use super::handle::{EngineError, Finish, Request, Standing, Tally};
-use super::sampler;
+use super::repetition::Repetition;
+use super::sampler::{self, Choice};
 use super::scheduler::{self, Phase, Scheduler, View, Waiting, Work};
 use super::slot::{self, Reuse, Slot};
 use crate::budget::permit::{Permit, Priority};
@@ -33,7 +34,7 @@ pub enum Task {
 /// What the worker sends back. `Finished`, `Scored` and `Failed` are last.
 #[derive(Debug)]
 pub enum Update {
-    Token(Token),
+    Token(Choice),
     Finished { finish: Finish, tally: Tally },
     Scored { sums: Vec<f64>, tally: Tally },
     Failed(EngineError),
@@ -93,7 +94,7 @@ enum Progress {
     /// Prompt tokens are being evaluated; `Slot::tokens` says how far it is.
     Prompt,
     /// Tokens are being generated; the last one is not in the slot yet.
-    Decode { generated: Vec<Token>, random: fastrand::Rng },
+    Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition },
     /// Continuations are being scored; `after` are the logits at the end of the prefix.
     Score { after: Vec<f32>, sums: Vec<f64> },
 }
@@ -267,7 +268,7 @@ impl<D: Decoder> Worker<'_, D> {
         match &active.job.task {
             Task::Generate { request, .. } => {
                 let random = fastrand::Rng::with_seed(request.sampling.seed);
-                active.progress = Progress::Decode { generated: Vec::new(), random };
+                active.progress = Progress::Decode { generated: Vec::new(), random, repetition: Repetition::default() };
                 self.take_token(index, logits);
             }
             Task::Score { continuations, .. } => {
@@ -302,7 +303,7 @@ impl<D: Decoder> Worker<'_, D> {
     fn take_token(&mut self, index: usize, mut logits: Vec<f32>) {
         let held = self.slots[index].slot.tokens.len();
         let Some(active) = &mut self.slots[index].active else { return };
-        let (Progress::Decode { generated, random }, Task::Generate { request, constraint }) =
+        let (Progress::Decode { generated, random, repetition }, Task::Generate { request, constraint }) =
             (&mut active.progress, &mut active.job.task)
         else {
             return;
@@ -311,7 +312,8 @@ impl<D: Decoder> Worker<'_, D> {
             return self.finish(index, Finish::MaxTokens);
         }
         let masked = constraint.as_mut().map_or(Ok(()), |constraint| constraint.mask(&mut logits));
-        let token = sampler::choose(&request.sampling, &mut logits, generated, random);
+        let choice = sampler::choose(&request.sampling, &mut logits, generated, random);
+        let token = choice.token;
         let end = self.vocabulary.is_end(token) && !request.ignore_end;
         let accepted = match constraint {
             Some(constraint) if !end => masked.and_then(|()| constraint.accept(token)),
@@ -330,9 +332,13 @@ impl<D: Decoder> Worker<'_, D> {
         }
         generated.push(token);
         // A closed stream is noticed before the next call.
-        let _ = active.job.updates.send(Update::Token(token));
+        let _ = active.job.updates.send(Update::Token(choice));
+        // A grammar ends by itself, and a benchmark wants its tokens whatever they are.
+        let free = constraint.is_none() && !request.ignore_end;
         if stopped {
             self.finish(index, Finish::End);
+        } else if free && repetition.push(generated) {
+            self.finish(index, Finish::Repetition);
         } else if generated.len() >= request.max_tokens {
             self.finish(index, Finish::MaxTokens);
         } else if held + 1 >= self.limits.context {

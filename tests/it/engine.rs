@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use monobloc::base::Cancel;
 use monobloc::budget::permit::Permit;
 use monobloc::engine::llama::{KvFormat, Shape, Weights};
 use monobloc::engine::{Engine, Grammar, Output, Piece, Request, Vocabulary};
+use monobloc::measure;
 use monobloc::models::dialect::Prompt;
 
 use crate::models::{gemma, smollm};
@@ -62,6 +64,20 @@ async fn two_slots_give_the_tokens_of_solo_runs() {
 #[tokio::test]
 async fn a_sliding_window_model_gives_the_tokens_of_solo_runs_too() {
     slots_equal_solo(&gemma(), KvFormat::Q8_0).await;
+}
+
+/// BitNet's architecture with ternary weights: it loads, and says the same thing twice.
+#[tokio::test]
+async fn a_ternary_model_loads_and_generates() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for quant in [measure::Quant::Tq1_0, measure::Quant::Tq2_0] {
+        let file = folder.path().join(format!("{quant}.gguf"));
+        measure::write(measure::Shape::TinyBitnet, quant, &smollm(), &file, &mut |_, _| (), &Cancel::new())
+            .expect("written");
+        let first = run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens;
+        assert_eq!(first.len(), 8, "{quant}");
+        assert_eq!(first, run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens, "{quant}");
+    }
 }
 
 /// A second prompt with the same beginning reuses it and still gives the tokens of a cold run.

@@ -10,6 +10,7 @@ mod models;
 #[cfg(target_os = "linux")]
 mod offline;
 mod scripted;
+mod stream;
 mod terminal;
 mod turn;
 mod wrong_input;

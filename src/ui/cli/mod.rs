@@ -6,6 +6,7 @@ mod eval;
 mod index;
 mod models;
 mod output;
+mod sampling;
 mod search;
 mod synth;
 mod telemetry;
