@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::evict::{Holder, Room};
+use super::fitting::Standing;
 use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::usage::{Farewell, Gone, Usage};
 use super::weights::{Held, HeldVocabulary};
-use super::fitting::Standing;
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, estimate};
@@ -226,12 +226,15 @@ impl Inner {
             mapping::give_back(&need.key.path, &estimate::copied_ranges(&need.spec.header));
         }
         let (gone, farewell) = Gone::new();
-        Ok((Arc::new(Held {
-            weights,
-            repack: need.wanted.repack,
-            _lease: reserved.commit(need.weights()),
-            _farewell: farewell,
-        }), gone))
+        Ok((
+            Arc::new(Held {
+                weights,
+                repack: need.wanted.repack,
+                _lease: reserved.commit(need.weights()),
+                _farewell: farewell,
+            }),
+            gone,
+        ))
     }
 
     /// The thread that owns a context. What it holds is given back in this order: context, weights, memory, word of it.
