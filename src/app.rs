@@ -14,6 +14,7 @@ use crate::budget::permit::{Permit, Priority};
 use crate::budget::watch::Watch;
 use crate::budget::{HostMemory, Lease, Ledger, Refused, device};
 use crate::embed::{self, Embedder};
+use crate::engine::Sampling;
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress, Report};
@@ -225,6 +226,7 @@ impl App {
             context: request.context,
             kv_type: request.kv_type.clone(),
             ignore_end: false,
+            sampling: Sampling::greedy(),
         };
         let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(file), &options)?;
         let candidates = vec![(spec.header.clone(), self.empty_pool().wanted(&spec)?)];

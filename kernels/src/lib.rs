@@ -9,6 +9,7 @@ pub mod simd;
 
 pub mod attention;
 pub mod cosine;
+pub mod entropy;
 mod exp;
 pub mod gelu;
 pub mod matmul;
@@ -17,5 +18,6 @@ pub mod pool;
 mod product;
 
 pub use cosine::{cosine, top_k};
+pub use entropy::{Entropy, entropy};
 pub use pool::mean_pool;
 pub use simd::Simd;

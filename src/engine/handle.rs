@@ -10,9 +10,10 @@ use tokio::sync::mpsc as updates;
 
 use super::decoder::{DecodeError, Limits, Token, Vocabulary};
 use super::grammar::{Grammar, GrammarError, Grammars};
+use super::sampler::{Choice, Sampling};
 use super::sharing::Verdicts;
 use super::slot::Reuse;
-use super::text::{TextPiece, TextStream};
+use super::text::{self, TextPiece, TextStream};
 use super::worker::{Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
@@ -50,29 +51,6 @@ pub enum EngineError {
     Deadline(Duration),
 }
 
-/// How tokens are chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
-    /// 0 takes the likeliest token.
-    pub temperature: f32,
-    pub top_k: usize,
-    /// 1 leaves logits alone.
-    pub repetition_penalty: f32,
-    pub seed: u64,
-}
-
-impl Sampling {
-    pub fn greedy() -> Sampling {
-        Sampling { temperature: 0.0, top_k: 1, repetition_penalty: 1.0, seed: 0 }
-    }
-
-    /// Greedy, but moved off what was just said: keeps small models from repeating themselves (1.05 is what the
-    /// LFM2 cards recommend).
-    pub fn prose() -> Sampling {
-        Sampling { repetition_penalty: 1.05, ..Sampling::greedy() }
-    }
-}
-
 /// One generation.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -108,12 +86,15 @@ impl Request {
 }
 
 /// Why a generation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Finish {
     /// The model, or the grammar, said so.
     End,
     MaxTokens,
     ContextFull,
+    /// The text had gone round in a circle for a while (`engine/repetition.rs`).
+    Repetition,
 }
 
 /// What one call cost.
@@ -154,6 +135,8 @@ pub enum Piece {
 pub struct Output {
     pub text: String,
     pub tokens: Vec<Token>,
+    /// Mean entropy of the distributions that the tokens were chosen from, in nats.
+    pub entropy: Option<f32>,
     pub finish: Finish,
     pub tally: Tally,
 }
@@ -267,6 +250,7 @@ impl Engine {
         self.fits(&request.prompt, 1)?;
         let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
         let constraint = request.grammar.as_ref().map(compile).transpose()?;
+        let thinking = text::opens_thinking(&*self.inner.vocabulary, &request.prompt);
         let deadline = request.deadline;
         let Submitted { updates, standing } = self.submit(Task::Generate { request, constraint }, deadline)?;
         Ok(Generation {
@@ -274,11 +258,13 @@ impl Engine {
             standing,
             vocabulary: self.inner.vocabulary.clone(),
             model: self.inner.model.clone(),
-            text: TextStream::default(),
+            text: if thinking { TextStream::thinking_from_start() } else { TextStream::default() },
             ready: Vec::new(),
             tokens: Vec::new(),
+            choices: Vec::new(),
             since: Instant::now(),
             over: false,
+            failed: None,
         })
     }
 
@@ -351,9 +337,12 @@ pub struct Generation {
     /// Pieces not yet given out, last first.
     ready: Vec<Piece>,
     tokens: Vec<Token>,
+    choices: Vec<Choice>,
     /// When something was last given out.
     since: Instant,
     over: bool,
+    /// Why it ended early; told once everything before it was given out.
+    failed: Option<EngineError>,
 }
 
 impl Generation {
@@ -365,6 +354,9 @@ impl Generation {
                 self.since = Instant::now();
                 return Ok(Some(piece));
             }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             if self.over {
                 return Ok(None);
             }
@@ -372,9 +364,9 @@ impl Generation {
                 Err(_) => return Ok(Some(self.beat())),
                 Ok(None) => {
                     let reason = "its thread has ended".to_owned();
-                    return Err(EngineError::Stopped { model: self.model.clone(), reason });
+                    self.fail(EngineError::Stopped { model: self.model.clone(), reason });
                 }
-                Ok(Some(update)) => self.take(update)?,
+                Ok(Some(update)) => self.take(update),
             }
         }
     }
@@ -384,6 +376,32 @@ impl Generation {
         &self.tokens
     }
 
+    /// The same with how sure the model was of each.
+    pub fn choices(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    /// Mean entropy of the tokens so far, in nats; low is sure.
+    pub fn entropy(&self) -> Option<f32> {
+        let sum: f32 = self.choices.iter().map(|choice| choice.entropy).sum();
+        (!self.choices.is_empty()).then(|| sum / self.choices.len() as f32)
+    }
+
+    /// Stops the work, and gives out what has arrived and what was held back of it: half a tag, half a character.
+    pub fn cancel(mut self) -> Vec<Piece> {
+        self.updates.close();
+        let mut pieces = Vec::new();
+        // Ends: the channel is closed and holds what it held.
+        loop {
+            pieces.extend(self.ready.drain(..).rev());
+            match self.updates.try_recv() {
+                Ok(update) => self.take(update),
+                Err(_) if self.over => return pieces,
+                Err(_) => self.fail(EngineError::Cancelled),
+            }
+        }
+    }
+
     /// Waits for the end; thinking is left out of the text.
     pub async fn collect(mut self) -> Result<Output, EngineError> {
         let mut text = String::new();
@@ -391,7 +409,8 @@ impl Generation {
             match piece {
                 Piece::Answer(part) => text.push_str(&part),
                 Piece::Finished { finish, tally } => {
-                    return Ok(Output { text, tokens: std::mem::take(&mut self.tokens), finish, tally });
+                    let entropy = self.entropy();
+                    return Ok(Output { text, tokens: std::mem::take(&mut self.tokens), entropy, finish, tally });
                 }
                 Piece::Thinking(_) | Piece::Queued { .. } | Piece::Pulse { .. } => {}
             }
@@ -399,11 +418,12 @@ impl Generation {
         Err(EngineError::Cancelled)
     }
 
-    fn take(&mut self, update: Update) -> Result<(), EngineError> {
+    fn take(&mut self, update: Update) {
         match update {
-            Update::Token(token) => {
-                self.tokens.push(token);
-                let pieces = self.text.push(self.vocabulary.bytes(token));
+            Update::Token(choice) => {
+                self.tokens.push(choice.token);
+                self.choices.push(choice);
+                let pieces = self.text.push(text::bytes(&*self.vocabulary, choice.token));
                 self.hold(pieces, None);
             }
             Update::Finished { finish, tally } => {
@@ -411,13 +431,16 @@ impl Generation {
                 self.hold(pieces, Some(Piece::Finished { finish, tally }));
                 self.over = true;
             }
-            Update::Failed(error) => {
-                self.over = true;
-                return Err(error);
-            }
+            Update::Failed(error) => self.fail(error),
             Update::Scored { .. } => {}
         }
-        Ok(())
+    }
+
+    fn fail(&mut self, error: EngineError) {
+        let pieces = self.text.flush();
+        self.hold(pieces, None);
+        self.over = true;
+        self.failed = Some(error);
     }
 
     fn hold(&mut self, pieces: Vec<TextPiece>, last: Option<Piece>) {

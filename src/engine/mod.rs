@@ -7,7 +7,8 @@ pub mod handle;
 pub mod llama;
 pub mod pool;
 pub mod prefix;
-mod sampler;
+mod repetition;
+pub mod sampler;
 mod scheduler;
 pub mod scripted;
 pub mod sharing;
@@ -17,4 +18,5 @@ mod worker;
 
 pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
 pub use grammar::Grammar;
-pub use handle::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Sampling, Tally};
+pub use handle::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Tally};
+pub use sampler::{Choice, Dry, Sampling};

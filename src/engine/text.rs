@@ -3,6 +3,8 @@
 //! Models that reason write `<think>…</think>` before they answer. A tag or a character that is only half there is
 //! held back until it is whole, and given out as it stands when the generation ends.
 
+use super::decoder::{Token, Vocabulary};
+
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
@@ -22,7 +24,29 @@ pub struct TextStream {
     thinking: bool,
 }
 
+/// The bytes of a token as a reader sees them; the tags count where a vocabulary makes control tokens of them.
+pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
+    match vocabulary.control(token) {
+        Some(name) if name == OPEN.as_bytes() || name == CLOSE.as_bytes() => name,
+        _ => vocabulary.bytes(token),
+    }
+}
+
+/// Whether `prompt` ends inside of thinking, as with templates that open the tag themselves: the first token then
+/// belongs to it already.
+pub fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
+    // A tag of one letter a token, and the blank lines after it.
+    let last = &prompt[prompt.len().saturating_sub(2 * OPEN.len())..];
+    let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
+    text.trim_ascii_end().ends_with(OPEN.as_bytes())
+}
+
 impl TextStream {
+    /// For a prompt that [`opens_thinking`].
+    pub fn thinking_from_start() -> TextStream {
+        TextStream { thinking: true, ..TextStream::default() }
+    }
+
     /// Takes bytes in, gives every piece out that can no longer change.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<TextPiece> {
         self.bytes.extend_from_slice(bytes);
@@ -92,6 +116,7 @@ fn half_tag(text: &str, tag: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::dialect::Prompt;
     use proptest::prelude::*;
 
     fn check(chunks: &[&[u8]], expected: &[TextPiece]) {
@@ -125,6 +150,25 @@ mod tests {
     fn thinking_is_its_own_stream_however_it_is_cut() {
         check(&[b"<think>why</think>so"], &[thinking("why"), answer("so")]);
         check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
+    }
+
+    #[test]
+    fn thinking_that_the_prompt_opened_ends_at_its_tag() {
+        let mut stream = TextStream::thinking_from_start();
+        let mut pieces = stream.push(b"why</th");
+        pieces.extend(stream.push(b"ink>so"));
+        pieces.extend(stream.flush());
+        assert_eq!(join(pieces), [thinking("why"), answer("so")]);
+    }
+
+    #[test]
+    fn a_prompt_opens_thinking_only_at_its_end() {
+        let letters = super::super::scripted::Letters::new();
+        let opens = |text: &str| opens_thinking(&letters, &letters.tokenize(&Prompt::default().text(text)));
+        assert!(opens("<|im_start|>assistant\n<think>\n"));
+        assert!(!opens("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
+        assert!(!opens("<think> is a tag"));
+        assert!(!opens("think>"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
-use crate::engine::{Engine, Request};
+use crate::engine::{Engine, Finish, Request, Sampling};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Registry, Role, gguf};
 
@@ -21,6 +21,7 @@ pub struct Options {
     pub context: u32,
     pub kv_type: String,
     pub ignore_end: bool,
+    pub sampling: Sampling,
 }
 
 /// A line of the prompt file.
@@ -40,6 +41,10 @@ pub struct Completed {
     pub cached_tokens: usize,
     pub prompt_ms: u64,
     pub decode_ms: u64,
+    /// Mean entropy of the distributions that the tokens were chosen from, in nats; absent without tokens.
+    pub entropy: Option<f32>,
+    /// `end`, `max-tokens`, `context-full` or `repetition`.
+    pub finish: Finish,
 }
 
 /// The prompts of a JSONL file; blank lines are skipped.
@@ -100,7 +105,7 @@ pub async fn run(
         while running.len() < options.slots
             && let Some(line) = prompts.next()
         {
-            running.spawn(one(engine.clone(), line, options.max_tokens, options.ignore_end));
+            running.spawn(one(engine.clone(), line, options.clone()));
         }
         let finished = tokio::select! {
             finished = running.join_next() => finished,
@@ -120,9 +125,14 @@ pub async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Leas
     Ok(loaded.await??)
 }
 
-async fn one(engine: Engine, line: Line, max_tokens: usize, ignore_end: bool) -> Result<Completed> {
+async fn one(engine: Engine, line: Line, options: Options) -> Result<Completed> {
     let prompt = engine.tokenize(&Prompt::default().text(line.prompt));
-    let request = Request { priority: Priority::User, ignore_end, ..Request::new(prompt, max_tokens) };
+    let request = Request {
+        priority: Priority::User,
+        ignore_end: options.ignore_end,
+        sampling: options.sampling,
+        ..Request::new(prompt, options.max_tokens)
+    };
     let output = engine
         .generate(request)
         .with_context(|| format!("prompt {}", line.id))?
@@ -137,5 +147,7 @@ async fn one(engine: Engine, line: Line, max_tokens: usize, ignore_end: bool) ->
         cached_tokens: output.tally.cached_tokens,
         prompt_ms: output.tally.prompt_ms,
         decode_ms: output.tally.decode_ms,
+        entropy: output.entropy,
+        finish: output.finish,
     })
 }

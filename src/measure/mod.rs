@@ -4,10 +4,13 @@ pub mod bench;
 pub mod complete;
 pub mod eval;
 pub mod fit;
+pub mod quant;
 pub mod shape;
 pub mod synth;
 mod tokens;
 mod weights;
 
-pub use shape::{Quant, Shape};
+pub use crate::engine::sampler::{Dry, Sampling, SamplingError};
+pub use quant::Quant;
+pub use shape::Shape;
 pub use synth::{SynthError, write};

@@ -1,8 +1,9 @@
-//! The shapes of the LFM2 family: which tensors a file of each has, and how large they are.
+//! The shapes that can be written: which tensors a file of each has, and how large they are.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::quant::{Quant, UnknownName, kind};
 use crate::models::gguf::TensorType;
 
 /// A model whose shape can be written.
@@ -15,13 +16,8 @@ pub enum Shape {
     TinyLfm2,
     /// The same with eight experts, two of them active.
     TinyLfm2Moe,
-}
-
-/// How matrices are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quant {
-    Q4_0,
-    Q8_0,
+    /// Four layers of BitNet b1.58 with hidden size 256, so that rows are whole blocks of ternary weights: about 6 MB.
+    TinyBitnet,
 }
 
 /// Hyper-parameters of one shape.
@@ -29,7 +25,7 @@ pub enum Quant {
 pub struct Dimensions {
     pub architecture: &'static str,
     pub layers: u32,
-    /// Layers with attention; the others convolve.
+    /// Layers with attention; in an LFM2 the others convolve.
     pub attention: &'static [u32],
     pub hidden: u64,
     pub heads: u32,
@@ -45,7 +41,7 @@ pub struct Dimensions {
 
 /// Width of the short convolution (`shortconv.l_cache`).
 pub const CONV_WIDTH: u64 = 3;
-/// Entries of the vocabulary of every LFM2.
+/// Entries of the vocabulary: those of every LFM2, which the other shapes take over.
 pub const VOCABULARY: u64 = 65_536;
 
 /// What a tensor is filled with.
@@ -75,21 +71,26 @@ impl Planned {
     }
 
     pub fn kind(&self, quant: Quant) -> &'static TensorType {
-        let name = match (self.fill, quant) {
-            (Fill::Quantised, Quant::Q4_0) => "Q4_0",
-            (Fill::Quantised, Quant::Q8_0) => "Q8_0",
-            _ => "F32",
-        };
-        TensorType::by_name(name).expect("the table has F32, Q4_0 and Q8_0; else this is a bug in it")
+        match self.fill {
+            Fill::Quantised => self.quant(quant).kind(),
+            _ => kind("F32"),
+        }
+    }
+
+    /// What a matrix is stored in when `asked` for: a row that is no whole number of ternary blocks gets Q4_0, as
+    /// llama.cpp's quantiser does it.
+    pub fn quant(&self, asked: Quant) -> Quant {
+        if self.shape[0].is_multiple_of(asked.kind().block) { asked } else { Quant::Q4_0 }
     }
 }
 
-const NAMES: [(Shape, &str); 5] = [
+const NAMES: [(Shape, &str); 6] = [
     (Shape::Lfm2_24bA2b, "lfm2-24b-a2b"),
     (Shape::Lfm2_8bA1b, "lfm2-8b-a1b"),
     (Shape::Lfm2_1_2b, "lfm2-1.2b"),
     (Shape::TinyLfm2, "tiny-lfm2"),
     (Shape::TinyLfm2Moe, "tiny-lfm2moe"),
+    (Shape::TinyBitnet, "tiny-bitnet"),
 ];
 
 impl Shape {
@@ -137,6 +138,15 @@ impl Shape {
                 leading_dense: 1,
                 ..tiny
             },
+            Shape::TinyBitnet => Dimensions {
+                architecture: "bitnet",
+                attention: &[0, 1, 2, 3],
+                hidden: 256,
+                heads: 4,
+                kv_heads: 2,
+                dense_ff: 512,
+                ..tiny
+            },
         }
     }
 
@@ -145,7 +155,7 @@ impl Shape {
         let all = self.dimensions();
         let mut plan = vec![
             planned("token_embd.weight".into(), &[all.hidden, VOCABULARY], Fill::Quantised),
-            planned("token_embd_norm.weight".into(), &[all.hidden], Fill::Ones),
+            planned(all.last_norm().into(), &[all.hidden], Fill::Ones),
         ];
         for layer in 0..all.layers {
             plan.extend(all.layer(layer));
@@ -155,6 +165,15 @@ impl Shape {
 }
 
 impl Dimensions {
+    pub fn is_bitnet(&self) -> bool {
+        self.architecture == "bitnet"
+    }
+
+    /// LFM2 files call the norm before the output that of the embedding.
+    fn last_norm(&self) -> &'static str {
+        if self.is_bitnet() { "output_norm.weight" } else { "token_embd_norm.weight" }
+    }
+
     pub fn head_length(&self) -> u64 {
         self.hidden / u64::from(self.heads)
     }
@@ -177,8 +196,13 @@ impl Dimensions {
             add("attn_k.weight", &[hidden, kv], Quantised);
             add("attn_v.weight", &[hidden, kv], Quantised);
             add("attn_output.weight", &[hidden, hidden], Quantised);
-            add("attn_q_norm.weight", &[head], Ones);
-            add("attn_k_norm.weight", &[head], Ones);
+            if self.is_bitnet() {
+                add("attn_sub_norm.weight", &[hidden], Ones);
+                add("ffn_sub_norm.weight", &[self.dense_ff], Ones);
+            } else {
+                add("attn_q_norm.weight", &[head], Ones);
+                add("attn_k_norm.weight", &[head], Ones);
+            }
         } else {
             add("shortconv.conv.weight", &[CONV_WIDTH, hidden], Uniform);
             add("shortconv.in_proj.weight", &[hidden, 3 * hidden], Quantised);
@@ -209,46 +233,18 @@ impl fmt::Display for Shape {
     }
 }
 
-/// No shape or quantisation of that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is none of {known}")]
-pub struct UnknownName {
-    given: String,
-    known: String,
-}
-
 impl FromStr for Shape {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Shape, UnknownName> {
         let found = NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(shape, _)| *shape);
-        found.ok_or_else(|| UnknownName { given: text.to_owned(), known: NAMES.map(|(_, name)| name).join(", ") })
-    }
-}
-
-impl fmt::Display for Quant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Quant::Q4_0 => "q4_0",
-            Quant::Q8_0 => "q8_0",
-        })
-    }
-}
-
-impl FromStr for Quant {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Quant, UnknownName> {
-        match text.to_ascii_lowercase().as_str() {
-            "q4_0" => Ok(Quant::Q4_0),
-            "q8_0" => Ok(Quant::Q8_0),
-            _ => Err(UnknownName { given: text.to_owned(), known: "q4_0, q8_0".into() }),
-        }
+        found.ok_or_else(|| UnknownName::new(text, &NAMES.map(|(_, name)| name)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::quant::QUANTS;
     use super::*;
 
     fn check(shape: &str, expected: u64) {
@@ -267,7 +263,7 @@ mod tests {
     fn every_row_is_made_of_whole_blocks() {
         for shape in Shape::all() {
             for tensor in shape.tensors() {
-                for quant in [Quant::Q4_0, Quant::Q8_0] {
+                for (quant, _) in QUANTS {
                     assert!(tensor.shape[0].is_multiple_of(tensor.kind(quant).block), "{shape} {}", tensor.name);
                 }
             }
@@ -275,10 +271,20 @@ mod tests {
     }
 
     #[test]
+    fn matrices_are_ternary_where_their_rows_allow_it() {
+        let stored = |shape: Shape| -> std::collections::BTreeSet<&str> {
+            shape.tensors().iter().map(|tensor| tensor.kind(Quant::Tq2_0).name).collect()
+        };
+        assert_eq!(stored(Shape::TinyBitnet), ["F32", "TQ2_0"].into());
+        assert_eq!(stored(Shape::TinyLfm2), ["F32", "Q4_0", "TQ2_0"].into());
+    }
+
+    #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let said = "lfm3".parse::<Shape>().unwrap_err().to_string();
-        assert_eq!(said, "`lfm3` is none of lfm2-24b-a2b, lfm2-8b-a1b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe");
-        assert!("q2_k".parse::<Quant>().is_err());
-        assert_eq!("Q4_0".parse::<Quant>().unwrap().to_string(), "q4_0");
+        assert_eq!(
+            said,
+            "`lfm3` is none of lfm2-24b-a2b, lfm2-8b-a1b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe, tiny-bitnet"
+        );
     }
 }

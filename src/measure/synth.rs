@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::shape::{CONV_WIDTH, Planned, Quant, Shape, VOCABULARY};
+use super::quant::Quant;
+use super::shape::{CONV_WIDTH, Planned, Shape, VOCABULARY};
 use super::tokens;
 use super::weights::Weights;
 use crate::base::{Bytes, Cancel};
@@ -96,7 +97,7 @@ fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) ->
         .text("general.type", "model")
         .text("general.name", &format!("{shape} {quant}, random weights"))
         .text("general.description", "Random weights: for measuring time and memory, not for words.")
-        .u32("general.file_type", if quant == Quant::Q4_0 { 2 } else { 7 })
+        .u32("general.file_type", quant.file_type())
         .u32("general.quantization_version", 2)
         .u32(&key("block_count"), all.layers)
         .u32(&key("context_length"), 32_768)
@@ -106,8 +107,11 @@ fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) ->
         .i32s(&key("attention.head_count_kv"), &kv_heads)
         .f32(&key("attention.layer_norm_rms_epsilon"), 1e-5)
         .f32(&key("rope.freq_base"), 1e6)
-        .u32(&key("shortconv.l_cache"), CONV_WIDTH as u32)
         .u32(&key("vocab_size"), VOCABULARY as u32);
+    writer = match all.is_bitnet() {
+        true => writer.u32(&key("rope.dimension_count"), all.head_length() as u32),
+        false => writer.u32(&key("shortconv.l_cache"), CONV_WIDTH as u32),
+    };
     if all.experts > 0 {
         writer = writer
             .u32(&key("expert_count"), all.experts as u32)
@@ -209,6 +213,19 @@ mod tests {
         }
         let moe = inspect(&dir.path().join("tiny-lfm2moe.gguf")).unwrap();
         assert_eq!((moe.experts, moe.experts_used), (8, 2));
+    }
+
+    #[test]
+    fn a_bitnet_file_is_one_of_ternary_weights() {
+        let (dir, words) = world();
+        let out = dir.path().join("bitnet.gguf");
+        for quant in [Quant::Tq1_0, Quant::Tq2_0] {
+            let bytes = synth(Shape::TinyBitnet, quant, &out, &words).unwrap();
+            let header = inspect(&out).unwrap();
+            assert_eq!((header.architecture.as_str(), header.conv_cache), ("bitnet", None));
+            assert_eq!((header.kv_heads.as_slice(), header.quantisation()), (&[2; 4][..], quant.kind().name));
+            assert!(bytes < Bytes::mib(8), "{quant}: {bytes}");
+        }
     }
 
     #[test]

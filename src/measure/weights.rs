@@ -2,18 +2,19 @@
 
 use half::f16;
 
-use super::shape::{Fill, Planned, Quant};
+use super::quant::Quant;
+use super::shape::{Fill, Planned};
 
 /// Blocks in a pool: 2^18 - 5, a prime, so that rows (of 2, 4, … blocks) never fall on the same place in it twice
-/// before 262,139 of them have passed. 4.7 MB at q4_0, 8.9 MB at q8_0.
+/// before 262,139 of them have passed. 4.7 MB at q4_0, 8.9 at q8_0, 14.2 at tq1_0, 17.3 at tq2_0.
 const POOL_BLOCKS: usize = 262_139;
 
 /// Random matrices of one quantisation; the same seed gives the same bytes.
 pub struct Weights {
     quant: Quant,
     random: fastrand::Rng,
-    /// One pool a row length, because the scale of the values depends on it.
-    pools: Vec<(u64, Vec<u8>)>,
+    /// One pool a quantisation and row length, because the scale of the values depends on them.
+    pools: Vec<(Quant, u64, Vec<u8>)>,
 }
 
 impl Weights {
@@ -40,11 +41,12 @@ impl Weights {
     }
 
     fn quantised<E>(&mut self, tensor: &Planned, mut out: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let kind = tensor.kind(self.quant);
+        let quant = tensor.quant(self.quant);
+        let kind = quant.kind();
         let mut left = (tensor.parameters() / kind.block) as usize;
         let mut from = self.random.usize(..POOL_BLOCKS);
         let block_bytes = kind.block_bytes as usize;
-        let pool = self.pool(tensor.shape[0]);
+        let pool = self.pool(quant, tensor.shape[0]);
         while left > 0 {
             let blocks = left.min(POOL_BLOCKS - from);
             out(&pool[from * block_bytes..(from + blocks) * block_bytes])?;
@@ -54,32 +56,57 @@ impl Weights {
         Ok(())
     }
 
-    fn pool(&mut self, row: u64) -> &[u8] {
-        let index = match self.pools.iter().position(|(length, _)| *length == row) {
+    fn pool(&mut self, quant: Quant, row: u64) -> &[u8] {
+        let index = match self.pools.iter().position(|pool| (pool.0, pool.1) == (quant, row)) {
             Some(index) => index,
             None => {
-                let pool = self.fill_pool(row_scale(row));
-                self.pools.push((row, pool));
+                let pool = fill_pool(&mut self.random, quant, row_scale(row));
+                self.pools.push((quant, row, pool));
                 self.pools.len() - 1
             }
         };
-        &self.pools[index].1
+        &self.pools[index].2
     }
+}
 
-    /// Blocks of an f16 scale and random whole numbers: sixteen bytes of two nibbles (q4_0, -8 to 7), or 32 of one (q8_0).
-    fn fill_pool(&mut self, deviation: f32) -> Vec<u8> {
-        let (bytes, spread) = match self.quant {
-            Quant::Q4_0 => (16, (256f32 / 12.0).sqrt()),
-            Quant::Q8_0 => (32, (65536f32 / 12.0).sqrt()),
-        };
-        let mut pool = vec![0; POOL_BLOCKS * (2 + bytes)];
-        self.random.fill(&mut pool);
-        for block in pool.chunks_exact_mut(2 + bytes) {
-            let scale = f16::from_f32(deviation / spread * (0.75 + 0.5 * self.random.f32()));
-            block[..2].copy_from_slice(&scale.to_le_bytes());
+/// Blocks of random whole numbers and an f16 scale that gives them the standard deviation `deviation`, about.
+fn fill_pool(random: &mut fastrand::Rng, quant: Quant, deviation: f32) -> Vec<u8> {
+    let bytes = quant.kind().block_bytes as usize;
+    let mut pool = vec![0; POOL_BLOCKS * bytes];
+    random.fill(&mut pool);
+    // Standard deviation of the whole numbers, and where in a block the scale stands (ggml-common.h).
+    let (spread, scale_at) = match quant {
+        // Nibbles from -8 to 7, after their scale.
+        Quant::Q4_0 => ((256f32 / 12.0).sqrt(), 0),
+        Quant::Q8_0 => ((65536f32 / 12.0).sqrt(), 0),
+        // -1, 0 and 1, each as often, before their scale.
+        Quant::Tq1_0 | Quant::Tq2_0 => ((2f32 / 3.0).sqrt(), bytes - 2),
+    };
+    for block in pool.chunks_exact_mut(bytes) {
+        let scale = f16::from_f32(deviation / spread * (0.75 + 0.5 * random.f32()));
+        block[scale_at..scale_at + 2].copy_from_slice(&scale.to_le_bytes());
+        match quant {
+            Quant::Q4_0 | Quant::Q8_0 => {}
+            Quant::Tq1_0 => block[..TQ1_BYTES].iter_mut().for_each(|byte| *byte = five_trits(*byte)),
+            Quant::Tq2_0 => block[..scale_at].iter_mut().for_each(|byte| *byte = four_trits(*byte)),
         }
-        pool
     }
+    pool
+}
+
+/// Bytes of a TQ1_0 block that hold weights: 48 of five and 4 of four.
+const TQ1_BYTES: usize = 52;
+
+/// Five base-3 digits as TQ1_0 packs them: the number they make, as a fraction of 243, in 256ths rounded up. (The
+/// last four bytes of a block hold four; their fifth digit is not read.)
+fn five_trits(random: u8) -> u8 {
+    (((u16::from(random) * 243) >> 8) * 256).div_ceil(243) as u8
+}
+
+/// Four two-bit numbers from 0 to 2, as TQ2_0 packs them.
+fn four_trits(random: u8) -> u8 {
+    let random = ((u16::from(random) * 81) >> 8) as u8;
+    [1, 3, 9, 27].iter().rev().fold(0, |packed, power| (packed << 2) | (random / power % 3))
 }
 
 /// Standard deviation that keeps a product with a row about as large as what goes in.
@@ -105,13 +132,15 @@ mod tests {
 
     #[test]
     fn scales_are_small_and_finite_and_rows_differ() {
-        for (quant, block) in [(Quant::Q4_0, 18), (Quant::Q8_0, 34)] {
+        for (quant, block, at) in
+            [(Quant::Q4_0, 18, 0), (Quant::Q8_0, 34, 0), (Quant::Tq1_0, 54, 52), (Quant::Tq2_0, 66, 64)]
+        {
             let all = bytes(quant, &[256, 40_000], Fill::Quantised);
-            for scale in all.chunks_exact(block) {
-                let scale = f16::from_le_bytes([scale[0], scale[1]]);
-                assert!(scale.is_normal() && scale.is_sign_positive() && scale < f16::from_f32(0.05), "{scale}");
+            for block in all.chunks_exact(block) {
+                let scale = f16::from_le_bytes([block[at], block[at + 1]]);
+                assert!(scale.is_normal() && scale.is_sign_positive() && scale < f16::from_f32(0.1), "{scale}");
             }
-            let rows: std::collections::HashSet<&[u8]> = all.chunks_exact(8 * block).collect();
+            let rows: std::collections::HashSet<&[u8]> = all.chunks_exact(all.len() / 40_000).collect();
             assert_eq!(rows.len(), 40_000);
         }
     }
@@ -119,6 +148,29 @@ mod tests {
     #[test]
     fn the_same_seed_writes_the_same_bytes() {
         assert_eq!(bytes(Quant::Q4_0, &[64, 8], Fill::Quantised), bytes(Quant::Q4_0, &[64, 8], Fill::Quantised));
+    }
+
+    /// The digits of every byte, as ggml's reference takes them apart.
+    fn trits(quant: Quant, bytes: &[u8]) -> Vec<u8> {
+        let five = |byte: u8| [1u8, 3, 9, 27, 81].map(|power| ((u16::from(byte.wrapping_mul(power)) * 3) >> 8) as u8);
+        match quant {
+            Quant::Tq1_0 => bytes.iter().flat_map(|&byte| five(byte)).collect(),
+            _ => bytes.iter().flat_map(|&byte| [0, 2, 4, 6].map(|shift| (byte >> shift) & 3)).collect(),
+        }
+    }
+
+    #[test]
+    fn ternary_weights_are_of_three_kinds_each_as_often() {
+        for (quant, block) in [(Quant::Tq1_0, 54), (Quant::Tq2_0, 66)] {
+            let all = bytes(quant, &[256, 2_000], Fill::Quantised);
+            let digits: Vec<u8> =
+                all.chunks_exact(block).flat_map(|block| trits(quant, &block[..block.len() - 2])).collect();
+            for kind in 0..3 {
+                let share = digits.iter().filter(|&&digit| digit == kind).count() as f64 / digits.len() as f64;
+                assert!((share - 1.0 / 3.0).abs() < 0.02, "{quant}: {share} are {kind}");
+            }
+            assert!(digits.iter().all(|&digit| digit < 3), "{quant}");
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ async fn prose(
         })
         .await?;
     // A sentence that the token limit cut off is not a sentence.
-    if ended.0 == crate::engine::Finish::End {
+    if ended.finish == crate::engine::Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
     }
     Ok(answer.trim_end().to_owned())

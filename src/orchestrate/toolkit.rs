@@ -6,13 +6,23 @@ use std::time::Instant;
 use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{Engine, EngineError, Generation, Output, Piece, Request, Tally};
+use crate::engine::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
 use crate::index::Index;
 use crate::models::Role;
 use crate::protocol::{Event, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
 use super::Host;
+
+/// How a streamed generation ended; its text was given out on the way.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    pub finish: Finish,
+    pub tally: Tally,
+    pub tokens: Vec<Token>,
+    /// As in [`Output`].
+    pub entropy: Option<f32>,
+}
 
 /// Everything a turn may use. Cheap to clone.
 #[derive(Clone)]
@@ -85,14 +95,14 @@ impl Toolkit {
         host: &dyn Host,
     ) -> Result<Output, TurnError> {
         let mut text = String::new();
-        let (finish, tally, tokens) = self
+        let Ended { finish, tally, tokens, entropy } = self
             .stream(engine, request, phase, host, |piece| {
                 if let Piece::Answer(part) = piece {
                     text.push_str(part);
                 }
             })
             .await?;
-        Ok(Output { text, tokens, finish, tally })
+        Ok(Output { text, tokens, entropy, finish, tally })
     }
 
     /// Runs a generation, giving every piece of text to `take` as it comes.
@@ -103,12 +113,21 @@ impl Toolkit {
         phase: &str,
         host: &dyn Host,
         mut take: impl FnMut(&Piece),
-    ) -> Result<(crate::engine::Finish, Tally, Vec<crate::engine::Token>), TurnError> {
+    ) -> Result<Ended, TurnError> {
         let mut generation: Generation = engine.generate(request)?;
         loop {
             let next = tokio::select! {
                 piece = generation.next() => piece?,
-                () = cancelled(&self.cancel) => return Err(TurnError::Cancelled),
+                () = cancelled(&self.cancel) => {
+                    // What was said before is not swallowed with what is not said any more.
+                    for piece in generation.cancel() {
+                        match piece {
+                            Piece::Thinking(text) => host.emit(Event::Thinking { text }),
+                            piece => take(&piece),
+                        }
+                    }
+                    return Err(TurnError::Cancelled);
+                }
             };
             match next {
                 Some(Piece::Queued { position, eta_ms }) => host.emit(Event::QueueUpdate { position, eta_ms }),
@@ -116,7 +135,8 @@ impl Toolkit {
                 Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
                 Some(Piece::Finished { finish, tally }) => {
                     self.meter.add(&tally);
-                    return Ok((finish, tally, generation.tokens().to_vec()));
+                    let (tokens, entropy) = (generation.tokens().to_vec(), generation.entropy());
+                    return Ok(Ended { finish, tally, tokens, entropy });
                 }
                 Some(piece) => take(&piece),
                 None => return Err(TurnError::Engine(EngineError::Cancelled)),

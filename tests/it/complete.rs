@@ -54,8 +54,11 @@ fn two_runs_and_two_slots_give_the_same_tokens() {
 fn a_result_has_the_documented_keys_and_nothing_else() {
     let results = complete(&Project::todo(), &PROMPTS[..1], &["--max-tokens", "3"]);
     let keys: BTreeSet<&str> = results[0].as_object().expect("an object").keys().map(String::as_str).collect();
-    let expected = ["cached_tokens", "decode_ms", "id", "prompt_ms", "prompt_tokens", "text", "tokens"];
+    let expected =
+        ["cached_tokens", "decode_ms", "entropy", "finish", "id", "prompt_ms", "prompt_tokens", "text", "tokens"];
     assert_eq!(keys, BTreeSet::from(expected));
+    assert_eq!(results[0]["finish"], "max-tokens");
+    assert!(results[0]["entropy"].as_f64().is_some_and(|nats| nats > 0.0 && nats < 11.0), "{}", results[0]);
 }
 
 #[test]
@@ -70,6 +73,31 @@ fn a_preamble_is_paid_for_once_and_changes_no_token() {
     let (cached, prompt) = (count(&after[1], "cached_tokens"), count(&after[1], "prompt_tokens"));
     assert!(cached * 10 > prompt * 7, "{cached} of {prompt} were cached");
     assert_eq!(after[1]["tokens"], alone[0]["tokens"]);
+}
+
+#[test]
+fn draws_differ_by_seed_and_repeat_with_it() {
+    let project = Project::todo();
+    let run = |flags: &[&str]| {
+        let flags = [&["--max-tokens", "16", "--temperature", "1.2", "--top-k", "0", "--top-p", "1"], flags].concat();
+        complete(&project, &PROMPTS, &flags)
+    };
+    let first = run(&["--seed", "1"]);
+    assert_eq!(tokens(&first), tokens(&run(&["--seed", "1"])));
+    assert_ne!(tokens(&first), tokens(&run(&["--seed", "2"])));
+    assert_ne!(tokens(&first), tokens(&run(&["--seed", "1", "--adaptive"])));
+}
+
+#[test]
+fn text_in_circles_is_stopped_and_dry_breaks_the_circle() {
+    let project = Project::todo();
+    let prompt = "la la la la la la la la la la la la la la la la la la la la la la la la";
+    let run = |flags: &[&str]| complete(&project, &[prompt], &[&["--max-tokens", "200"], flags].concat()).remove(0);
+    let stopped = run(&[]);
+    assert_eq!(stopped["finish"], "repetition", "{stopped}");
+    assert!(stopped["tokens"].as_array().is_some_and(|tokens| tokens.len() < 100), "{stopped}");
+    let broken = run(&["--dry-multiplier", "0.8"]);
+    assert_ne!(broken["finish"], "repetition", "{broken}");
 }
 
 #[test]

@@ -13,13 +13,13 @@ use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
 use monobloc::engine::slot::Reuse;
 use monobloc::engine::{Engine, Grammar, Output, Piece, Request, Vocabulary};
-use monobloc::measure::{shape as synth_shape, synth as synth_write};
+use monobloc::measure::{self, shape as synth_shape, synth as synth_write};
 use monobloc::models::dialect::Prompt;
 
 use crate::models::{gemma, smollm};
 
 /// Distinct text of about `words` words.
-fn prose(seed: usize, words: usize) -> String {
+pub fn prose(seed: usize, words: usize) -> String {
     const WORDS: [&str; 12] =
         ["the", "river", "code", "slot", "green", "seven", "walks", "under", "a", "bridge", "of", "light"];
     (0..words).map(|n| WORDS[(n * n + seed * 7 + n / 3) % WORDS.len()]).collect::<Vec<_>>().join(" ")
@@ -44,13 +44,13 @@ fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine
 }
 
 /// A synthetic model of `shape`: recurrent layers, random weights.
-fn synthetic(shape: synth_shape::Shape) -> &'static Path {
+pub fn synthetic(shape: synth_shape::Shape) -> &'static Path {
     static FILES: OnceLock<(tempfile::TempDir, Mutex<HashMap<String, &'static Path>>)> = OnceLock::new();
     let (folder, files) = FILES.get_or_init(|| (tempfile::tempdir().expect("a folder"), Mutex::default()));
     let mut files = files.lock().expect("no test panicked while it wrote a file");
     files.entry(shape.to_string()).or_insert_with(|| {
         let file = folder.path().join(format!("{shape}.gguf"));
-        synth_write::write(shape, synth_shape::Quant::Q8_0, &smollm(), &file, &mut |_, _| (), &Cancel::new())
+        synth_write::write(shape, measure::Quant::Q8_0, &smollm(), &file, &mut |_, _| (), &Cancel::new())
             .expect("written");
         Box::leak(file.into_boxed_path())
     })
@@ -98,6 +98,20 @@ async fn slots_of_models_with_recurrent_layers_give_the_tokens_of_solo_runs() {
 #[tokio::test]
 async fn a_sliding_window_model_gives_the_tokens_of_solo_runs_too() {
     slots_equal_solo(&gemma(), KvFormat::Q8_0).await;
+}
+
+/// BitNet's architecture with ternary weights: it loads, and says the same thing twice.
+#[tokio::test]
+async fn a_ternary_model_loads_and_generates() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for quant in [measure::Quant::Tq1_0, measure::Quant::Tq2_0] {
+        let file = folder.path().join(format!("{quant}.gguf"));
+        measure::write(measure::Shape::TinyBitnet, quant, &smollm(), &file, &mut |_, _| (), &Cancel::new())
+            .expect("written");
+        let first = run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens;
+        assert_eq!(first.len(), 8, "{quant}");
+        assert_eq!(first, run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens, "{quant}");
+    }
 }
 
 /// A second prompt with the same beginning reuses it and still gives the tokens of a cold run.
@@ -260,7 +274,7 @@ async fn what_a_model_held_comes_back(file: &Path) {
     assert!(continued.tally.cached_tokens + 20 > second.len(), "{:?}", continued.tally);
 }
 
-fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
+pub fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
     remembering(file, Shape { slots: 2, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk }, None)
 }
 

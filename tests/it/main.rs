@@ -9,6 +9,7 @@ mod engine;
 mod fit;
 mod interrupt;
 mod lora;
+mod mixed;
 mod models;
 #[cfg(target_os = "linux")]
 mod offline;
@@ -16,6 +17,7 @@ mod pool;
 mod pull;
 mod scripted;
 mod soak;
+mod stream;
 mod terminal;
 mod turn;
 mod wrong_input;

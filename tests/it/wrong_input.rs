@@ -228,6 +228,23 @@ fn a_prompt_larger_than_the_context_is_refused_with_both_numbers() {
 }
 
 #[test]
+fn sampling_that_makes_no_sense_is_refused_with_its_range() {
+    let project = Project::todo();
+    let file = project.beside("prompts.jsonl");
+    fs::write(&file, r#"{"id": 1, "prompt": "a"}"#).expect("a file");
+    for (flags, parts) in [
+        (&["--temperature", "-1"][..], &["temperature of -1", "0 (greedy) to 10"][..]),
+        (&["--top-p", "1.5"], &["top-p of 1.5", "at most 1"]),
+        (&["--min-p", "-0.1"], &["min-p of -0.1", "0 (off) to 1"]),
+        (&["--repetition-penalty", "0"], &["repetition penalty of 0", "1 is off"]),
+        (&["--dry-multiplier", "-2"], &["DRY multiplier of -2", "0 (off)"]),
+        (&["--adaptive"], &["adaptive", "temperature", "0.7"]),
+    ] {
+        refused(&project, complete(&project, &file, flags), parts);
+    }
+}
+
+#[test]
 fn a_wrong_file_of_prompts_is_named_with_its_line() {
     let project = Project::todo();
     let file = project.beside("prompts.jsonl");

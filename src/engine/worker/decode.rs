@@ -72,7 +72,7 @@ impl<D: Decoder> Worker<'_, D> {
     pub(super) fn take_token(&mut self, index: usize, mut logits: Vec<f32>) {
         let held = self.slots[index].slot.tokens.len();
         let Some(active) = &mut self.slots[index].active else { return };
-        let (Progress::Decode { generated, random }, Task::Generate { request, constraint }) =
+        let (Progress::Decode { generated, random, repetition }, Task::Generate { request, constraint }) =
             (&mut active.progress, &mut active.job.task)
         else {
             return;
@@ -81,7 +81,8 @@ impl<D: Decoder> Worker<'_, D> {
             return self.finish(index, Finish::MaxTokens);
         }
         let masked = constraint.as_mut().map_or(Ok(()), |constraint| constraint.mask(&mut logits));
-        let token = sampler::choose(&request.sampling, &mut logits, generated, random);
+        let choice = sampler::choose(&request.sampling, &mut logits, generated, random);
+        let token = choice.token;
         let end = self.vocabulary.is_end(token) && !request.ignore_end;
         let accepted = match constraint {
             Some(constraint) if !end => masked.and_then(|()| constraint.accept(token)),
@@ -100,9 +101,13 @@ impl<D: Decoder> Worker<'_, D> {
         }
         generated.push(token);
         // A closed stream is noticed before the next call.
-        let _ = active.job.updates.send(Update::Token(token));
+        let _ = active.job.updates.send(Update::Token(choice));
+        // A grammar ends by itself, and a benchmark wants its tokens whatever they are.
+        let free = constraint.is_none() && !request.ignore_end;
         if stopped {
             self.finish(index, Finish::End);
+        } else if free && repetition.push(generated) {
+            self.finish(index, Finish::Repetition);
         } else if generated.len() >= request.max_tokens {
             self.finish(index, Finish::MaxTokens);
         } else if held + 1 >= self.limits.context {

@@ -12,6 +12,7 @@ use crate::engine::decoder::{Limits, Token};
 use crate::engine::grammar::Constraint;
 use crate::engine::handle::{EngineError, Finish, Request, Standing, Tally};
 use crate::engine::prefix::Prefixes;
+use crate::engine::sampler::Choice;
 use crate::engine::sharing::Verdicts;
 use crate::engine::slot::Reuse;
 
@@ -31,7 +32,7 @@ pub enum Task {
 /// What the worker sends back. `Finished`, `Scored` and `Failed` are last.
 #[derive(Debug)]
 pub enum Update {
-    Token(Token),
+    Token(Choice),
     Finished { finish: Finish, tally: Tally },
     Scored { sums: Vec<f64>, tally: Tally },
     Failed(EngineError),

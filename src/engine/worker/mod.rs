@@ -17,6 +17,7 @@ use place::Waiter;
 use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
 use super::handle::{EngineError, Finish, Tally};
 use super::prefix::Prefixes;
+use super::repetition::Repetition;
 use super::scheduler::{Phase, Scheduler, View, Work};
 use super::sharing::Verdicts;
 use super::slot::Slot;
@@ -79,7 +80,7 @@ enum Progress {
     /// Prompt tokens are being evaluated; `Slot::tokens` says how far it is.
     Prompt,
     /// Tokens are being generated; the last one is not in the slot yet.
-    Decode { generated: Vec<Token>, random: fastrand::Rng },
+    Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition },
     /// Continuations are being scored; `after` are the logits at the end of the prefix.
     Score { after: Vec<f32>, sums: Vec<f64> },
 }

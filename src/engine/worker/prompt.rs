@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::{Decoder, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row};
 use crate::engine::prefix::TOKENS_MIN;
+use crate::engine::repetition::Repetition;
 use crate::engine::slot;
 
 /// How often one chunk may be stopped for somebody more urgent before it runs to its end.
@@ -68,7 +69,7 @@ impl<D: Decoder> Worker<'_, D> {
         match &active.job.task {
             Task::Generate { request, .. } => {
                 let random = fastrand::Rng::with_seed(request.sampling.seed);
-                active.progress = Progress::Decode { generated: Vec::new(), random };
+                active.progress = Progress::Decode { generated: Vec::new(), random, repetition: Repetition::default() };
                 self.take_token(index, logits);
             }
             Task::Score { continuations, .. } => {

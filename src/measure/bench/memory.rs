@@ -14,7 +14,7 @@ use crate::base::{Bytes, Cancel};
 use crate::budget::permit::Priority;
 use crate::budget::{Estimate, estimate, process};
 use crate::engine::pool::Pool;
-use crate::engine::{Engine, Request};
+use crate::engine::{Engine, Request, Sampling};
 use crate::measure::complete;
 use crate::models::dialect::Prompt;
 
@@ -112,6 +112,7 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
         context: case.context,
         kv_type: case.kv_type.clone(),
         ignore_end: true,
+        sampling: Sampling::greedy(),
     };
     let spec = complete::model(Err(anyhow::anyhow!("no registry here")), Some(&case.file), &options)?;
     let wanted = pool.wanted(&spec)?;

@@ -10,7 +10,7 @@ use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::slot::Reuse;
-use crate::engine::{Engine, Piece, Request, Tally, Token};
+use crate::engine::{Engine, Piece, Request, Sampling, Tally, Token};
 use crate::measure::complete;
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
@@ -58,6 +58,7 @@ impl Subject {
             context: setting.context,
             kv_type: setting.kv_type.clone(),
             ignore_end: true,
+            sampling: Sampling::greedy(),
         };
         let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(&setting.file), &options)?;
         let from = Instant::now();

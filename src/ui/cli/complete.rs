@@ -1,21 +1,22 @@
-//! `monobloc complete`: raw greedy completion, the plainest door to the engine.
+//! `monobloc complete`: raw completion, the plainest door to the engine.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, value_parser};
 
+use super::sampling::SamplingFlags;
 use crate::app::App;
 use crate::measure::complete;
 
-/// Complete prompts as they stand, greedily and without a chat template, for benchmarks and checks
+/// Complete prompts as they stand, without a chat template, for benchmarks and checks
 #[derive(Args)]
 pub struct Complete {
     /// Prompts, one JSON object a line: {"id", "prompt"}
     #[arg(long, value_name = "FILE")]
     prompts: PathBuf,
     /// Prompts evaluated side by side; 1 keeps their order
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u8).range(1..=16))]
     slots: u8,
     /// Tokens to generate for each prompt
     #[arg(long, default_value_t = 64)]
@@ -32,6 +33,8 @@ pub struct Complete {
     /// Go on after end-of-text tokens until all tokens are generated
     #[arg(long)]
     ignore_eos: bool,
+    #[command(flatten)]
+    sampling: SamplingFlags,
     /// One JSON object a prompt, as each finishes
     #[arg(long)]
     json: bool,
@@ -45,6 +48,7 @@ impl Complete {
             context: self.context,
             kv_type: self.kv_type,
             ignore_end: self.ignore_eos,
+            sampling: self.sampling.read()?,
         };
         let prompts = complete::read(&self.prompts)?;
         let registry = app.registry();

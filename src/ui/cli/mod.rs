@@ -9,6 +9,7 @@ mod fit;
 mod index;
 mod models;
 mod output;
+mod sampling;
 mod search;
 mod synth;
 mod telemetry;

@@ -1,0 +1,72 @@
+//! Chooses the next token from logits: penalties, truncation and temperature in turn, then the likeliest or a draw.
+
+mod adaptive;
+mod penalise;
+mod sampling;
+mod truncate;
+
+pub use sampling::{Dry, Sampling, SamplingError};
+
+use super::decoder::Token;
+use truncate::Candidate;
+
+/// A chosen token and how sure the model was: entropy and varentropy of the whole distribution (what a grammar forbids
+/// left out), before anything of [`Sampling`] changed it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    pub token: Token,
+    /// In nats.
+    pub entropy: f32,
+    /// In nats squared.
+    pub varentropy: f32,
+}
+
+/// The next token. `logits` are changed in place; entries of minus infinity are never chosen, unless there is nothing
+/// else. Ties go to the lowest index, so that greedy decoding is reproducible.
+pub fn choose(sampling: &Sampling, logits: &mut [f32], generated: &[Token], random: &mut fastrand::Rng) -> Choice {
+    let uncertainty = kernels::entropy(logits);
+    penalise::apply(sampling, logits, generated);
+    let sampling = if sampling.adaptive { adaptive::adapt(sampling, uncertainty) } else { *sampling };
+    let index = match sampling.temperature > 0.0 {
+        true => draw(&sampling, logits, random).unwrap_or_else(|| argmax(logits)),
+        false => argmax(logits),
+    };
+    Choice { token: Token(index as i32), entropy: uncertainty.entropy, varentropy: uncertainty.varentropy }
+}
+
+/// `None` if nothing can be drawn from.
+fn draw(sampling: &Sampling, logits: &[f32], random: &mut fastrand::Rng) -> Option<usize> {
+    let mut candidates = truncate::top_k(logits, sampling.top_k);
+    truncate::top_p(&mut candidates, sampling.top_p);
+    truncate::min_p(&mut candidates, sampling.min_p);
+    let greatest = truncate::greatest(&candidates);
+    let weight = |candidate: &Candidate| f64::from((candidate.logit - greatest) / sampling.temperature).exp();
+    let mut left = random.f64() * candidates.iter().map(weight).sum::<f64>();
+    let drawn = candidates.iter().find(|candidate| {
+        left -= weight(candidate);
+        left < 0.0
+    });
+    // Rounding may leave a hair after the last one.
+    drawn.or(candidates.last()).map(|candidate| candidate.index)
+}
+
+/// Index of the greatest value, the first one of equals; 0 for an empty slice.
+pub fn argmax(values: &[f32]) -> usize {
+    let mut best = 0;
+    for (index, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+/// Log-probability of `token` under `logits` (a log-softmax in f64).
+pub fn log_probability(logits: &[f32], token: Token) -> f64 {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|&logit| f64::from(logit - highest).exp()).sum();
+    logits.get(token.0 as usize).map_or(f64::NEG_INFINITY, |&logit| f64::from(logit - highest) - sum.ln())
+}
+
+#[cfg(test)]
+mod tests;

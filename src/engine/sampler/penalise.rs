@@ -1,0 +1,149 @@
+//! Lowers the logits of tokens that would repeat what was just generated.
+
+use std::collections::HashMap;
+
+use super::{Dry, Sampling};
+use crate::engine::decoder::Token;
+
+/// Tokens that repetition, frequency and presence penalties look back on (llama.cpp's default).
+const WINDOW: usize = 64;
+/// Most that DRY takes off: finite, so that a token is never forbidden, only last.
+const DRY_MOST: f32 = 1e30;
+
+/// Applies every penalty of `sampling` to `logits`. `generated` are the tokens since the prompt, oldest first.
+pub fn apply(sampling: &Sampling, logits: &mut [f32], generated: &[Token]) {
+    let plain = (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty) == (1.0, 0.0, 0.0);
+    if !plain {
+        for (token, count) in counts(latest(generated, WINDOW)) {
+            if let Some(logit) = logits.get_mut(token.0 as usize) {
+                let penalty = sampling.repetition_penalty;
+                *logit = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
+                *logit -= count as f32 * sampling.frequency_penalty + sampling.presence_penalty;
+            }
+        }
+    }
+    if let Some(dry) = sampling.dry.filter(|dry| dry.multiplier > 0.0) {
+        for (token, length) in repetitions(latest(generated, dry.window), dry.allowed_length) {
+            if let Some(logit) = logits.get_mut(token.0 as usize) {
+                *logit -= penalty(&dry, length);
+            }
+        }
+    }
+}
+
+fn latest(generated: &[Token], window: usize) -> &[Token] {
+    &generated[generated.len().saturating_sub(window)..]
+}
+
+fn counts(window: &[Token]) -> HashMap<Token, usize> {
+    let mut counts = HashMap::new();
+    for token in window {
+        *counts.entry(*token).or_insert(0) += 1;
+    }
+    counts
+}
+
+fn penalty(dry: &Dry, length: usize) -> f32 {
+    // A window is far shorter than what an i32 counts.
+    let excess = (length - dry.allowed_length) as i32;
+    (dry.multiplier * dry.base.powi(excess)).min(DRY_MOST)
+}
+
+/// Tokens that followed an earlier copy of the window's end, each with the length of its longest such copy, at least
+/// `shortest` and at least 1.
+fn repetitions(window: &[Token], shortest: usize) -> HashMap<Token, usize> {
+    let backwards: Vec<Token> = window.iter().rev().copied().collect();
+    let mut longest = HashMap::new();
+    for (start, length) in common_prefixes(&backwards).into_iter().enumerate().skip(1) {
+        if length >= shortest.max(1) {
+            // What followed the copy stands before it, read backwards.
+            let known = longest.entry(backwards[start - 1]).or_insert(0);
+            *known = length.max(*known);
+        }
+    }
+    longest
+}
+
+/// For every start, how long the text from there agrees with the text's beginning (the Z function, in linear time).
+fn common_prefixes<T: PartialEq>(text: &[T]) -> Vec<usize> {
+    let mut lengths = vec![0; text.len()];
+    // The stretch known to equal the beginning that reaches furthest.
+    let (mut left, mut right) = (0, 0);
+    for start in 1..text.len() {
+        let mut length = if start < right { lengths[start - left].min(right - start) } else { 0 };
+        while start + length < text.len() && text[length] == text[start + length] {
+            length += 1;
+        }
+        if start + length > right {
+            (left, right) = (start, start + length);
+        }
+        lengths[start] = length;
+    }
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(text: &str) -> Vec<Token> {
+        text.bytes().map(|byte| Token(i32::from(byte))).collect()
+    }
+
+    fn check(window: &str, shortest: usize, expected: &[(char, usize)]) {
+        let mut found: Vec<(char, usize)> = repetitions(&tokens(window), shortest)
+            .into_iter()
+            .map(|(token, length)| (char::from(token.0 as u8), length))
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{window}");
+    }
+
+    #[test]
+    fn what_followed_a_copy_of_the_end_would_go_on_with_it() {
+        check("abccbcyabc", 1, &[('b', 1), ('c', 3), ('y', 2)]);
+        check("abccbcyabc", 2, &[('c', 3), ('y', 2)]);
+        check("abcd", 1, &[]);
+        check("xxxx", 2, &[('x', 3)]);
+        check("", 1, &[]);
+    }
+
+    #[test]
+    fn counted_penalties_follow_their_formulas() {
+        let sampling =
+            Sampling { repetition_penalty: 2.0, frequency_penalty: 0.5, presence_penalty: 0.25, ..Sampling::greedy() };
+        let mut logits = vec![4.0, -1.0, 3.0];
+        apply(&sampling, &mut logits, &[Token(0), Token(1), Token(0)]);
+        assert_eq!(logits, [2.0 - 1.25, -2.0 - 0.75, 3.0]);
+    }
+
+    #[test]
+    fn dry_grows_with_the_repetition_and_stays_finite() {
+        let lost = |text: &str| {
+            let mut logits = vec![0.0; 128];
+            apply(&Sampling { dry: Some(Dry::new(0.8)), ..Sampling::greedy() }, &mut logits, &tokens(text));
+            -logits[usize::from(b'a')]
+        };
+        assert_eq!(lost("abab"), 0.8);
+        assert_eq!(lost("ababab"), 0.8 * 1.75 * 1.75);
+        assert_eq!(lost("xayb"), 0.0);
+        let long = Dry { window: 4096, ..Dry::new(10.0) };
+        let mut logits = vec![f32::NEG_INFINITY; 128];
+        logits[usize::from(b'a')] = 5.0;
+        apply(&Sampling { dry: Some(long), ..Sampling::greedy() }, &mut logits, &tokens(&"a".repeat(4096)));
+        assert!(logits[usize::from(b'a')].is_finite());
+    }
+
+    proptest! {
+        #[test]
+        fn common_prefixes_are_what_comparing_finds(text in "[ab]{0,40}") {
+            let text = text.as_bytes();
+            let found = common_prefixes(text);
+            for start in 1..text.len() {
+                let agreeing = text[start..].iter().zip(text).take_while(|(a, b)| a == b).count();
+                prop_assert_eq!(found[start], agreeing);
+            }
+        }
+    }
+}

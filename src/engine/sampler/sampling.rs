@@ -1,0 +1,136 @@
+//! How tokens are to be chosen: the options of the chain, and which of their values make sense.
+
+/// How tokens are chosen. Order and formulas are those of llama.cpp's default chain: penalties (repetition, frequency,
+/// presence), DRY, top-k, top-p, min-p, temperature. Penalties look at generated tokens only, not at the prompt: what a
+/// request says must be free to come back in its answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// 0 takes the likeliest token.
+    pub temperature: f32,
+    /// Only that many of the likeliest tokens are drawn from; 0 for all.
+    pub top_k: usize,
+    /// Only the fewest likeliest tokens whose probabilities reach this sum are drawn from; 1 for all.
+    pub top_p: f32,
+    /// Only tokens at least this share as likely as the likeliest are drawn from; 0 for all.
+    pub min_p: f32,
+    /// Divides the logits of recent tokens; 1 leaves them alone.
+    pub repetition_penalty: f32,
+    /// Taken off a recent token's logit each time it occurs.
+    pub frequency_penalty: f32,
+    /// Taken off a recent token's logit once.
+    pub presence_penalty: f32,
+    /// Penalises tokens that go on with a repetition.
+    pub dry: Option<Dry>,
+    /// Lets each token's entropy and varentropy decide between the likeliest token, the draw described above, and a
+    /// wider draw (`sampler/adaptive.rs`).
+    pub adaptive: bool,
+    pub seed: u64,
+}
+
+/// "Don't repeat yourself": a token that would go on with a repetition of `n` tokens loses `multiplier * base^(n -
+/// allowed_length)` of its logit. Unlike llama.cpp's it knows no sequence breakers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dry {
+    pub multiplier: f32,
+    pub base: f32,
+    /// Repetitions shorter than this are free.
+    pub allowed_length: usize,
+    /// Tokens looked back on.
+    pub window: usize,
+}
+
+impl Dry {
+    /// llama.cpp's defaults with a strength of its own; 0.8 is the usual one.
+    pub fn new(multiplier: f32) -> Dry {
+        Dry { multiplier, base: 1.75, allowed_length: 2, window: 64 }
+    }
+}
+
+impl Sampling {
+    /// The likeliest token, every time.
+    pub fn greedy() -> Sampling {
+        Sampling {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+            frequency_penalty: 0.0,
+            presence_penalty: 0.0,
+            dry: None,
+            adaptive: false,
+            seed: 0,
+        }
+    }
+
+    /// Greedy, but moved off what was just said: keeps small models from repeating themselves (1.05 is what the
+    /// LFM2 cards recommend).
+    pub fn prose() -> Sampling {
+        Sampling { repetition_penalty: 1.05, ..Sampling::greedy() }
+    }
+
+    /// The first value that makes no sense, as a sentence.
+    pub fn checked(self) -> Result<Sampling, SamplingError> {
+        let must = |holds: bool, name, given: f32, range| match holds {
+            true => Ok(()),
+            false => Err(SamplingError::Range { name, given, range }),
+        };
+        must((0.0..=10.0).contains(&self.temperature), "temperature", self.temperature, "0 (greedy) to 10")?;
+        must(self.top_p > 0.0 && self.top_p <= 1.0, "top-p", self.top_p, "above 0, at most 1 (off)")?;
+        must((0.0..=1.0).contains(&self.min_p), "min-p", self.min_p, "0 (off) to 1")?;
+        let penalty = self.repetition_penalty;
+        must(penalty > 0.0 && penalty <= 10.0, "repetition penalty", penalty, "above 0, at most 10; 1 is off")?;
+        for (name, penalty) in
+            [("frequency penalty", self.frequency_penalty), ("presence penalty", self.presence_penalty)]
+        {
+            must((-10.0..=10.0).contains(&penalty), name, penalty, "-10 to 10; 0 is off")?;
+        }
+        if let Some(dry) = self.dry {
+            must((0.0..=100.0).contains(&dry.multiplier), "DRY multiplier", dry.multiplier, "0 (off) to 100")?;
+            must((1.0..=10.0).contains(&dry.base), "DRY base", dry.base, "1 to 10")?;
+        }
+        match self.adaptive && self.temperature == 0.0 {
+            true => Err(SamplingError::AdaptiveGreedy),
+            false => Ok(self),
+        }
+    }
+}
+
+/// A value of [`Sampling`] that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SamplingError {
+    #[error("a {name} of {given} makes no sense; it is {range}")]
+    Range { name: &'static str, given: f32, range: &'static str },
+    #[error("adaptive sampling varies the temperature, which is 0; give one above 0, such as 0.7")]
+    AdaptiveGreedy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(sampling: Sampling, expected: Option<&str>) {
+        let said = sampling.checked().err().map(|error| error.to_string());
+        assert_eq!(said.as_deref(), expected, "{sampling:?}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named_with_its_range() {
+        let greedy = Sampling::greedy();
+        check(greedy, None);
+        check(Sampling::prose(), None);
+        check(Sampling { temperature: 0.7, adaptive: true, dry: Some(Dry::new(0.8)), ..greedy }, None);
+        let wrong = Sampling { temperature: -1.0, ..greedy };
+        check(wrong, Some("a temperature of -1 makes no sense; it is 0 (greedy) to 10"));
+        let wrong = Sampling { top_p: 0.0, ..greedy };
+        check(wrong, Some("a top-p of 0 makes no sense; it is above 0, at most 1 (off)"));
+        let wrong = Sampling { min_p: f32::NAN, ..greedy };
+        check(wrong, Some("a min-p of NaN makes no sense; it is 0 (off) to 1"));
+        let wrong = Sampling { repetition_penalty: 0.0, ..greedy };
+        check(wrong, Some("a repetition penalty of 0 makes no sense; it is above 0, at most 10; 1 is off"));
+        let wrong = Sampling { dry: Some(Dry::new(-0.8)), ..greedy };
+        check(wrong, Some("a DRY multiplier of -0.8 makes no sense; it is 0 (off) to 100"));
+        let wrong = Sampling { adaptive: true, ..greedy };
+        check(wrong, Some("adaptive sampling varies the temperature, which is 0; give one above 0, such as 0.7"));
+    }
+}

@@ -1,0 +1,85 @@
+//! How the matrices of a written model are stored.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::models::gguf::TensorType;
+
+/// How matrices are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quant {
+    Q4_0,
+    Q8_0,
+    /// Ternary: each weight is -1, 0 or 1 times the scale of its block of 256.
+    Tq1_0,
+    Tq2_0,
+}
+
+/// The tensor type of that name.
+pub fn kind(name: &str) -> &'static TensorType {
+    TensorType::by_name(name).expect("the table has every type that is written; else this is a bug in it")
+}
+
+pub const QUANTS: [(Quant, &str); 4] =
+    [(Quant::Q4_0, "q4_0"), (Quant::Q8_0, "q8_0"), (Quant::Tq1_0, "tq1_0"), (Quant::Tq2_0, "tq2_0")];
+
+impl Quant {
+    pub fn kind(self) -> &'static TensorType {
+        kind(self.name())
+    }
+
+    fn name(self) -> &'static str {
+        QUANTS.iter().find(|(quant, _)| *quant == self).map_or("", |(_, name)| name)
+    }
+
+    /// `enum llama_ftype` of llama.h.
+    pub fn file_type(self) -> u32 {
+        match self {
+            Quant::Q4_0 => 2,
+            Quant::Q8_0 => 7,
+            Quant::Tq1_0 => 36,
+            Quant::Tq2_0 => 37,
+        }
+    }
+}
+
+impl fmt::Display for Quant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Quant {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Quant, UnknownName> {
+        let found = QUANTS.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(quant, _)| *quant);
+        found.ok_or_else(|| UnknownName::new(text, &QUANTS.map(|(_, name)| name)))
+    }
+}
+
+/// No shape or quantisation of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is none of {known}")]
+pub struct UnknownName {
+    given: String,
+    known: String,
+}
+
+impl UnknownName {
+    pub fn new(given: &str, known: &[&str]) -> UnknownName {
+        UnknownName { given: given.to_owned(), known: known.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_any_case_is_known_and_another_is_answered_with_the_known_ones() {
+        assert_eq!("Q4_0".parse::<Quant>().unwrap().to_string(), "q4_0");
+        let said = "q2_k".parse::<Quant>().unwrap_err().to_string();
+        assert_eq!(said, "`q2_k` is none of q4_0, q8_0, tq1_0, tq2_0");
+    }
+}

@@ -1,0 +1,147 @@
+//! The stream of one generation: thinking apart, nothing held back is lost, text that goes round in circles is stopped.
+
+use std::sync::Arc;
+
+use monobloc::budget::permit::Permit;
+use monobloc::engine::decoder::{DecodeError, Saved, Sharing, Stop};
+use monobloc::engine::scripted::{Letters, Script};
+use monobloc::engine::{
+    Decoder, Engine, EngineError, Finish, Generation, Grammar, Limits, Output, Piece, Request, Row, Token,
+};
+use monobloc::models::dialect::Prompt;
+
+/// Says some bytes, then cannot go on; never says that it is done.
+struct Faltering {
+    says: &'static [u8],
+    held: usize,
+    prompt: usize,
+    row: Vec<f32>,
+}
+
+impl Decoder for Faltering {
+    fn limits(&self) -> Limits {
+        Limits { sequences: 1, context: 4096, chunk: 64, vocabulary: 257, outputs: 64, sharing: Sharing::Always }
+    }
+
+    fn decode(&mut self, rows: &[Row], _: Stop<'_>) -> Result<(), DecodeError> {
+        self.held += rows.len();
+        let said = self.held - self.prompt;
+        let Some(&next) = self.says.get(said) else {
+            return Err(DecodeError::Failed { rows: rows.len(), reason: "out of words".to_owned() });
+        };
+        self.row = vec![0.0; 257];
+        self.row[usize::from(next)] = 20.0;
+        Ok(())
+    }
+
+    fn logits(&self, _: usize) -> &[f32] {
+        &self.row
+    }
+
+    fn mark(&mut self, _: usize) {}
+
+    fn keep(&mut self, _: usize, wanted: usize) -> usize {
+        self.held = self.held.min(wanted);
+        self.held
+    }
+
+    fn save(&mut self, _: usize) -> Option<Saved> {
+        None
+    }
+
+    fn restore(&mut self, _: usize, _: &Saved) -> bool {
+        false
+    }
+}
+
+/// A model that breaks off after it said `says` to `prompt`.
+fn faltering(prompt: &str, says: &'static [u8]) -> Engine {
+    let length = prompt.len();
+    Engine::spawn("faltering", Arc::new(Letters::new()), Permit::default(), move |inbox| {
+        inbox.serve(Faltering { says, held: 0, prompt: length, row: Vec::new() }, &Letters::new())
+    })
+    .expect("the engine starts")
+}
+
+fn start(engine: &Engine, prompt: &str) -> Generation {
+    let prompt = engine.tokenize(&Prompt::default().text(prompt));
+    engine.generate(Request::new(prompt, 1000)).expect("accepted")
+}
+
+/// Everything up to the end: answer, thinking, and the error if there was one.
+async fn heard(mut stream: Generation) -> (String, String, Option<EngineError>) {
+    let (mut answer, mut thinking) = (String::new(), String::new());
+    loop {
+        match stream.next().await {
+            Ok(Some(Piece::Answer(text))) => answer.push_str(&text),
+            Ok(Some(Piece::Thinking(text))) => thinking.push_str(&text),
+            Ok(Some(_)) => {}
+            Ok(None) => return (answer, thinking, None),
+            Err(error) => {
+                assert_eq!(stream.next().await, Ok(None), "nothing comes after an error");
+                return (answer, thinking, Some(error));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_held_back_comes_out_before_an_error() {
+    let (answer, thinking, error) = heard(start(&faltering("x", b"sum <thi"), "x")).await;
+    assert_eq!((answer.as_str(), thinking.as_str()), ("sum <thi", ""));
+    assert!(error.is_some_and(|error| error.to_string().contains("out of words")));
+    let (answer, _, error) = heard(start(&faltering("x", b"10 \xe2\x82"), "x")).await;
+    assert_eq!(answer, "10 \u{fffd}");
+    assert!(error.is_some());
+}
+
+#[tokio::test]
+async fn cancelling_gives_out_what_was_held_back() {
+    let engine = faltering("x", b"sum <thi");
+    let (first, second) = (start(&engine, "x"), start(&engine, "x"));
+    // There is one slot: when the second is over, all of the first has been sent.
+    heard(second).await;
+    let said: Vec<Piece> = first.cancel();
+    let text: String = said.iter().map(|piece| if let Piece::Answer(part) = piece { part } else { "" }).collect();
+    assert_eq!(text, "sum <thi", "{said:?}");
+}
+
+#[tokio::test]
+async fn a_prompt_that_opens_thinking_is_gone_on_with() {
+    let prompt = "<|im_start|>assistant\n<think>\n";
+    let (answer, thinking, _) = heard(start(&faltering(prompt, b"why</think>so"), prompt)).await;
+    assert_eq!((answer.as_str(), thinking.as_str()), ("so", "why"));
+}
+
+/// What a model says that goes round in circles for five hundred letters, and then ends.
+async fn circling(change: impl FnOnce(&mut Request)) -> Output {
+    let script = Script::saying(&"round we go. ".repeat(38));
+    let engine = script.engine(Permit::default()).expect("the engine starts");
+    let mut request = Request::new(engine.tokenize(&Prompt::default().text("<|im_start|>assistant\n")), 1000);
+    change(&mut request);
+    engine.generate(request).expect("accepted").collect().await.expect("finishes")
+}
+
+#[tokio::test]
+async fn text_in_circles_is_stopped_unless_it_was_asked_for() {
+    let stopped = circling(|_| ()).await;
+    assert_eq!((stopped.finish, stopped.text.as_str()), (Finish::Repetition, &*"round we go. ".repeat(4)));
+    let measured = circling(|request| request.ignore_end = true).await;
+    assert_eq!((measured.finish, measured.tokens.len()), (Finish::MaxTokens, 1000));
+    let ruled = circling(|request| request.grammar = Some(Grammar::Lark("start: /[a-z. ]{300}/".to_owned()))).await;
+    assert_eq!((ruled.finish, ruled.text.len()), (Finish::End, 300));
+}
+
+#[tokio::test]
+async fn every_token_says_how_sure_the_model_was() {
+    let engine = Script::saying("yes").engine(Permit::default()).expect("the engine starts");
+    let prompt = engine.tokenize(&Prompt::default().text("<|im_start|>assistant\n"));
+    let mut stream = engine.generate(Request::new(prompt, 10)).expect("accepted");
+    while stream.next().await.expect("no error").is_some() {}
+    assert_eq!(stream.choices().iter().map(|choice| choice.token).collect::<Vec<Token>>(), stream.tokens());
+    assert_eq!(stream.tokens().len(), 3);
+    // One logit of 20 over 256 of 0.
+    let others = 256.0 * (-20f32).exp();
+    let expected = others * (20.0 + 1.0);
+    assert!(stream.choices().iter().all(|choice| (choice.entropy / expected - 1.0).abs() < 0.01));
+}
