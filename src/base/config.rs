@@ -17,6 +17,8 @@ pub struct Config {
     pub budget: Option<Bytes>,
     /// Inference slots a model, 2 by default, at most 4 (seed 003: NUM_PARALLEL 2).
     pub slots: usize,
+    /// Copy matrices into the order that the CPU code likes best; without, their memory can be taken back by the system.
+    pub repack: bool,
     /// Threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step (seed 001: 15).
@@ -71,6 +73,7 @@ impl Default for Config {
             models_file: None,
             budget: None,
             slots: 2,
+            repack: true,
             threads: 0,
             tools_offered: 15,
             orchestrate: true,

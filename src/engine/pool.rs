@@ -47,6 +47,8 @@ pub struct PoolOptions {
     /// Slots a model when models.toml does not ask for fewer.
     pub slots: usize,
     pub tool_call_format: Option<String>,
+    /// Matrices may be copied into the order that the CPU code likes best.
+    pub repack: bool,
     pub memory: EngineMemory,
 }
 
@@ -105,8 +107,7 @@ impl Pool {
     }
 
     /// A pool without roles: see [`Pool::open_alone`].
-    pub fn alone(ledger: Ledger, permit: Permit, threads: usize, memory: EngineMemory) -> Pool {
-        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None, memory };
+    pub fn alone(ledger: Ledger, permit: Permit, options: PoolOptions) -> Pool {
         let (resident, loading) = (Mutex::default(), Mutex::default());
         Pool { inner: Arc::new(Inner { registry: None, ledger, permit, options, resident, loading }) }
     }
@@ -121,7 +122,7 @@ impl Pool {
             roles.insert(role, Leased { engine, dialect: dialect.clone(), capability });
         }
         let memory = EngineMemory::default();
-        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, memory };
+        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, repack: false, memory };
         let resident = Mutex::new(Resident { roles, ..Resident::default() });
         let ledger = Ledger::new(Bytes::ZERO);
         let inner = Inner { registry: None, ledger, permit, options, resident, loading: Mutex::default() };
@@ -162,7 +163,7 @@ impl Pool {
 
     /// How [`Pool::open_alone`] would load `spec`: what an estimate of its memory is made from.
     pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
-        Ok(wanted(spec, &self.inner.shape(spec)?))
+        Ok(wanted(spec, &self.inner.shape(spec)?, self.inner.options.repack))
     }
 
     /// A model file on its own, for benchmarks and checks: `slots` and `context` as given, nothing shared.
@@ -190,7 +191,7 @@ impl Inner {
         if let Some(leased) = self.resident().engines.get(&key) {
             return Ok(leased.clone());
         }
-        let wanted = wanted(spec, &shape);
+        let wanted = wanted(spec, &shape, self.options.repack);
         let loaded = self.resident().weights.get(&spec.path).and_then(Weak::upgrade);
         let (held, for_context) = match loaded {
             Some(held) => (held, Estimate::of(&spec.header, &wanted).of_context()),
@@ -268,14 +269,14 @@ impl Inner {
 }
 
 /// What `shape` asks of memory.
-fn wanted(spec: &ModelSpec, shape: &Shape) -> Wanted {
+fn wanted(spec: &ModelSpec, shape: &Shape, repack: bool) -> Wanted {
     Wanted {
         context: shape.context as u32,
         slots: shape.slots,
         kv_type: spec.kv_type.clone(),
         rows: shape.rows() as u32,
         outputs: shape.outputs() as u32,
-        repack: spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal")),
+        repack: repack && (spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"))),
         marks: if spec.header.recurrent_layers() > 0 { super::llama::MARKS_MAX as u32 } else { 0 },
         swa_full: true,
     }

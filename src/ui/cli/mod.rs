@@ -77,6 +77,9 @@ struct Global {
     #[arg(long = "parallel", global = true, value_name = "N", default_value_t = 2, env = "MONOBLOC_NUM_PARALLEL",
           value_parser = clap::value_parser!(u8).range(1..=4))]
     parallel: u8,
+    /// Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back
+    #[arg(long, global = true, env = "MONOBLOC_NO_REPACK")]
+    no_repack: bool,
     /// Threads for inference; 0 means every core
     #[arg(long, global = true, value_name = "N", default_value_t = 0, env = "MONOBLOC_THREADS")]
     threads: usize,
@@ -121,6 +124,7 @@ impl Global {
             models_file: self.models_file,
             budget: profile.budget(self.budget),
             slots: profile.slots(usize::from(self.parallel)),
+            repack: !self.no_repack,
             threads: self.threads,
             tools_offered: self.tools_offered.max(1),
             orchestrate: !self.no_orchestrator,
