@@ -1,5 +1,6 @@
 //! Opens every layer once, bottom to top, and lends it out. Knows no user interface.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::budget::watch::Watch;
 use crate::budget::{HostMemory, Lease, Ledger, Refused, device};
 use crate::embed::{self, Embedder};
 use crate::engine::Sampling;
+use crate::engine::llama::devices;
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress, Report};
@@ -44,7 +46,7 @@ pub fn database(project: &Path) -> PathBuf {
 }
 
 /// What `monobloc fit` is asked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FitRequest {
     /// Models to be loaded together; none means the roles of the registry.
     pub files: Vec<PathBuf>,
@@ -112,6 +114,7 @@ impl App {
             slots: self.config.slots,
             tool_call_format: self.config.tool_call_format.clone(),
             max_loaded: self.config.max_loaded,
+            repack: self.config.repack,
             memory: self.engine_memory(true),
         };
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), options)
@@ -119,7 +122,15 @@ impl App {
 
     /// A pool without roles, for model files named one by one.
     pub fn empty_pool(&self) -> Pool {
-        Pool::alone(self.ledger.clone(), self.permit.clone(), self.threads(), self.engine_memory(false))
+        let options = PoolOptions {
+            threads: self.threads(),
+            slots: usize::MAX,
+            tool_call_format: None,
+            max_loaded: None,
+            repack: self.config.repack,
+            memory: self.engine_memory(false),
+        };
+        Pool::alone(self.ledger.clone(), self.permit.clone(), options)
     }
 
     /// What engines keep beyond their own life; `preambles` on disk only where runs repeat, not in measurements.
@@ -172,11 +183,16 @@ impl App {
 
     /// What `request` would take; a refusal comes beside the report.
     pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
-        let machine = match &request.device {
-            Some(name) => name.parse::<DeviceName>()?.machine(),
-            None => Machine::here().map(|machine| Machine {
-                host: HostMemory { available: machine.host.available.saturating_sub(HEADROOM), ..machine.host },
-                ..machine
+        let device = request.device.as_deref().map(str::parse::<DeviceName>).transpose()?;
+        let machine = match (&device, self.config.budget) {
+            // A budget without a size is a machine that has that much, whatever this one has.
+            (None, Some(budget)) => Some(Machine::of(budget)),
+            (Some(device), Some(budget)) if device.is_this_cpu() => Some(Machine::of(budget)),
+            (Some(device), _) => device.machine(),
+            (None, None) => Machine::here().map(|machine| {
+                let available = machine.host.available.saturating_sub(HEADROOM);
+                let host = HostMemory { available, ..machine.host };
+                Machine { host, ..machine }.with(devices::accelerator())
             }),
         };
         let machine =
@@ -196,6 +212,13 @@ impl App {
             false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
         };
         Ok(fit::report(&asked, &given, &machine))
+    }
+
+    /// On which rung each role would stand if it were loaded now, by its name; what does not fit says so.
+    pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
+        let (report, _) = self.fit(&FitRequest::default())?;
+        let left_out = report.left_out.into_iter().map(|name| (name, "left out: the planner plays it".to_owned()));
+        Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 
     /// The planner with what could replace it, and the router unless one file plays both.

@@ -19,6 +19,8 @@ pub struct Config {
     pub slots: usize,
     /// Model files in memory at once; `None` leaves it to the memory (MAX_LOADED_MODELS).
     pub max_loaded: Option<usize>,
+    /// Copy matrices into the order that the CPU code likes best; without, their memory can be taken back by the system.
+    pub repack: bool,
     /// Threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step (seed 001: 15).
@@ -74,6 +76,7 @@ impl Default for Config {
             budget: None,
             slots: 2,
             max_loaded: None,
+            repack: true,
             threads: 0,
             tools_offered: 15,
             orchestrate: true,

@@ -65,21 +65,22 @@ fn groups(own: &str) -> Vec<Group> {
     groups
 }
 
-/// Limit and use of one group. File pages that nobody touched lately are given back under pressure (mapped weights are
-/// such pages), so they do not count as used.
+/// Limit and use of one group. File pages are given back under pressure (mapped weights are such pages), so they do not
+/// count as used; `MemAvailable` of the whole machine sees them the same way.
 fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     let dir = root.join(&group.dir);
     let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
-    let (limit, used, cached) = if group.version_2 {
-        (read("memory.max")?, read("memory.current")?, "inactive_file")
+    let (limit, used, prefix) = if group.version_2 {
+        (read("memory.max")?, read("memory.current")?, "")
     } else {
-        (read("memory.limit_in_bytes")?, read("memory.usage_in_bytes")?, "total_inactive_file")
+        (read("memory.limit_in_bytes")?, read("memory.usage_in_bytes")?, "total_")
     };
     // "max" in version 2, a number near 2^63 in version 1 (which the minimum with the machine's memory takes care of).
     let limit = limit.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
-    let cached = read("memory.stat").and_then(|stat| number_after(&stat, cached)).unwrap_or(0);
-    Some((Bytes(limit), Bytes(used.saturating_sub(cached))))
+    let stat = read("memory.stat").unwrap_or_default();
+    let pages = |age: &str| number_after(&stat, &format!("{prefix}{age}_file")).unwrap_or(0);
+    Some((Bytes(limit), Bytes(used.saturating_sub(pages("active")).saturating_sub(pages("inactive")))))
 }
 
 /// The number that follows `name` at the start of a line.
@@ -143,7 +144,7 @@ mod tests {
                 ("proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/a/b\n0::/\n"),
                 (&format!("{dir}memory.limit_in_bytes"), "4294967296\n"),
                 (&format!("{dir}memory.usage_in_bytes"), "3221225472\n"),
-                (&format!("{dir}memory.stat"), "cache 1\ntotal_inactive_file 1073741824\n"),
+                (&format!("{dir}memory.stat"), "cache 1\ntotal_inactive_file 536870912\ntotal_active_file 536870912\n"),
             ],
             (Bytes::gib(4), Bytes::gib(2)),
         );

@@ -26,6 +26,14 @@ pub struct Accelerator {
     pub bandwidth: Bytes,
 }
 
+impl Accelerator {
+    /// As a driver reports it.
+    pub fn found(kind: Kind, total: Bytes, free: Bytes) -> Accelerator {
+        let bandwidth = if kind == Kind::Cuda { CUDA_BANDWIDTH } else { METAL_BANDWIDTH };
+        Accelerator { kind, total, free, bandwidth }
+    }
+}
+
 /// A machine at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -63,6 +71,11 @@ impl Machine {
         let free = bytes.saturating_sub(CUDA_OVERHEAD);
         let card = Accelerator { kind: Kind::Cuda, total: bytes, free, bandwidth: CUDA_BANDWIDTH };
         Machine { accelerator: Some(card), ..self }
+    }
+
+    /// With what a driver reported.
+    pub fn with(self, accelerator: Option<Accelerator>) -> Machine {
+        Machine { accelerator, ..self }
     }
 
     /// An Apple machine with `bytes` of memory for everything.
@@ -140,6 +153,11 @@ impl FromStr for DeviceName {
 }
 
 impl DeviceName {
+    /// The host's memory, without a size.
+    pub fn is_this_cpu(&self) -> bool {
+        self.kind.is_none() && self.size.is_none()
+    }
+
     /// The machine that is meant; where host memory is not named, this machine's.
     pub fn machine(&self) -> Option<Machine> {
         Some(match (self.kind, self.size) {

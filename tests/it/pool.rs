@@ -53,7 +53,7 @@ impl World {
     }
 
     pub fn pool_with(&self, ledger: &Ledger, max_loaded: Option<usize>, memory: EngineMemory) -> Pool {
-        let options = PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, memory };
+        let options = PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, repack: true, memory };
         Pool::new(self.registry(), ledger.clone(), Permit::new(), options)
     }
 }

@@ -7,6 +7,7 @@
 
 mod context;
 mod decoder;
+pub mod devices;
 mod lora;
 pub mod mapping;
 mod weights;

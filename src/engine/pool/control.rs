@@ -73,7 +73,7 @@ impl Pool {
 
     /// How a model would be loaded: what an estimate of its memory is made from.
     pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
-        Ok(shape::wanted(spec, &shape::of(spec, &self.inner.options)?))
+        Ok(shape::wanted(spec, &shape::of(spec, &self.inner.options)?, &self.inner.options))
     }
 
     /// What loading a role or a file would take, and what is free. Loads nothing.

@@ -21,7 +21,7 @@ impl Inner {
     /// is left as asked: the ledger refuses it then, and says why.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<Standing, PoolError> {
         let shape = shape::of(spec, &self.options)?;
-        let wanted = shape::wanted(spec, &shape);
+        let wanted = shape::wanted(spec, &shape, &self.options);
         let as_asked = Standing { shape, wanted, rung: None };
         if let Some(there) = self.stands_already(spec) {
             return Ok(there);
@@ -45,7 +45,7 @@ impl Inner {
         };
         let entry = resident.entries.iter().find(|entry| as_this(&entry.spec))?;
         let loaded = ModelSpec { kv_type: entry.key.shape.kv.name().to_owned(), ..spec.clone() };
-        let wanted = Wanted { repack: entry.repack, ..shape::wanted(&loaded, &entry.key.shape) };
+        let wanted = Wanted { repack: entry.repack, ..shape::wanted(&loaded, &entry.key.shape, &self.options) };
         Some(Standing { shape: entry.key.shape, wanted, rung: entry.model.rung.clone() })
     }
 
@@ -72,7 +72,7 @@ impl Inner {
             .flatten()
             .map(|spec| {
                 let shape = shape::of(&spec, &self.options).ok()?;
-                let candidates = vec![(spec.header.clone(), shape::wanted(&spec, &shape))];
+                let candidates = vec![(spec.header.clone(), shape::wanted(&spec, &shape, &self.options))];
                 let optional = spec.role == Role::Router;
                 Some(Asked { name: spec.role.to_string(), candidates, on_host: true, optional })
             })

@@ -54,6 +54,8 @@ pub struct PoolOptions {
     pub tool_call_format: Option<String>,
     /// Model files in memory at once; `None` leaves it to the memory.
     pub max_loaded: Option<usize>,
+    /// Matrices may be copied into the order that the CPU code likes best.
+    pub repack: bool,
     pub memory: EngineMemory,
 }
 
@@ -92,9 +94,7 @@ impl Pool {
     }
 
     /// A pool without roles: see [`Pool::open_alone`].
-    pub fn alone(ledger: Ledger, permit: Permit, threads: usize, memory: EngineMemory) -> Pool {
-        let slots = usize::MAX;
-        let options = PoolOptions { threads, slots, tool_call_format: None, max_loaded: None, memory };
+    pub fn alone(ledger: Ledger, permit: Permit, options: PoolOptions) -> Pool {
         Pool::with(None, ledger, permit, options, Resident::default())
     }
 
@@ -108,7 +108,8 @@ impl Pool {
             fixed.insert(role, Model { engine, dialect: dialect.clone(), capability, rung: None, usage: Usage::new() });
         }
         let memory = EngineMemory::default();
-        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, max_loaded: None, memory };
+        let options =
+            PoolOptions { threads: 1, slots: 2, tool_call_format: None, max_loaded: None, repack: false, memory };
         let resident = Resident { fixed, ..Resident::default() };
         Ok(Pool::with(None, Ledger::new(Bytes::ZERO), permit, options, resident))
     }

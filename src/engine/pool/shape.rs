@@ -16,14 +16,14 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
 }
 
 /// What `shape` asks of memory.
-pub fn wanted(spec: &ModelSpec, shape: &Shape) -> Wanted {
+pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions) -> Wanted {
     Wanted {
         context: shape.context as u32,
         slots: shape.slots,
         kv_type: spec.kv_type.clone(),
         rows: shape.rows() as u32,
         outputs: shape.outputs() as u32,
-        repack: spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal")),
+        repack: options.repack && (spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"))),
         marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
         swa_full: true,
     }

@@ -40,6 +40,8 @@ pub struct Row {
     /// `RssFile`: weights and program code as they lie in files.
     pub mapped_bytes: Bytes,
     pub kv_type: String,
+    /// Whether matrices were copied into another order.
+    pub repacked: bool,
     /// What the prediction is made of.
     pub parts: String,
 }
@@ -71,6 +73,7 @@ pub struct Child {
     pub program: PathBuf,
     pub threads: usize,
     pub budget: Option<Bytes>,
+    pub repack: bool,
 }
 
 /// Longest time a case may take: filling four slots of a 24B takes minutes on two cores.
@@ -84,6 +87,9 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     command.args(["--threads", &child.threads.to_string()]);
     if let Some(budget) = child.budget {
         command.args(["--budget", &budget.0.to_string()]);
+    }
+    if !child.repack {
+        command.arg("--no-repack");
     }
     command.stdin(std::process::Stdio::null()).kill_on_drop(true);
     let output = tokio::select! {
@@ -136,6 +142,7 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
         anon_bytes,
         mapped_bytes,
         kv_type: case.kv_type,
+        repacked: wanted.repack,
         parts: format!("{estimate}, process {}", estimate::PROCESS),
     })
 }
@@ -184,6 +191,7 @@ mod tests {
             anon_bytes: measured,
             mapped_bytes: Bytes::ZERO,
             kv_type: "q8_0".into(),
+            repacked: true,
             parts: String::new(),
         };
         assert_eq!((row.is_exact(), row.difference().as_str()), expected, "{predicted} {measured}");

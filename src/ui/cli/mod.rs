@@ -84,6 +84,9 @@ struct Global {
     #[arg(long, global = true, value_name = "N", env = "MONOBLOC_MAX_LOADED_MODELS",
           value_parser = clap::value_parser!(u8).range(1..))]
     max_loaded: Option<u8>,
+    /// Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back
+    #[arg(long, global = true, env = "MONOBLOC_NO_REPACK")]
+    no_repack: bool,
     /// Threads for inference; 0 means every core
     #[arg(long, global = true, value_name = "N", default_value_t = 0, env = "MONOBLOC_THREADS")]
     threads: usize,
@@ -129,6 +132,7 @@ impl Global {
             budget: profile.budget(self.budget),
             slots: profile.slots(usize::from(self.parallel)),
             max_loaded: self.max_loaded.map(usize::from),
+            repack: !self.no_repack,
             threads: self.threads,
             tools_offered: self.tools_offered.max(1),
             orchestrate: !self.no_orchestrator,

@@ -72,6 +72,8 @@ fn list(app: &App, json: bool) -> Result<()> {
                 .ok_or_else(|| "none found; search goes by words only".to_owned()),
         )])
         .collect();
+    // Without a planner, or where the system does not say how much memory there is, nothing stands anywhere.
+    let rungs = app.rungs().unwrap_or_default();
     if json {
         let files: Vec<_> = registry
             .files()
@@ -84,13 +86,12 @@ fn list(app: &App, json: bool) -> Result<()> {
         let roles: serde_json::Map<String, serde_json::Value> = roles
             .into_iter()
             .map(|(role, file)| {
-                (
-                    role.to_string(),
-                    file.map_or_else(
-                        |error| serde_json::json!({ "error": error }),
-                        |path| serde_json::json!({ "path": path }),
-                    ),
-                )
+                let about = match (file, rungs.get(&role.to_string())) {
+                    (Err(error), _) => serde_json::json!({ "error": error }),
+                    (Ok(path), Some(rung)) => serde_json::json!({ "path": path, "rung": rung }),
+                    (Ok(path), None) => serde_json::json!({ "path": path }),
+                };
+                (role.to_string(), about)
             })
             .collect();
         println!(
@@ -108,7 +109,8 @@ fn list(app: &App, json: bool) -> Result<()> {
         }
     }
     for (role, file) in roles {
-        println!("{role:>9}: {}", file.unwrap_or_else(|error| error));
+        let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
+        println!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
     }
     registry.notes().iter().for_each(|note| println!("note: {note}"));
     Ok(())

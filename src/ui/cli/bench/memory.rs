@@ -34,7 +34,12 @@ impl Memory {
             false => self.files,
         };
         let program = std::env::current_exe().context("this program's own file was not found")?;
-        let child = memory::Child { program, threads: app.config.threads, budget: app.config.budget };
+        let child = memory::Child {
+            program,
+            threads: app.config.threads,
+            budget: app.config.budget,
+            repack: app.config.repack,
+        };
         let mut rows = Vec::new();
         if !self.json {
             println!("{}", heading());
