@@ -2,24 +2,37 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
 use crate::base::{Bytes, Cancel, Config};
+use crate::budget::estimate::PROCESS;
+use crate::budget::ladder::Asked;
+use crate::budget::machine::{DeviceName, HEADROOM, Machine};
 use crate::budget::permit::{Permit, Priority};
-use crate::budget::{Ledger, device};
+use crate::budget::watch::Watch;
+use crate::budget::{HostMemory, Lease, Ledger, Refused, device};
 use crate::embed::{self, Embedder};
-use crate::engine::pool::{Pool, PoolOptions};
+use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
+use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress, Report};
 use crate::lessons::Lessons;
-use crate::models::Registry;
+use crate::measure::{complete, fit};
+use crate::models::{ModelSpec, Registry, Role, places};
 use crate::orchestrate::{Meter, Toolkit};
 use crate::session::Session;
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, Prefilter, prefilter};
 
-/// Left to the rest of the machine when no budget is given.
-const HEADROOM: Bytes = Bytes::mib(512);
+/// Time between two looks at the machine's free memory.
+const WATCH_EVERY: Duration = Duration::from_secs(2);
+
+/// Copies of sequences in host memory, for what slots had to give up. On SmolLM2 some 40,000 tokens.
+const COPIES_MAX: Bytes = Bytes::mib(512);
+
+/// Fixed preambles on disk, of all models together.
+const PREAMBLES_MAX: Bytes = Bytes::mib(256);
 
 /// Texts that are embedded before a request is answered: about two seconds of MiniLM on two cores.
 const VECTORS_WAITED_FOR: usize = 128;
@@ -29,12 +42,28 @@ pub fn database(project: &Path) -> PathBuf {
     project.join(".monobloc").join("monobloc.db")
 }
 
+/// What `monobloc fit` is asked.
+#[derive(Clone, Debug)]
+pub struct FitRequest {
+    /// Models to be loaded together; none means the roles of the registry.
+    pub files: Vec<PathBuf>,
+    /// The machine, as [`DeviceName`] reads it; `None` is this one.
+    pub device: Option<String>,
+    /// Tokens a slot and type of keys and values, for files.
+    pub context: u32,
+    pub kv_type: String,
+    pub overhead: Option<Bytes>,
+    pub activations: Option<Bytes>,
+}
+
 /// Everything below the user interface.
 pub struct App {
     pub config: Config,
     pub cancel: Cancel,
     ledger: Ledger,
     permit: Permit,
+    /// The program's own part of the ledger.
+    _process: Option<Lease>,
 }
 
 impl App {
@@ -42,7 +71,22 @@ impl App {
     pub fn open(config: Config, cancel: Cancel) -> App {
         let free = device::host().map_or(Bytes::gib(4), |host| host.available.saturating_sub(HEADROOM));
         let ledger = Ledger::new(config.budget.unwrap_or(free));
-        App { config, cancel, ledger, permit: Permit::new() }
+        // A budget below this lets no model in anyway, and says so then.
+        let process = ledger.reserve("process", PROCESS).ok().map(|reservation| reservation.commit(PROCESS));
+        App { config, cancel, ledger, permit: Permit::new(), _process: process }
+    }
+
+    /// Follows the machine's free memory for as long as it is polled.
+    pub fn watch(&self) -> impl Future<Output = ()> + Send + 'static {
+        let total = device::host().map_or(Bytes::gib(4), |host| host.total);
+        let mut watch = Watch::new(self.config.budget.unwrap_or(total));
+        let ledger = self.ledger.clone();
+        async move {
+            loop {
+                tokio::time::sleep(WATCH_EVERY).await;
+                watch.poll(&ledger);
+            }
+        }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -60,16 +104,28 @@ impl App {
             threads: self.threads(),
             slots: self.config.slots,
             tool_call_format: self.config.tool_call_format.clone(),
+            memory: self.engine_memory(true),
         };
         Pool::new(registry, self.ledger.clone(), self.permit.clone(), options)
     }
 
     /// A pool without roles, for model files named one by one.
     pub fn empty_pool(&self) -> Pool {
-        Pool::alone(self.ledger.clone(), self.permit.clone(), self.threads())
+        Pool::alone(self.ledger.clone(), self.permit.clone(), self.threads(), self.engine_memory(false))
     }
 
-    fn threads(&self) -> usize {
+    /// What engines keep beyond their own life; `preambles` on disk only where runs repeat, not in measurements.
+    fn engine_memory(&self, preambles: bool) -> EngineMemory {
+        let cache = places::cache_dir();
+        let disk = preambles.then(|| Disk::open(cache.join("preambles"), PREAMBLES_MAX));
+        EngineMemory {
+            prefixes: Some(PrefixStore::new(self.ledger.clone(), COPIES_MAX, disk)),
+            verdicts: Some(cache.join("verdicts")),
+        }
+    }
+
+    /// Threads for inference.
+    pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
@@ -104,6 +160,70 @@ impl App {
             ..plain
         };
         Embedder::open(&spec.path, options).map_err(|error| format!("no embedder: search goes by words only: {error}"))
+    }
+
+    /// What `request` would take; a refusal comes beside the report.
+    pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
+        let machine = match &request.device {
+            Some(name) => name.parse::<DeviceName>()?.machine(),
+            None => Machine::here().map(|machine| Machine {
+                host: HostMemory { available: machine.host.available.saturating_sub(HEADROOM), ..machine.host },
+                ..machine
+            }),
+        };
+        let machine =
+            machine.context("this system does not say how much memory it has; name --device cpu:16GiB, say")?;
+        let machine = self.config.budget.map_or(machine, |budget| machine.limited_to(budget));
+        let mut given =
+            fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
+        let asked = match request.files.is_empty() {
+            true => {
+                let registry = self.registry()?;
+                let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
+                // A missing or damaged embedder is fine: search goes by words then.
+                let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
+                given.embedder = embedder.unwrap_or(Bytes::ZERO);
+                self.roles_asked(registry)?
+            }
+            false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
+        };
+        Ok(fit::report(&asked, &given, &machine))
+    }
+
+    /// The planner with what could replace it, and the router unless one file plays both.
+    fn roles_asked(&self, registry: Registry) -> Result<Vec<Asked>> {
+        let planner = registry.get(Role::Planner)?.clone();
+        let router = registry.get(Role::Router).ok().filter(|spec| spec.path != planner.path).cloned();
+        let others = fit::alternatives(&registry, Role::Planner);
+        let pool = self.pool(registry);
+        let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
+        for header in others {
+            let spec = ModelSpec { path: header.path.clone(), header, ..planner.clone() };
+            candidates.push((spec.header.clone(), pool.wanted(&spec)?));
+        }
+        let on_host = |spec: &ModelSpec| spec.gpu_layers == Some(0);
+        let mut asked =
+            vec![Asked { name: Role::Planner.to_string(), candidates, on_host: on_host(&planner), optional: false }];
+        if let Some(spec) = router {
+            let candidates = vec![(spec.header.clone(), pool.wanted(&spec)?)];
+            asked.push(Asked { name: Role::Router.to_string(), candidates, on_host: on_host(&spec), optional: true });
+        }
+        Ok(asked)
+    }
+
+    fn file_asked(&self, file: &Path, request: &FitRequest) -> Result<Asked> {
+        let options = complete::Options {
+            slots: self.config.slots,
+            max_tokens: 0,
+            context: request.context,
+            kv_type: request.kv_type.clone(),
+            ignore_end: false,
+            sampling: crate::engine::Sampling::greedy(),
+        };
+        let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(file), &options)?;
+        let candidates = vec![(spec.header.clone(), self.empty_pool().wanted(&spec)?)];
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Asked { name, candidates, on_host: false, optional: false })
     }
 
     /// The project's index as it is on disk; see [`App::refresh`].

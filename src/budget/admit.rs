@@ -4,13 +4,12 @@ use super::{Estimate, Ledger, Refused, Reservation, Wanted};
 use crate::models::ModelSpec;
 
 /// Reserves what `spec` will need. Nothing is allocated; a refusal names the arithmetic and what would help.
-pub fn admit(ledger: &Ledger, spec: &ModelSpec, on_cpu: bool) -> Result<(Reservation, Estimate), Refused> {
-    let wanted = Wanted { context: spec.context, slots: spec.slots, kv_type: spec.kv_type.clone(), on_cpu };
-    let estimate = Estimate::of(&spec.header, &wanted);
+pub fn admit(ledger: &Ledger, spec: &ModelSpec, wanted: &Wanted) -> Result<(Reservation, Estimate), Refused> {
+    let estimate = Estimate::of(&spec.header, wanted);
     match ledger.reserve(&spec.role.to_string(), estimate.total()) {
         Ok(reservation) => Ok((reservation, estimate)),
         Err(refused) => {
-            let way_out = way_out(spec, &wanted, &refused);
+            let way_out = way_out(spec, wanted, &refused);
             Err(Refused { parts: estimate.to_string(), way_out, ..refused })
         }
     }
@@ -68,9 +67,14 @@ mod tests {
         }
     }
 
+    fn wanted() -> Wanted {
+        let kv_type = "f16".into();
+        Wanted { context: 8192, slots: 2, kv_type, rows: 256, outputs: 2, repack: true, marks: 0, swa_full: true }
+    }
+
     fn check(free: Bytes, expected: &str) {
         let dir = tempfile::tempdir().unwrap();
-        let refused = admit(&Ledger::new(free), &spec(dir.path()), true).unwrap_err().to_string();
+        let refused = admit(&Ledger::new(free), &spec(dir.path()), &wanted()).unwrap_err().to_string();
         assert!(
             refused.starts_with("planner needs 84.") && refused.contains("weights 64.0 MiB, KV 16.0 MiB"),
             "{refused}"
@@ -89,7 +93,7 @@ mod tests {
     fn what_fits_is_reserved_by_its_role() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(Bytes::mib(100));
-        let (_held, estimate) = admit(&ledger, &spec(dir.path()), true).unwrap();
+        let (_held, estimate) = admit(&ledger, &spec(dir.path()), &wanted()).unwrap();
         assert_eq!(ledger.entries()[0].label, "planner");
         assert_eq!(ledger.free() + estimate.total(), Bytes::mib(100));
     }

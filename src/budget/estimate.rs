@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::cache;
 use crate::base::Bytes;
-use crate::models::gguf::{Header, Tensor, TensorType};
+use crate::models::gguf::{Header, Tensor};
 
 /// How a model is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +14,16 @@ pub struct Wanted {
     pub slots: usize,
     /// Type of keys and values, `q8_0` say.
     pub kv_type: String,
-    /// Weights on the CPU, where some types are copied into another order.
-    pub on_cpu: bool,
+    /// Tokens computed at once (`n_ubatch`).
+    pub rows: u32,
+    /// Rows of them whose logits are asked for (`n_outputs_max`).
+    pub outputs: u32,
+    /// Whether matrices are copied into the order that the CPU code likes best (`use_extra_bufts`).
+    pub repack: bool,
+    /// Checkpoints kept a slot, at most, where a sequence cannot be cut back.
+    pub marks: u32,
+    /// Whether layers with a sliding window keep the whole context all the same (`swa_full`).
+    pub swa_full: bool,
 }
 
 /// Memory of one loaded model, by purpose.
@@ -22,7 +31,7 @@ pub struct Wanted {
 pub struct Estimate {
     /// Tensors used as they lie in the (mapped) file.
     pub weights: Bytes,
-    /// Tensors that the CPU code copies into an order of its own; their mapped original can be given back.
+    /// Tensors that the CPU code copies into an order of its own; their mapped original is given back.
     pub repacked: Bytes,
     /// Keys and values of all slots.
     pub kv: Bytes,
@@ -32,29 +41,32 @@ pub struct Estimate {
     pub compute: Bytes,
     /// Logits handed out.
     pub output: Bytes,
+    /// Checkpoints of all slots.
+    pub marks: Bytes,
+    /// Vocabulary, graphs, and what is noted of every cell.
+    pub host: Bytes,
 }
 
-/// Tokens computed at once (`n_ubatch`): as many as a chunk may have if it is to end within 250 ms on two cores.
-pub const UBATCH: u64 = 256;
-
-/// llama.cpp rounds every slot's context up to a multiple of this.
-const CONTEXT_STEP: u64 = 256;
+/// What the program takes before any model: 19 MiB of its own code and libraries as they lie in their files, and 3 MiB
+/// of threads and tables (measured on Linux).
+pub const PROCESS: Bytes = Bytes::mib(22);
 
 impl Estimate {
-    /// From the header alone. Layers with a sliding window are counted as if they kept everything.
+    /// From the header alone.
     pub fn of(header: &Header, wanted: &Wanted) -> Estimate {
-        let copied = |tensor: &&Tensor| wanted.on_cpu && is_repackable(tensor);
+        let copied = |tensor: &&Tensor| wanted.repack && is_repackable(tensor);
         let moved: Bytes = header.tensors.iter().filter(copied).filter(|t| t.name != TOKENS).map(|t| t.bytes).sum();
         // Without an output matrix the token table serves as one: multiplied from its copy, looked up in the original.
-        let tied = header.tensors.iter().all(|tensor| tensor.name != "output.weight");
-        let table = header.tensors.iter().filter(copied).filter(|t| t.name == TOKENS && tied).map(|t| t.bytes).sum();
+        let table = header.tensors.iter().filter(copied).filter(|t| t.name == TOKENS && is_tied(header));
         Estimate {
             weights: header.tensor_bytes().saturating_sub(moved),
-            repacked: moved + table,
-            kv: kv(header, wanted),
-            state: state(header) * wanted.slots as u64,
+            repacked: moved + table.map(|tensor| tensor.bytes).sum(),
+            kv: cache::kv(header, wanted),
+            state: cache::state(header) * wanted.slots as u64,
             compute: compute(header, wanted),
             output: Bytes(4) * u64::from(header.vocabulary) * wanted.slots as u64,
+            marks: cache::marks(header, wanted),
+            host: vocabulary(header) + graphs(header) + cache::cells(header, wanted),
         }
     }
 
@@ -62,7 +74,17 @@ impl Estimate {
         self.parts().into_iter().map(|(_, bytes)| bytes).sum()
     }
 
-    fn parts(&self) -> [(&'static str, Bytes); 6] {
+    /// What weights alone take: it outlives a context.
+    pub fn of_weights(&self) -> Bytes {
+        self.weights + self.repacked
+    }
+
+    /// What a context takes beside its weights.
+    pub fn of_context(&self) -> Bytes {
+        self.total().saturating_sub(self.of_weights())
+    }
+
+    pub fn parts(&self) -> [(&'static str, Bytes); 8] {
         [
             ("weights", self.weights),
             ("repacked weights", self.repacked),
@@ -70,6 +92,8 @@ impl Estimate {
             ("state", self.state),
             ("compute", self.compute),
             ("output", self.output),
+            ("checkpoints", self.marks),
+            ("host", self.host),
         ]
     }
 }
@@ -82,95 +106,75 @@ impl fmt::Display for Estimate {
     }
 }
 
-const TOKENS: &str = "token_embd.weight";
+pub(super) const TOKENS: &str = "token_embd.weight";
 
-/// Matrices of these types are copied on x86 with AVX2 (ggml-cpu/repack.cpp: rows in groups of eight).
-fn is_repackable(tensor: &Tensor) -> bool {
+/// Whether the token table is also the output matrix.
+pub(super) fn is_tied(header: &Header) -> bool {
+    header.tensors.iter().all(|tensor| tensor.name != "output.weight")
+}
+
+/// Matrices that are copied (`ggml_repack_get_optimal_repack_type` of ggml-cpu/repack.cpp): on x86 with AVX2 in groups
+/// of eight rows, on ARM also these.
+pub(super) fn is_repackable(tensor: &Tensor) -> bool {
     let rows = tensor.shape.get(1).copied().unwrap_or(1);
-    matches!(tensor.kind.name, "Q4_0" | "Q4_K" | "IQ4_NL" | "MXFP4" | "Q2_K") && rows.is_multiple_of(8)
+    let everywhere = matches!(tensor.kind.name, "Q4_0" | "Q4_K" | "IQ4_NL" | "MXFP4");
+    let here = match tensor.kind.name {
+        "Q2_K" => cfg!(target_feature = "avx512f"),
+        "Q5_K" | "Q6_K" | "Q8_0" => cfg!(target_arch = "aarch64"),
+        _ => false,
+    };
+    tensor.shape.len() > 1 && (everywhere || here) && rows.is_multiple_of(8)
 }
 
-/// Per layer: heads × (key + value length) × tokens of all slots.
-fn kv(header: &Header, wanted: &Wanted) -> Bytes {
-    let kind = TensorType::by_name(&wanted.kv_type);
-    let (block, block_bytes) = kind.map_or((1, 2), |kind| (kind.block, kind.block_bytes));
-    let tokens = u64::from(wanted.context).next_multiple_of(CONTEXT_STEP) * wanted.slots as u64;
-    let heads: u64 = header.kv_heads.iter().map(|&heads| u64::from(heads)).sum();
-    let values = heads * u64::from(header.key_length + header.value_length) * tokens;
-    Bytes(values.div_ceil(block)) * block_bytes
-}
-
-/// One slot's state: `l_cache - 1` columns of the hidden size in f32, per convolution layer. Recurrent layers of other
-/// families (state spaces) are not known here and count as nothing.
-fn state(header: &Header) -> Bytes {
-    let columns = u64::from(header.conv_cache.unwrap_or(1).saturating_sub(1));
-    Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
+/// Where in the file those matrices lie whose copy is used in their place.
+pub fn copied_ranges(header: &Header) -> Vec<std::ops::Range<u64>> {
+    let copied = header.tensors.iter().filter(|tensor| tensor.name != TOKENS && is_repackable(tensor));
+    copied.map(|tensor| tensor.offset..tensor.offset + tensor.bytes.0).collect()
 }
 
 /// What lives at the same time, in f32, for every token of a batch: five hidden vectors (a convolution's three inputs
-/// with what goes in and out), then either the logits, which llama.cpp reserves for the whole batch, or the feed-forward
-/// blocks; and the attention mask in f16, a second one for a sliding window. Measured against llama.cpp's own figures
-/// (llama-cpp-2 0.1.160, CPU, flash attention): within 3 % for SmolLM2-135M, Gemma-3-270M, LFM2-1.2B and LFM2-24B-A2B.
+/// with what goes in and out), then either the logits of the rows that want them or the feed-forward blocks; the
+/// attention mask in f16, a second one for a sliding window; and the threads' copy of a matrix's input in 8 bits.
 fn compute(header: &Header, wanted: &Wanted) -> Bytes {
+    let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
     let feed_forward = 3 * u64::from(header.feed_forward).max(experts);
-    let values = 5 * u64::from(header.embedding_length) + u64::from(header.vocabulary).max(feed_forward);
-    let masks = 1 + u64::from(header.sliding_window.is_some());
-    let mask = 2 * u64::from(wanted.context).next_multiple_of(CONTEXT_STEP) * masks;
-    Bytes(UBATCH) * (4 * values + mask)
+    let logits = u64::from(header.vocabulary) * u64::from(wanted.outputs);
+    let values = 5 * u64::from(header.embedding_length) * rows + logits.max(feed_forward * rows);
+    let mask = 2 * rows * cache::cells_of(wanted, None).max(1);
+    let window = header.sliding_window.map_or(0, |window| 2 * rows * cache::cells_of(wanted, Some(window)));
+    Bytes(4 * values + mask + window)
 }
 
-/// The embedder: its weights in f32 as they lie in the file, and the activations of one batch of `tokens` tokens.
-pub fn embedder(weight_bytes: Bytes, tokens: u64) -> Bytes {
-    weight_bytes + EMBEDDER_TOKEN * tokens
+/// A vocabulary in the maps of llama.cpp and in our own list.
+fn vocabulary(header: &Header) -> Bytes {
+    TOKEN * u64::from(header.vocabulary) + MERGE * u64::from(header.merges)
 }
 
-/// Activations of one token of a sentence encoder of hidden size 384 (MiniLM): hidden, queries, keys, values, the
-/// feed-forward block of four times the size and its copy, all f32, twice for what the framework holds on to.
-const EMBEDDER_TOKEN: Bytes = Bytes(2 * 4 * 384 * (4 + 4 + 4));
+/// Measured: SmolLM2 (49,152 tokens), LFM2 (65,536) with 48,900 merges each, Gemma (262,144, no merges).
+const TOKEN: Bytes = Bytes(275);
+const MERGE: Bytes = Bytes(147);
+
+/// Three graphs of up to eight nodes a tensor, at least 1,024 (`graph_max_nodes`), with their tensors' descriptions.
+fn graphs(header: &Header) -> Bytes {
+    NODE * (8 * header.tensors.len() as u64).max(1024) * 3
+}
+
+const NODE: Bytes = Bytes(450);
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
+    use crate::budget::example::{self, hybrid};
+    use crate::models::gguf::TensorType;
 
-    /// LFM2-24B-A2B, of which only the numbers that matter here are filled in (facts of the published model).
+    /// The layers of LFM2-24B-A2B that keep something: forty, of which ten attend.
     fn lfm2_24b() -> Header {
-        let kv_heads = (0..40).map(|layer| if layer % 4 == 2 { 8 } else { 0 }).collect();
-        Header {
-            path: "lfm2.gguf".into(),
-            file_bytes: Bytes::ZERO,
-            architecture: "lfm2moe".into(),
-            name: String::new(),
-            parameters: 0,
-            layers: 40,
-            embedding_length: 2048,
-            heads: 32,
-            kv_heads,
-            key_length: 64,
-            value_length: 64,
-            feed_forward: 11776,
-            experts: 64,
-            experts_used: 4,
-            expert_feed_forward: 1536,
-            context_train: 32768,
-            vocabulary: 65536,
-            sliding_window: None,
-            conv_cache: Some(3),
-            tensors: Vec::new(),
-            mix: BTreeMap::new(),
-            chat_template: None,
-            tokenizer_model: None,
-            tokenizer_pre: None,
-            bos: None,
-            eos: None,
-            begin: None,
-        }
+        Header { feed_forward: 11_776, expert_feed_forward: 1536, tensors: Vec::new(), ..hybrid(40, 2048, 64, "q4_0") }
     }
 
     fn wanted(context: u32, slots: usize, kv_type: &str) -> Wanted {
-        Wanted { context, slots, kv_type: kv_type.into(), on_cpu: true }
+        Wanted { rows: 256, outputs: 256, ..example::wanted(context, slots, kv_type) }
     }
 
     fn check_kv(context: u32, slots: usize, kv_type: &str, expected: Bytes) {
@@ -192,6 +196,24 @@ mod tests {
     }
 
     #[test]
+    fn layers_with_a_window_keep_the_window_and_one_batch() {
+        let mut header = Header { kv_heads: vec![1; 6], sliding_window: Some(512), ..lfm2_24b() };
+        header.sliding = vec![true, true, true, true, true, false];
+        let full = Estimate::of(&header, &wanted(8192, 2, "f16")).kv;
+        let windowed = Estimate::of(&header, &Wanted { swa_full: false, ..wanted(8192, 2, "f16") }).kv;
+        assert_eq!(full, Bytes(2 * 2 * 128 * 8192 * 6));
+        assert_eq!(windowed, Bytes(2 * 2 * 128 * (8192 + 5 * 768)));
+        let short = Wanted { swa_full: false, ..wanted(300, 1, "f16") };
+        assert_eq!(Estimate::of(&header, &short).kv, Bytes(2 * 128 * 512 * 6));
+    }
+
+    #[test]
+    fn checkpoints_are_as_many_as_there_are_batches() {
+        let marks = |context| Estimate::of(&lfm2_24b(), &Wanted { marks: 32, ..wanted(context, 2, "f16") }).marks;
+        assert_eq!((marks(1024), marks(32_768)), (Bytes::kib(2 * 4 * 480), Bytes::kib(2 * 32 * 480)));
+    }
+
+    #[test]
     fn convolution_layers_keep_two_columns_a_slot() {
         assert_eq!(Estimate::of(&lfm2_24b(), &wanted(8192, 2, "q8_0")).state, Bytes::kib(2 * 480));
     }
@@ -200,14 +222,20 @@ mod tests {
     fn repacked_tensors_are_counted_once_but_a_shared_token_table_twice() {
         let tensor = |name: &str, kind| {
             let kind = TensorType::by_name(kind).unwrap();
-            Tensor { name: name.into(), kind, shape: vec![256, 64], bytes: Bytes(kind.bytes(256 * 64).unwrap()) }
+            Tensor {
+                name: name.into(),
+                kind,
+                shape: vec![256, 64],
+                bytes: Bytes(kind.bytes(256 * 64).unwrap()),
+                offset: 0,
+            }
         };
         let mut header = lfm2_24b();
         header.tensors = vec![tensor(TOKENS, "q4_0"), tensor("blk.0.ffn_up.weight", "q4_0"), tensor("b", "q8_0")];
         let one = header.tensors[1].bytes;
         let tied = Estimate::of(&header, &wanted(256, 1, "f16"));
         assert_eq!((tied.repacked, tied.weights), (one * 2, header.tensor_bytes() - one));
-        let elsewhere = Estimate::of(&header, &Wanted { on_cpu: false, ..wanted(256, 1, "f16") });
+        let elsewhere = Estimate::of(&header, &Wanted { repack: false, ..wanted(256, 1, "f16") });
         assert_eq!((elsewhere.repacked, elsewhere.weights), (Bytes::ZERO, header.tensor_bytes()));
         header.tensors.push(tensor("output.weight", "q8_0"));
         assert_eq!(Estimate::of(&header, &wanted(256, 1, "f16")).repacked, one);

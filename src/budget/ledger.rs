@@ -91,6 +91,17 @@ impl Ledger {
         Ok(Reservation(Held { ledger: self.clone(), id }))
     }
 
+    /// There is more or less memory than before. What is promised stays promised, even where it is now too much: then
+    /// nothing new is let in until enough was given back.
+    pub fn set_capacity(&self, capacity: Bytes) {
+        self.account().capacity = capacity;
+    }
+
+    /// What is promised in all.
+    pub fn promised(&self) -> Bytes {
+        self.account().promised
+    }
+
     pub fn capacity(&self) -> Bytes {
         self.account().capacity
     }
@@ -193,6 +204,19 @@ mod tests {
         assert_eq!(ledger.entries()[0].measured, Some(Bytes(150)));
         drop(lease);
         assert_eq!(ledger.free(), Bytes(100));
+    }
+
+    #[test]
+    fn a_shrunken_account_lets_nothing_in_and_throws_nobody_out() {
+        let ledger = Ledger::new(Bytes(100));
+        let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(60));
+        ledger.set_capacity(Bytes(50));
+        assert_eq!((lease.bytes(), ledger.free(), ledger.promised()), (Bytes(60), Bytes::ZERO, Bytes(60)));
+        assert!(ledger.reserve("b", Bytes(1)).is_err());
+        drop(lease);
+        assert!(ledger.reserve("b", Bytes(50)).is_ok());
+        ledger.set_capacity(Bytes(200));
+        assert_eq!(ledger.free(), Bytes(200));
     }
 
     /// Reserves, commits and drops as told; the first number picks the deed.

@@ -1,11 +1,18 @@
 //! Memory and processor time as things that run out: what there is, what a model needs, who holds how much.
 
 pub mod admit;
+pub mod cache;
 pub mod device;
 pub mod estimate;
+#[cfg(test)]
+mod example;
+pub mod ladder;
 pub mod ledger;
+pub mod machine;
 pub mod permit;
+pub mod place;
 pub mod process;
+pub mod watch;
 
 pub use admit::admit;
 pub use device::HostMemory;

@@ -82,6 +82,11 @@ impl Permit {
         }
     }
 
+    /// Whether somebody more urgent than `priority` waits: a holder may then cut its chunk short.
+    pub fn is_wanted_above(&self, priority: Priority) -> bool {
+        self.0.lock().waiting.iter().any(|waiter| waiter.priority > priority)
+    }
+
     /// Waiters at this moment.
     pub fn waiting(&self) -> usize {
         self.0.lock().waiting.len()

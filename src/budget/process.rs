@@ -12,6 +12,11 @@ pub fn resident_memory() -> Option<Bytes> {
     status_line("VmRSS:")
 }
 
+/// Memory of this process's own, and memory that lies in files it has mapped (weights, program code).
+pub fn anonymous_and_mapped() -> Option<(Bytes, Bytes)> {
+    Some((status_line("RssAnon:")?, status_line("RssFile:")?))
+}
+
 /// A line of `/proc/self/status`: `VmHWM:     81234 kB`.
 fn status_line(name: &str) -> Option<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

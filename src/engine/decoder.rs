@@ -1,5 +1,7 @@
 //! What the worker needs of a model: rows in, logits out, and the ability to go back to an earlier position.
 
+use std::sync::Arc;
+
 use crate::models::dialect::Prompt;
 
 /// Index into a model's vocabulary.
@@ -26,26 +28,59 @@ pub struct Limits {
     /// Most rows of one prefill call; sized for about a fifth of a second; the largest
     /// models take longer, because a chunk has a least size.
     pub chunk: usize,
+    /// Most rows of one call whose logits can be read.
+    pub outputs: usize,
     pub vocabulary: usize,
-    /// Whether rows of several sequences in one call give the same logits as one call each. Where this is not
-    /// known to hold (sliding-window attention, facts of llama.cpp) every call carries one sequence.
-    pub co_batch: bool,
+    pub sharing: Sharing,
 }
 
-/// The model refused a call. The sequences of the call are in an unknown state and must be cleared.
+/// Whether generated tokens of several sequences may be evaluated in one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// The decoder computes every sequence on its own anyway.
+    Always,
+    /// Only where it was seen to give the same logits as one call each, see `sharing`.
+    IfProved,
+    /// It is known to change logits.
+    Never,
+}
+
+/// Asked now and then during a call; true ends it with [`DecodeError::Stopped`].
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// A call gave no result. The sequences of its rows must be cut back with [`Decoder::keep`] before they are used again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the model could not evaluate {rows} rows: {reason}")]
-pub struct DecodeError {
-    pub rows: usize,
-    pub reason: String,
+pub enum DecodeError {
+    #[error("the model could not evaluate {rows} rows: {reason}")]
+    Failed { rows: usize, reason: String },
+    #[error("the call was stopped")]
+    Stopped,
+}
+
+/// A sequence as bytes in host memory, with the places it can be cut back to. Clones share the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Positions.
+    pub length: usize,
+    pub state: Arc<[u8]>,
+    /// Checkpoints of what cannot be cut, by length, shortest first.
+    pub marks: Vec<(usize, Arc<[u8]>)>,
+}
+
+impl Saved {
+    /// Host memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.state.len() + self.marks.iter().map(|(_, state)| state.len()).sum::<usize>()
+    }
 }
 
 /// A model with its context, driven by one thread.
 pub trait Decoder {
     fn limits(&self) -> Limits;
 
-    /// Evaluates `rows`; rows of a sequence are consecutive and continue it.
-    fn decode(&mut self, rows: &[Row]) -> Result<(), DecodeError>;
+    /// Evaluates `rows`; rows of a sequence are consecutive and continue it. At most [`Limits::outputs`] of them may
+    /// ask for logits.
+    fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError>;
 
     /// Logits after row `row` of the last call, one value a vocabulary entry. The row must have asked for them.
     fn logits(&self, row: usize) -> &[f32];
@@ -56,6 +91,12 @@ pub trait Decoder {
 
     /// Shortens `sequence` to the longest length not above `wanted` that can be restored exactly, and returns it.
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize;
+
+    /// A copy of `sequence` in host memory; `None` if it is empty.
+    fn save(&mut self, sequence: usize) -> Option<Saved>;
+
+    /// Replaces `sequence` by what was saved from a decoder of the same model and shape. On false it is empty.
+    fn restore(&mut self, sequence: usize, saved: &Saved) -> bool;
 }
 
 /// The tokens of a model. Immutable, shared by every thread.

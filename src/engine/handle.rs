@@ -11,9 +11,10 @@ use tokio::sync::mpsc as updates;
 use super::decoder::{DecodeError, Limits, Token, Vocabulary};
 use super::grammar::{Grammar, GrammarError, Grammars};
 use super::sampler::{Choice, Sampling};
+use super::sharing::Verdicts;
 use super::slot::Reuse;
 use super::text::{self, TextPiece, TextStream};
-use super::worker::{Inbox, Job, Task, Update};
+use super::worker::{Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
 
@@ -42,6 +43,8 @@ pub enum EngineError {
     Grammar(#[from] GrammarError),
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    #[error("the generation was cut off: {reason}")]
+    Interrupted { reason: String },
     #[error("the generation was cancelled")]
     Cancelled,
     #[error("the generation took longer than {0:?}")]
@@ -57,6 +60,9 @@ pub struct Request {
     pub grammar: Option<Grammar>,
     pub priority: Priority,
     pub reuse: Reuse,
+    /// Tokens at the start of `prompt` that are the same in every run; they are kept on disk where there is a folder
+    /// for that. See [`Engine::request`].
+    pub fixed: usize,
     /// Goes on after end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
     pub deadline: Duration,
@@ -72,6 +78,7 @@ impl Request {
             grammar: None,
             priority: Priority::Step,
             reuse: Reuse::Exact,
+            fixed: 0,
             ignore_end: false,
             deadline: DEADLINE,
         }
@@ -162,7 +169,7 @@ pub struct Engine {
 struct Inner {
     model: String,
     jobs: jobs::Sender<Job>,
-    queued: Arc<AtomicUsize>,
+    pressure: Arc<Pressure>,
     vocabulary: Arc<dyn Vocabulary>,
     grammars: Grammars,
     limits: Limits,
@@ -179,8 +186,15 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (sender, receiver) = jobs::channel();
         let (ready, started) = jobs::channel();
-        let queued = Arc::new(AtomicUsize::new(0));
-        let inbox = Inbox { jobs: receiver, ready: ready.clone(), queued: queued.clone(), permit };
+        let pressure = Arc::new(Pressure::default());
+        let inbox = Inbox {
+            jobs: receiver,
+            ready: ready.clone(),
+            pressure: pressure.clone(),
+            permit,
+            prefixes: None,
+            verdicts: Verdicts::default(),
+        };
         let start = |reason: String| EngineError::Start { model: model.to_owned(), reason };
         thread::Builder::new()
             .name(format!("engine {model}"))
@@ -194,7 +208,7 @@ impl Engine {
         let limits =
             started.recv().map_err(|_| start("its thread ended before it was ready".to_owned()))?.map_err(start)?;
         let grammars = Grammars::new(vocabulary.clone());
-        let inner = Inner { model: model.to_owned(), jobs: sender, queued, vocabulary, grammars, limits };
+        let inner = Inner { model: model.to_owned(), jobs: sender, pressure, vocabulary, grammars, limits };
         Ok(Engine { inner: Arc::new(inner) })
     }
 
@@ -213,6 +227,17 @@ impl Engine {
 
     pub fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
         self.inner.vocabulary.tokenize(prompt)
+    }
+
+    /// A greedy generation from a rendered prompt, with its fixed part counted.
+    pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
+        let fixed = self.tokenize(&prompt.fixed_part()).len();
+        Request { fixed, ..Request::new(self.tokenize(prompt), max_tokens) }
+    }
+
+    /// Requests that wait for a slot. Answered at once, whatever the model does.
+    pub fn waiting(&self) -> usize {
+        self.inner.pressure.waiting()
     }
 
     /// Tokens of plain text.
@@ -244,7 +269,7 @@ impl Engine {
     }
 
     /// Log-probability of each continuation after `prefix`. Continuations are evaluated one after another, each cut
-    /// at the first prefill chunk of the model.
+    /// at [`Limits::outputs`] tokens and one.
     pub async fn score(
         &self,
         prefix: Vec<Token>,
@@ -266,8 +291,12 @@ impl Engine {
     }
 
     fn submit(&self, task: Task, deadline: Duration) -> Result<Submitted, EngineError> {
-        if self.inner.queued.fetch_add(1, Ordering::SeqCst) >= QUEUE_MAX {
-            self.inner.queued.fetch_sub(1, Ordering::SeqCst);
+        let priority = match &task {
+            Task::Generate { request, .. } => request.priority,
+            Task::Score { priority, .. } => *priority,
+        };
+        if self.inner.pressure.enter(priority) >= QUEUE_MAX {
+            self.inner.pressure.leave(priority);
             return Err(EngineError::QueueFull { model: self.inner.model.clone() });
         }
         let (sender, updates) = updates::unbounded_channel();

@@ -1,14 +1,17 @@
 //! Runs models in this process: one thread owns each loaded model, everyone else holds a cloneable handle.
 
 pub mod decoder;
+pub mod fan_out;
 pub mod grammar;
 pub mod handle;
 pub mod llama;
 pub mod pool;
+pub mod prefix;
 mod repetition;
 pub mod sampler;
 mod scheduler;
 pub mod scripted;
+pub mod sharing;
 pub mod slot;
 mod text;
 mod worker;

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::handle::{Engine, EngineError};
-use super::llama::{KvFormat, LlamaError, Shape, Weights};
+use super::llama::{KvFormat, LlamaError, Loading, Shape, Weights};
+use super::prefix::{Fingerprint, PrefixStore};
+use super::sharing::Verdicts;
 use crate::base::Bytes;
 use crate::budget::permit::Permit;
-use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted};
+use crate::budget::{self, Estimate, Lease, Ledger, Refused, Reservation, Wanted, estimate};
 use crate::models::dialect::{self, Dialect};
 use crate::models::gguf::Header;
 use crate::models::{ModelCapability, ModelSpec, ModelsError, Registry, Role};
@@ -45,6 +47,16 @@ pub struct PoolOptions {
     /// Slots a model when models.toml does not ask for fewer.
     pub slots: usize,
     pub tool_call_format: Option<String>,
+    pub memory: EngineMemory,
+}
+
+/// What engines remember beyond their own life.
+#[derive(Clone, Debug, Default)]
+pub struct EngineMemory {
+    /// Copies of sequences that left their slots.
+    pub prefixes: Option<PrefixStore>,
+    /// Folder of what is known of each model on this machine.
+    pub verdicts: Option<PathBuf>,
 }
 
 /// Handle to all models of a run. Clones share it.
@@ -93,8 +105,8 @@ impl Pool {
     }
 
     /// A pool without roles: see [`Pool::open_alone`].
-    pub fn alone(ledger: Ledger, permit: Permit, threads: usize) -> Pool {
-        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None };
+    pub fn alone(ledger: Ledger, permit: Permit, threads: usize, memory: EngineMemory) -> Pool {
+        let options = PoolOptions { threads, slots: usize::MAX, tool_call_format: None, memory };
         let (resident, loading) = (Mutex::default(), Mutex::default());
         Pool { inner: Arc::new(Inner { registry: None, ledger, permit, options, resident, loading }) }
     }
@@ -108,7 +120,8 @@ impl Pool {
             let engine = script.engine(permit.clone())?;
             roles.insert(role, Leased { engine, dialect: dialect.clone(), capability });
         }
-        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None };
+        let memory = EngineMemory::default();
+        let options = PoolOptions { threads: 1, slots: 2, tool_call_format: None, memory };
         let resident = Mutex::new(Resident { roles, ..Resident::default() });
         let ledger = Ledger::new(Bytes::ZERO);
         let inner = Inner { registry: None, ledger, permit, options, resident, loading: Mutex::default() };
@@ -147,6 +160,11 @@ impl Pool {
         Ok(leased)
     }
 
+    /// How [`Pool::open_alone`] would load `spec`: what an estimate of its memory is made from.
+    pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
+        Ok(wanted(spec, &self.inner.shape(spec)?))
+    }
+
     /// A model file on its own, for benchmarks and checks: `slots` and `context` as given, nothing shared.
     pub fn open_alone(
         &self,
@@ -172,26 +190,25 @@ impl Inner {
         if let Some(leased) = self.resident().engines.get(&key) {
             return Ok(leased.clone());
         }
-        let spec_as_shaped = ModelSpec { context: shape.context as u32, slots: shape.slots, ..spec.clone() };
-        let on_cpu = spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"));
+        let wanted = wanted(spec, &shape);
         let loaded = self.resident().weights.get(&spec.path).and_then(Weak::upgrade);
         let (held, for_context) = match loaded {
-            Some(held) => {
-                let needed = Estimate::of(&spec.header, &wanted(&spec_as_shaped, on_cpu));
-                (held, needed.total().saturating_sub(needed.weights + needed.repacked))
-            }
+            Some(held) => (held, Estimate::of(&spec.header, &wanted).of_context()),
             None => {
                 // All of it must fit before any of it is taken; the parts are then booked apart, because weights
                 // outlive a context. Nobody else loads meanwhile.
-                let (whole, estimate) = self.admit(&spec_as_shaped, on_cpu)?;
+                let (whole, needed) = self.admit(spec, &wanted)?;
                 drop(whole);
-                let for_weights = estimate.weights + estimate.repacked;
+                let for_weights = needed.of_weights();
                 let reservation = self.ledger.reserve(&format!("{} weights", spec.role), for_weights)?;
                 let name = spec.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let gpu_layers = spec.gpu_layers.unwrap_or(u32::MAX);
-                let weights = Weights::load(&spec.path, gpu_layers, move |share| progress(&name, share))?;
+                let loading = Loading { gpu_layers: spec.gpu_layers.unwrap_or(u32::MAX), repack: wanted.repack };
+                let weights = Weights::load(&spec.path, loading, |share| progress(&name, share))?;
+                if wanted.repack {
+                    super::llama::mapping::give_back(&spec.path, &estimate::copied_ranges(&spec.header));
+                }
                 let held = Held { weights, _lease: reservation.commit(for_weights) };
-                (Arc::new(held), estimate.total().saturating_sub(for_weights))
+                (Arc::new(held), needed.of_context())
             }
         };
         let context_memory = self.ledger.reserve(&format!("{} context", spec.role), for_context)?.commit(for_context);
@@ -207,24 +224,22 @@ impl Inner {
     }
 
     /// Memory for a whole model; models that nobody uses are given up for it.
-    fn admit(&self, spec: &ModelSpec, on_cpu: bool) -> Result<(Reservation, Estimate), Refused> {
-        budget::admit(&self.ledger, spec, on_cpu).or_else(|_| {
+    fn admit(&self, spec: &ModelSpec, wanted: &Wanted) -> Result<(Reservation, Estimate), Refused> {
+        budget::admit(&self.ledger, spec, wanted).or_else(|refused| {
+            if let Some(prefixes) = &self.options.memory.prefixes {
+                prefixes.make_room(refused.needed);
+            }
             let mut resident = self.resident();
             resident.engines.clear();
             // A role's own handle is the last one when no call is running.
             resident.roles.retain(|_, leased| leased.engine.handles() > 1);
             drop(resident);
-            budget::admit(&self.ledger, spec, on_cpu)
+            budget::admit(&self.ledger, spec, wanted)
         })
     }
 
     fn shape(&self, spec: &ModelSpec) -> Result<Shape, PoolError> {
-        let kv = match spec.kv_type.as_str() {
-            "f16" => KvFormat::F16,
-            "q8_0" => KvFormat::Q8_0,
-            "q4_0" => KvFormat::Q4_0,
-            other => return Err(PoolError::KvType(other.to_owned())),
-        };
+        let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
         let context = (spec.context as usize).min(trained(&spec.header));
         let threads = self.options.threads;
         let slots = spec.slots.min(self.options.slots).max(1);
@@ -235,7 +250,14 @@ impl Inner {
     fn start(&self, spec: &ModelSpec, shape: Shape, held: Arc<Held>, memory: Lease) -> Result<Engine, PoolError> {
         let name = spec.header.name.clone();
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));
-        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |inbox| {
+        let beyond = self.options.memory.clone();
+        let fingerprint = Fingerprint::of(&spec.path, &shape, "").ok();
+        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
+            if let Some(fingerprint) = fingerprint {
+                let file = beyond.verdicts.map(|folder| folder.join(format!("{}.json", fingerprint.as_str())));
+                inbox.verdicts = file.map_or_else(Verdicts::default, Verdicts::open);
+                inbox.prefixes = beyond.prefixes.map(|store| store.of(fingerprint));
+            }
             let decoder = held.weights.context(&shape).map_err(|error| error.to_string())?;
             let served = inbox.serve(decoder, &held.weights);
             drop(held);
@@ -245,8 +267,18 @@ impl Inner {
     }
 }
 
-fn wanted(spec: &ModelSpec, on_cpu: bool) -> Wanted {
-    Wanted { context: spec.context, slots: spec.slots, kv_type: spec.kv_type.clone(), on_cpu }
+/// What `shape` asks of memory.
+fn wanted(spec: &ModelSpec, shape: &Shape) -> Wanted {
+    Wanted {
+        context: shape.context as u32,
+        slots: shape.slots,
+        kv_type: spec.kv_type.clone(),
+        rows: shape.rows() as u32,
+        outputs: shape.outputs() as u32,
+        repack: spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal")),
+        marks: if spec.header.recurrent_layers() > 0 { super::llama::MARKS_MAX as u32 } else { 0 },
+        swa_full: true,
+    }
 }
 
 /// Positions a model was trained on; 0 in a header means it does not say.
@@ -267,7 +299,7 @@ const CHUNK_ROWS_MAX: usize = 256;
 
 /// Rows of a prefill call: a power of two from the model's size and the number of cores alone, never from a stopwatch,
 /// because the size of chunks shows in the last bits of the logits and a run must give the same tokens as the one before.
-fn chunk_rows(header: &Header, threads: usize) -> usize {
+pub fn chunk_rows(header: &Header, threads: usize) -> usize {
     let operations_a_row = 2.0 * active_parameters(header) as f64;
     let rows = CHUNK_SECONDS * OPERATIONS_PER_CORE * threads.max(1) as f64 / operations_a_row.max(1.0);
     let power = (rows.max(1.0) as usize).next_power_of_two() / 2;

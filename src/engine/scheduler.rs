@@ -5,17 +5,45 @@ use crate::budget::permit::Priority;
 /// A waiting job gains one priority level for every so many milliseconds, so that nothing starves.
 const AGEING_MS: u64 = 5_000;
 
-/// A job that has no slot yet.
+/// A job that has no slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     pub priority: Priority,
     pub waited_ms: u64,
+    /// A prompt at work is computing the beginning of this one: it is cheaper to wait for it than to start.
+    pub follows: bool,
 }
 
-/// The job to admit next: highest priority with age counted in, the first come among equals.
+impl Waiting {
+    /// Priority with age counted in.
+    pub fn urgency(&self) -> u64 {
+        urgency(self.priority, self.waited_ms)
+    }
+}
+
+fn urgency(priority: Priority, waited_ms: u64) -> u64 {
+    priority as u64 + waited_ms / AGEING_MS
+}
+
+/// The job to admit next: the most urgent, the first come among equals.
 pub fn admit(waiting: &[Waiting]) -> Option<usize> {
-    let urgency = |job: &Waiting| job.priority as u64 + job.waited_ms / AGEING_MS;
-    (0..waiting.len()).max_by(|&a, &b| urgency(&waiting[a]).cmp(&urgency(&waiting[b])).then(b.cmp(&a)))
+    let ready = (0..waiting.len()).filter(|&index| !waiting[index].follows);
+    ready.max_by(|&a, &b| waiting[a].urgency().cmp(&waiting[b].urgency()).then(b.cmp(&a)))
+}
+
+/// A job that has a slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Running {
+    pub slot: usize,
+    /// Its urgency when it got the slot, so that one that waited long is not sent away at once.
+    pub urgency: u64,
+    pub may_be_parked: bool,
+}
+
+/// The slot to free for a job of `urgency`: that of the least urgent job, if it is less urgent.
+pub fn preempt(running: &[Running], urgency: u64) -> Option<usize> {
+    let least = running.iter().filter(|job| job.may_be_parked).min_by_key(|job| job.urgency)?;
+    (least.urgency < urgency).then_some(least.slot)
 }
 
 /// What a slot's job needs next.
@@ -34,6 +62,14 @@ pub struct View {
     pub priority: Priority,
     /// When this slot's job last got a call; the smallest waits longest.
     pub served: u64,
+    /// Time since then.
+    pub waited_ms: u64,
+}
+
+impl View {
+    fn urgency(&self) -> u64 {
+        urgency(self.priority, self.waited_ms)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,17 +87,16 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// The next call. Only jobs of the highest priority at work get calls; between a chunk and a decode the one
-    /// whose kind has had less time goes first.
+    /// The next call. Only the most urgent jobs at work get calls, and who gets none becomes more urgent; between a
+    /// chunk and a decode the one whose kind has had less time goes first.
     pub fn next(&mut self, slots: &[View], co_batch: bool) -> Work {
-        let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(|slot| slot.priority).max()
-        else {
+        let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(View::urgency).max() else {
             *self = Scheduler::default();
             return Work::Nothing;
         };
         let of = |phase: Phase| {
             let mut indices: Vec<usize> =
-                (0..slots.len()).filter(|&i| slots[i].phase == phase && slots[i].priority == highest).collect();
+                (0..slots.len()).filter(|&i| slots[i].phase == phase && slots[i].urgency() == highest).collect();
             indices.sort_by_key(|&i| slots[i].served);
             indices
         };
@@ -102,7 +137,7 @@ mod tests {
     use super::*;
 
     fn view(phase: Phase, priority: Priority, served: u64) -> View {
-        View { phase, priority, served }
+        View { phase, priority, served, waited_ms: 0 }
     }
 
     #[test]
@@ -135,10 +170,33 @@ mod tests {
 
     #[test]
     fn the_first_of_equals_is_admitted_and_age_counts() {
-        let job = |priority, waited_ms| Waiting { priority, waited_ms };
+        let job = |priority, waited_ms| Waiting { priority, waited_ms, follows: false };
         assert_eq!(admit(&[job(Priority::Step, 10), job(Priority::Step, 10)]), Some(0));
         assert_eq!(admit(&[job(Priority::Step, 10), job(Priority::User, 0)]), Some(1));
         assert_eq!(admit(&[job(Priority::Background, 3 * AGEING_MS), job(Priority::User, 0)]), Some(0));
         assert_eq!(admit(&[]), None);
+    }
+
+    #[test]
+    fn who_can_copy_what_another_computes_waits_for_it() {
+        let leader = Waiting { priority: Priority::Step, waited_ms: 0, follows: false };
+        let follower = Waiting { follows: true, priority: Priority::User, ..leader };
+        assert_eq!(admit(&[follower, leader]), Some(1));
+        assert_eq!(admit(&[follower]), None);
+    }
+
+    #[test]
+    fn the_least_urgent_job_gives_its_slot_up_but_not_to_its_equal() {
+        let job = |slot, urgency, may_be_parked| Running { slot, urgency, may_be_parked };
+        assert_eq!(preempt(&[job(0, 1, true), job(1, 0, true)], 2), Some(1));
+        assert_eq!(preempt(&[job(0, 2, true), job(1, 2, true)], 2), None);
+        assert_eq!(preempt(&[job(0, 0, false)], 2), None);
+    }
+
+    #[test]
+    fn a_job_that_gets_no_calls_becomes_urgent() {
+        let waited = View { waited_ms: 2 * AGEING_MS, ..view(Phase::Decode, Priority::Background, 0) };
+        let slots = [waited, view(Phase::Decode, Priority::User, 1)];
+        assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![0, 1]));
     }
 }

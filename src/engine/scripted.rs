@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::decoder::{DecodeError, Decoder, Limits, Row, Token, Vocabulary};
+use super::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, Token, Vocabulary};
 use super::handle::{Engine, EngineError};
 use crate::budget::permit::Permit;
 use crate::models::dialect::Prompt;
@@ -125,20 +125,24 @@ impl Decoder for ScriptedDecoder {
             sequences: self.script.slots,
             context: self.script.context,
             chunk: self.script.chunk,
+            outputs: self.script.chunk.max(self.script.slots),
             vocabulary: 257,
-            co_batch: true,
+            sharing: Sharing::Always,
         }
     }
 
-    fn decode(&mut self, rows: &[Row]) -> Result<(), DecodeError> {
+    fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
         self.logits.clear();
         for row in rows {
+            if stop() {
+                return Err(DecodeError::Stopped);
+            }
             std::thread::sleep(self.script.row_time);
             let sequence = &mut self.sequences[row.sequence];
             let byte = u8::try_from(row.token.0).unwrap_or(b'?');
             if sequence.len() != row.position {
                 let reason = format!("row for position {}, the sequence ends at {}", row.position, sequence.len());
-                return Err(DecodeError { rows: rows.len(), reason });
+                return Err(DecodeError::Failed { rows: rows.len(), reason });
             }
             sequence.push(byte);
             let mut logits = Vec::new();
@@ -162,5 +166,16 @@ impl Decoder for ScriptedDecoder {
         let held = &mut self.sequences[sequence];
         held.truncate(wanted);
         held.len()
+    }
+
+    fn save(&mut self, sequence: usize) -> Option<Saved> {
+        let held = &self.sequences[sequence];
+        let state = held.as_slice().into();
+        (!held.is_empty()).then(|| Saved { length: held.len(), state, marks: Vec::new() })
+    }
+
+    fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {
+        self.sequences[sequence] = saved.state.to_vec();
+        true
     }
 }

@@ -6,6 +6,11 @@ use super::decoder::Token;
 #[derive(Debug, Default)]
 pub struct Slot {
     pub tokens: Vec<Token>,
+    /// How many tokens at the start were computed in whole prefill chunks, one after another from position 0. What
+    /// follows them came in a shorter chunk or one by one, and may differ from a cold run in its last bits.
+    pub whole_chunks: usize,
+    /// Whether its job generated text: worth a copy when it is overwritten, which a scored prompt is not.
+    pub generated: bool,
     /// When this slot was last given work; the smallest is the longest unused.
     pub used: u64,
 }
@@ -13,8 +18,27 @@ pub struct Slot {
 impl Slot {
     /// How many tokens at the start of `prompt` this slot holds already.
     pub fn shared(&self, prompt: &[Token]) -> usize {
-        self.tokens.iter().zip(prompt).take_while(|(held, wanted)| held == wanted).count()
+        shared(&self.tokens, prompt)
     }
+
+    /// Shortens to `length` tokens.
+    pub fn truncate(&mut self, length: usize) {
+        self.tokens.truncate(length);
+        self.whole_chunks = self.whole_chunks.min(length);
+    }
+
+    /// Takes in tokens that were evaluated in one prefill call.
+    pub fn extend(&mut self, tokens: impl ExactSizeIterator<Item = Token>, chunk: usize) {
+        if self.whole_chunks == self.tokens.len() && tokens.len() == chunk {
+            self.whole_chunks += chunk;
+        }
+        self.tokens.extend(tokens);
+    }
+}
+
+/// Tokens that two texts begin with.
+pub fn shared(a: &[Token], b: &[Token]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// How much of what a slot holds a new prompt may use.
@@ -29,12 +53,13 @@ pub enum Reuse {
     Continue,
 }
 
-/// The number of tokens to keep of `shared` matching ones, for a prompt of `prompt` tokens and prefill chunks of
-/// `chunk`. The last token of a prompt is always evaluated again: its logits are needed.
-pub fn reusable(shared: usize, prompt: usize, chunk: usize, reuse: Reuse) -> usize {
+/// The number of tokens to keep of `shared` matching ones, `whole_chunks` of them computed as a cold run would, for a
+/// prompt of `prompt` tokens and prefill chunks of `chunk`. The last token of a prompt is always evaluated again: its
+/// logits are needed.
+pub fn reusable(shared: usize, whole_chunks: usize, prompt: usize, chunk: usize, reuse: Reuse) -> usize {
     let most = shared.min(prompt.saturating_sub(1));
     match reuse {
-        Reuse::Exact => most / chunk * chunk,
+        Reuse::Exact => most.min(whole_chunks) / chunk * chunk,
         Reuse::Continue => most,
     }
 }
@@ -42,14 +67,6 @@ pub fn reusable(shared: usize, prompt: usize, chunk: usize, reuse: Reuse) -> usi
 /// The end of the prefill chunk that begins at `from`: the next multiple of `chunk`, or the end of the prompt.
 pub fn chunk_end(from: usize, prompt: usize, chunk: usize) -> usize {
     ((from / chunk + 1) * chunk).min(prompt)
-}
-
-/// The idle slot to give a prompt to: the one that saves most, else the longest unused, so that a preamble that is
-/// used again and again survives in its slot.
-pub fn best<'a>(idle: impl Iterator<Item = (usize, &'a Slot)>, prompt: &[Token]) -> Option<usize> {
-    idle.map(|(index, slot)| (index, slot.shared(prompt), slot.used))
-        .max_by(|a, b| a.1.cmp(&b.1).then(b.2.cmp(&a.2)))
-        .map(|(index, _, _)| index)
 }
 
 #[cfg(test)]
@@ -62,22 +79,23 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_goes_where_its_beginning_lies() {
-        let slots = [
-            Slot { tokens: tokens(&[1, 2, 3]), used: 5 },
-            Slot { tokens: tokens(&[1, 2, 9]), used: 1 },
-            Slot { tokens: tokens(&[7]), used: 0 },
-        ];
-        assert_eq!(best(slots.iter().enumerate(), &tokens(&[1, 2, 3, 4])), Some(0));
-        assert_eq!(best(slots.iter().enumerate(), &tokens(&[8])), Some(2));
-        assert_eq!(best(std::iter::empty(), &tokens(&[8])), None);
+    fn what_was_not_computed_in_whole_chunks_is_known() {
+        let mut slot = Slot::default();
+        slot.extend(tokens(&[1, 2, 3, 4]).into_iter(), 4);
+        slot.extend(tokens(&[5, 6]).into_iter(), 4);
+        slot.extend(tokens(&[7, 8, 9, 10]).into_iter(), 4);
+        assert_eq!((slot.tokens.len(), slot.whole_chunks), (10, 4));
+        assert_eq!(reusable(10, slot.whole_chunks, 20, 4, Reuse::Exact), 4);
+        assert_eq!(reusable(10, slot.whole_chunks, 20, 4, Reuse::Continue), 10);
+        slot.truncate(3);
+        assert_eq!(slot.whole_chunks, 3);
     }
 
     #[test]
     fn the_last_token_is_always_evaluated() {
-        assert_eq!(reusable(10, 10, 4, Reuse::Continue), 9);
-        assert_eq!(reusable(10, 10, 4, Reuse::Exact), 8);
-        assert_eq!(reusable(0, 0, 4, Reuse::Exact), 0);
+        assert_eq!(reusable(10, 10, 10, 4, Reuse::Continue), 9);
+        assert_eq!(reusable(10, 10, 10, 4, Reuse::Exact), 8);
+        assert_eq!(reusable(0, 0, 0, 4, Reuse::Exact), 0);
     }
 
     proptest! {
@@ -85,7 +103,7 @@ mod tests {
         fn exact_reuse_leaves_the_chunks_of_a_cold_run(shared in 0usize..500, prompt in 1usize..500, chunk in 1usize..70) {
             let cold: Vec<usize> = std::iter::successors(Some(0), |&at| Some(chunk_end(at, prompt, chunk)))
                 .take_while(|&at| at < prompt).collect();
-            let kept = reusable(shared.min(prompt), prompt, chunk, Reuse::Exact);
+            let kept = reusable(shared.min(prompt), shared, prompt, chunk, Reuse::Exact);
             prop_assert!(cold.contains(&kept));
         }
     }

@@ -116,7 +116,8 @@ pub async fn run(
     }
 }
 
-async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Engine> {
+/// The engine of `spec`, loaded on a thread that may block.
+pub async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Engine> {
     let (pool, spec, cancel) = (pool.clone(), spec.clone(), cancel.clone());
     let loaded = tokio::task::spawn_blocking(move || pool.open_alone(&spec, move |_, _| !cancel.is_cancelled()));
     Ok(loaded.await??.engine)

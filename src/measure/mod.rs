@@ -1,7 +1,9 @@
-//! What the verbs that measure do: raw prompts, suites of cases, model files of real shapes.
+//! What the verbs that measure do: raw prompts, benchmarks, suites of cases, model files of real shapes.
 
+pub mod bench;
 pub mod complete;
 pub mod eval;
+pub mod fit;
 pub mod quant;
 pub mod shape;
 pub mod synth;

@@ -4,6 +4,7 @@
 //! (name, shape, type, offset); padding to `general.alignment`; the weights.
 
 mod error;
+mod layers;
 mod parse;
 mod types;
 mod vocabulary;
@@ -57,8 +58,12 @@ pub struct Header {
     pub context_train: u32,
     /// Entries of the vocabulary.
     pub vocabulary: u32,
+    /// Merges of a byte-pair vocabulary; 0 for other kinds.
+    pub merges: u32,
     /// Tokens a sliding-window layer looks back on.
     pub sliding_window: Option<u32>,
+    /// For every layer, whether it looks back only on the sliding window.
+    pub sliding: Vec<bool>,
     /// `shortconv.l_cache`: width of the short convolution; its state holds one column less.
     pub conv_cache: Option<u32>,
     #[serde(skip)]
@@ -84,6 +89,8 @@ pub struct Tensor {
     /// Fastest dimension first, as ggml counts.
     pub shape: Vec<u64>,
     pub bytes: Bytes,
+    /// Where in the file it begins.
+    pub offset: u64,
 }
 
 impl Tensor {
@@ -162,6 +169,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     let heads = largest("attention.head_count").unwrap_or(0);
     let head_length = embedding_length.checked_div(heads).unwrap_or(0);
     let tokens = parsed.count("tokenizer.ggml.tokens");
+    let sliding_window = number("attention.sliding_window").filter(|&tokens| tokens > 0);
     let mut mix: BTreeMap<&'static str, Share> = BTreeMap::new();
     for tensor in &parsed.tensors {
         let share = mix.entry(tensor.kind.name).or_default();
@@ -177,7 +185,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         layers,
         embedding_length,
         heads,
-        kv_heads: kv_heads(&parsed, &own("attention.head_count_kv"), layers, heads)?,
+        kv_heads: layers::kv_heads(&parsed, &own("attention.head_count_kv"), layers, heads)?,
         key_length: number("attention.key_length").unwrap_or(head_length),
         value_length: number("attention.value_length").unwrap_or(head_length),
         feed_forward: largest("feed_forward_length").unwrap_or(0),
@@ -186,7 +194,9 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         expert_feed_forward: largest("expert_feed_forward_length").unwrap_or(0),
         context_train: number("context_length").unwrap_or(0),
         vocabulary: tokens.or_else(|| number("vocab_size")).unwrap_or(0),
-        sliding_window: number("attention.sliding_window").filter(|&tokens| tokens > 0),
+        merges: parsed.count("tokenizer.ggml.merges").unwrap_or(0),
+        sliding: layers::sliding(&parsed, &architecture, layers, sliding_window),
+        sliding_window,
         conv_cache: number("shortconv.l_cache"),
         mix,
         chat_template: parsed.text("tokenizer.chat_template"),
@@ -206,23 +216,6 @@ fn begin(parsed: &Parsed<'_>) -> Option<String> {
     let wanted = parsed.flag("tokenizer.ggml.add_bos_token").unwrap_or(by_default);
     let id = parsed.number("tokenizer.ggml.bos_token_id").filter(|_| wanted)?;
     parsed.text_at("tokenizer.ggml.tokens", id)
-}
-
-/// More layers than any model has; keeps a hostile header from asking for gigabytes.
-const LAYERS_MAX: u32 = 4096;
-
-/// One number for all layers, one a layer, or none (then as many as query heads).
-fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) -> Result<Vec<u32>, Flaw> {
-    if layers > LAYERS_MAX {
-        return Err(Flaw::Malformed(format!("{layers} layers; {LAYERS_MAX} are the most any model has")));
-    }
-    let all = parsed.numbers(key);
-    match all.len() {
-        0 => Ok(vec![heads; layers as usize]),
-        1 => Ok(vec![all[0]; layers as usize]),
-        n if n == layers as usize => Ok(all),
-        n => Err(Flaw::Malformed(format!("{key} has {n} entries for {layers} layers"))),
-    }
 }
 
 fn stem(path: &Path) -> String {

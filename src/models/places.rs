@@ -14,7 +14,7 @@ pub fn model_dir() -> PathBuf {
 }
 
 /// What can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.
-fn cache_dir() -> PathBuf {
+pub fn cache_dir() -> PathBuf {
     let base = if cfg!(target_os = "macos") {
         home().join("Library/Caches")
     } else {

@@ -86,7 +86,7 @@ async fn rewritten(
             numbers.join(" | ")
         ))),
         sampling: Sampling::greedy(),
-        ..Request::new(planner.engine.tokenize(&planner.dialect.render(&messages)), LINE_TOKENS_MAX)
+        ..planner.engine.request(&planner.dialect.render(&messages), LINE_TOKENS_MAX)
     };
     let output = toolkit.generate(&planner.engine, request, "writing the change", host).await?;
     let proposal = proposal(&output.text, &candidates, task, path);

@@ -51,12 +51,13 @@ pub async fn missing(
         Message::system(format!("{}\n{}", PROMPT.trim(), router.dialect.tool_list(&[text]))),
         Message::user(format!("Task: {task}\nArguments: {}", names.join(", "))),
     ];
-    let prompt = router.engine.tokenize(&router.dialect.render(&messages));
     let writes = wanted.iter().any(|parameter| is_content(parameter));
     let request = Request {
         grammar: Some(Grammar::Lark(grammar(&wanted, &task))),
         sampling: Sampling::prose(),
-        ..Request::new(prompt, if writes { WRITTEN_TOKENS_MAX } else { COPIED_TOKENS_MAX })
+        ..router
+            .engine
+            .request(&router.dialect.render(&messages), if writes { WRITTEN_TOKENS_MAX } else { COPIED_TOKENS_MAX })
     };
     let output = toolkit.generate(&router.engine, request, "filling in arguments", host).await?;
     Ok(read(&output.text, &wanted))

@@ -144,11 +144,10 @@ async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) 
     ];
     let count = plan.steps.len();
     let most = if planner.capability.supports_complex_reasoning { count + EXTRA_STEPS_MAX } else { count };
-    let prompt = planner.engine.tokenize(&planner.dialect.render(&messages));
     let request = Request {
         grammar: Some(Grammar::Lark(grammar(count, most))),
         reuse: Reuse::Exact,
-        ..Request::new(prompt, most * STEP_TOKENS)
+        ..planner.engine.request(&planner.dialect.render(&messages), most * STEP_TOKENS)
     };
     match toolkit.generate(&planner.engine, request, "planning", host).await {
         Ok(output) => Ok(descriptions(&output.text)),

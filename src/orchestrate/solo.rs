@@ -128,7 +128,7 @@ pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
     let request = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
-        ..Request::new(model.engine.tokenize(&model.dialect.render(&messages)), CHAT_TOKENS)
+        ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
     };
     let mut answer = String::new();
     toolkit
@@ -177,8 +177,8 @@ async fn reply_to(
     let request = Request {
         sampling: Sampling::prose(),
         reuse: Reuse::Continue,
-        ..Request::new(
-            model.engine.tokenize(&model.dialect.render(messages)),
+        ..model.engine.request(
+            &model.dialect.render(messages),
             if model.capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS },
         )
     };

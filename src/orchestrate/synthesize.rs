@@ -125,10 +125,9 @@ async fn prose(
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
-        ..Request::new(
-            planner.engine.tokenize(&planner.dialect.render(&messages)),
-            if capable { TOKENS_CAPABLE } else { TOKENS_SMALL },
-        )
+        ..planner
+            .engine
+            .request(&planner.dialect.render(&messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
     };
     let generation = if capable {
         generation

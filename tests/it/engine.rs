@@ -1,14 +1,19 @@
 //! The engine on real models: slots do not change each other's tokens, prefixes are kept, dropped streams stop.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use monobloc::base::Cancel;
-use monobloc::budget::permit::Permit;
-use monobloc::engine::llama::{KvFormat, Shape, Weights};
+use monobloc::base::{Bytes, Cancel};
+use monobloc::budget::Ledger;
+use monobloc::budget::permit::{Permit, Priority};
+use monobloc::engine::fan_out::fan_out;
+use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
+use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
+use monobloc::engine::slot::Reuse;
 use monobloc::engine::{Engine, Grammar, Output, Piece, Request, Vocabulary};
-use monobloc::measure;
+use monobloc::measure::{self, shape as synth_shape, synth as synth_write};
 use monobloc::models::dialect::Prompt;
 
 use crate::models::{gemma, smollm};
@@ -21,14 +26,34 @@ fn prose(seed: usize, words: usize) -> String {
 }
 
 fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
-    let weights = Arc::new(Weights::load(file, 0, |_| true).expect("the model loads"));
+    remembering(file, Shape { slots, context: 2048, kv, threads: 2, chunk: 64 }, None)
+}
+
+/// An engine whose sequences survive in `store`.
+fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine {
+    let loading = Loading { gpu_layers: 0, repack: true };
+    let weights = Arc::new(Weights::load(file, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
-    let shape = Shape { slots, context: 2048, kv, threads: 2, chunk: 64 };
-    Engine::spawn("test", vocabulary, Permit::default(), move |inbox| {
+    let prefixes = store.map(|store| store.of(Fingerprint::of(file, &shape, "").expect("a readable file")));
+    Engine::spawn("test", vocabulary, Permit::default(), move |mut inbox| {
+        inbox.prefixes = prefixes;
         let decoder = weights.context(&shape).map_err(|error| error.to_string())?;
         inbox.serve(decoder, &*weights)
     })
     .expect("the engine starts")
+}
+
+/// A synthetic model of `shape`: recurrent layers, random weights.
+fn synthetic(shape: synth_shape::Shape) -> &'static Path {
+    static FILES: OnceLock<(tempfile::TempDir, Mutex<HashMap<String, &'static Path>>)> = OnceLock::new();
+    let (folder, files) = FILES.get_or_init(|| (tempfile::tempdir().expect("a folder"), Mutex::default()));
+    let mut files = files.lock().expect("no test panicked while it wrote a file");
+    files.entry(shape.to_string()).or_insert_with(|| {
+        let file = folder.path().join(format!("{shape}.gguf"));
+        synth_write::write(shape, measure::Quant::Q8_0, &smollm(), &file, &mut |_, _| (), &Cancel::new())
+            .expect("written");
+        Box::leak(file.into_boxed_path())
+    })
 }
 
 fn request(engine: &Engine, text: &str, tokens: usize) -> Request {
@@ -59,6 +84,15 @@ async fn slots_equal_solo(file: &Path, kv: KvFormat) {
 async fn two_slots_give_the_tokens_of_solo_runs() {
     slots_equal_solo(&smollm(), KvFormat::Q8_0).await;
     slots_equal_solo(&smollm(), KvFormat::F16).await;
+}
+
+#[tokio::test]
+async fn slots_of_models_with_recurrent_layers_give_the_tokens_of_solo_runs() {
+    for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
+        for kv in [KvFormat::F16, KvFormat::Q8_0] {
+            slots_equal_solo(synthetic(shape), kv).await;
+        }
+    }
 }
 
 #[tokio::test]
@@ -128,7 +162,7 @@ async fn the_likelier_continuation_scores_higher() {
         .score(
             tokens("The capital of France is"),
             vec![tokens(" Paris"), tokens(" a green bicycle"), tokens(" Berlin")],
-            monobloc::budget::permit::Priority::Step,
+            Priority::Step,
         )
         .await
         .expect("scores");
@@ -157,4 +191,145 @@ async fn pieces_make_up_the_text_and_the_tally_comes_last() {
     }
     assert_eq!(finished.expect("a tally").generated_tokens, 12);
     assert!(!text.trim().is_empty());
+}
+
+/// Four agents with one preamble: it is computed once, and the tokens are those of solo runs.
+async fn a_shared_preamble_is_computed_once(file: &Path) {
+    let preamble = prose(9, 150);
+    let prompts: Vec<String> = (0..4).map(|n| format!("{preamble} and agent {n} says {}", prose(n, 6))).collect();
+    let mut solo = Vec::new();
+    for prompt in &prompts {
+        solo.push(run(&engine(file, 1, KvFormat::Q8_0), prompt, 12).await.tokens);
+    }
+    let shared = engine(file, 4, KvFormat::Q8_0);
+    let tasks: Vec<_> = prompts
+        .iter()
+        .map(|prompt| {
+            let generation = shared.generate(request(&shared, prompt, 12)).expect("accepted");
+            async move { generation.collect().await.expect("finishes") }
+        })
+        .collect();
+    let outputs = fan_out(tasks, 4).await.expect("no task panics");
+    for (number, output) in outputs.iter().enumerate() {
+        assert_eq!(output.tokens, solo[number], "agent {number}");
+    }
+    let copied = outputs.iter().filter(|output| output.tally.cached_tokens >= 128).count();
+    assert_eq!(copied, 3, "{:?}", outputs.iter().map(|output| output.tally).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn agents_that_begin_alike_share_the_work() {
+    a_shared_preamble_is_computed_once(&smollm()).await;
+    a_shared_preamble_is_computed_once(synthetic(synth_shape::Shape::TinyLfm2)).await;
+}
+
+/// A background job gives its slot to a user's request, goes on afterwards, and both say what they say alone.
+async fn a_parked_job_goes_on_where_it_was(file: &Path) {
+    let (long, short) = (prose(10, 200), prose(11, 30));
+    let alone = run(&engine(file, 1, KvFormat::Q8_0), &long, 60).await.tokens;
+    let user_alone = run(&engine(file, 1, KvFormat::Q8_0), &short, 8).await.tokens;
+    let engine = engine(file, 1, KvFormat::Q8_0);
+    let background = Request { priority: Priority::Background, ..request(&engine, &long, 60) };
+    let mut background = engine.generate(background).expect("accepted");
+    while background.tokens().len() < 5 {
+        background.next().await.expect("no error");
+    }
+    let user = Request { priority: Priority::User, ..request(&engine, &short, 8) };
+    let user = engine.generate(user).expect("accepted").collect().await.expect("finishes");
+    assert_eq!(user.tokens, user_alone);
+    let so_far = background.tokens().len();
+    assert!(so_far < 50, "the user's request waited for the background job");
+    assert_eq!(background.collect().await.expect("finishes").tokens, alone);
+}
+
+#[tokio::test]
+async fn a_user_does_not_wait_for_a_background_job() {
+    a_parked_job_goes_on_where_it_was(&smollm()).await;
+    a_parked_job_goes_on_where_it_was(synthetic(synth_shape::Shape::TinyLfm2)).await;
+}
+
+/// The second turn of a conversation after the model was unloaded and loaded again.
+async fn what_a_model_held_comes_back(file: &Path) {
+    let shape = Shape { slots: 2, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk: 32 };
+    let store = PrefixStore::new(Ledger::new(Bytes::mib(256)), Bytes::mib(128), None);
+    let first_turn = prose(12, 250);
+    let before = remembering(file, shape, Some(&store));
+    let said = run(&before, &first_turn, 16).await;
+    let prompt = before.tokenize(&Prompt::default().text(first_turn.as_str()));
+    let second: Vec<_> = prompt.iter().chain(&said.tokens).copied().chain(prompt[..9].iter().copied()).collect();
+    let ask = |engine: &Engine, reuse| {
+        let request = Request { ignore_end: true, reuse, ..Request::new(second.clone(), 8) };
+        engine.generate(request).expect("accepted").collect()
+    };
+    drop(before);
+    while store.bytes() == Bytes::ZERO {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let after = remembering(file, shape, Some(&store));
+    let exact = ask(&after, Reuse::Exact).await.expect("finishes");
+    let cold = ask(&engine_with_chunk(file, 32), Reuse::Exact).await.expect("finishes");
+    assert_eq!(exact.tokens, cold.tokens);
+    assert!(exact.tally.cached_tokens + 32 > prompt.len() && cold.tally.cached_tokens == 0, "{:?}", exact.tally);
+    let continued = ask(&remembering(file, shape, Some(&store)), Reuse::Continue).await.expect("finishes");
+    assert!(continued.tally.cached_tokens + 20 > second.len(), "{:?}", continued.tally);
+}
+
+fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
+    remembering(file, Shape { slots: 2, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk }, None)
+}
+
+#[tokio::test]
+async fn an_unloaded_model_finds_its_conversations_again() {
+    what_a_model_held_comes_back(&smollm()).await;
+    what_a_model_held_comes_back(&gemma()).await;
+    what_a_model_held_comes_back(synthetic(synth_shape::Shape::TinyLfm2)).await;
+}
+
+#[tokio::test]
+async fn a_fixed_preamble_is_read_from_disk_by_the_third_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = synthetic(synth_shape::Shape::TinyLfm2);
+    let shape = Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk: 32 };
+    let prompt = |n: usize| Prompt::default().text(prose(13, 120)).fixed_so_far().text(format!(" question {n}"));
+    let mut cached = Vec::new();
+    let mut last = None;
+    for number in 0..3 {
+        let disk = Disk::open(folder.path().to_owned(), Bytes::mib(64));
+        let store = PrefixStore::new(Ledger::new(Bytes::mib(256)), Bytes::mib(1), Some(disk));
+        let engine = remembering(file, shape, Some(&store));
+        let request = Request { ignore_end: true, ..engine.request(&prompt(number), 12) };
+        let output = engine.generate(request).expect("accepted").collect().await.expect("finishes");
+        cached.push(output.tally.cached_tokens);
+        last = Some(output);
+    }
+    assert!(cached[..2] == [0, 0] && cached[2] >= 96, "{cached:?}");
+    let cold = engine_with_chunk(file, 32);
+    let request = Request { ignore_end: true, ..cold.request(&prompt(2), 12) };
+    let cold = cold.generate(request).expect("accepted").collect().await.expect("finishes");
+    assert_eq!(last.map(|output| output.tokens), Some(cold.tokens));
+}
+
+#[tokio::test]
+async fn a_prompt_edited_near_its_end_is_computed_from_there() {
+    let engine = engine_with_chunk(synthetic(synth_shape::Shape::TinyLfm2), 8);
+    let text = prose(14, 600);
+    let edited = format!("{}X{}", &text[..text.len() - 40], &text[text.len() - 39..]);
+    run(&engine, &text, 4).await;
+    let again = run(&engine, &edited, 4).await;
+    let evaluated = again.tally.prompt_tokens - again.tally.cached_tokens;
+    assert!(again.tally.prompt_tokens > 600 && evaluated <= 64, "{:?}", again.tally);
+}
+
+#[tokio::test]
+async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
+    // One chunk of the whole prompt takes seconds; the drop is heard between two nodes of its graph.
+    let engine =
+        remembering(&smollm(), Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk: 1024 }, None);
+    let alone = run(&engine, "hello", 4).await.tokens;
+    let long = engine.generate(request(&engine, &prose(15, 1000), 5)).expect("accepted");
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    drop(long);
+    let after = run(&engine, "hello", 4).await;
+    assert_eq!(after.tokens, alone);
+    assert!(after.tally.queue_ms < 1500, "{:?}", after.tally);
 }

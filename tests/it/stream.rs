@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use monobloc::budget::permit::Permit;
-use monobloc::engine::decoder::DecodeError;
+use monobloc::engine::decoder::{DecodeError, Saved, Sharing, Stop};
 use monobloc::engine::scripted::{Letters, Script};
 use monobloc::engine::{
     Decoder, Engine, EngineError, Finish, Generation, Grammar, Limits, Output, Piece, Request, Row, Token,
@@ -20,14 +20,14 @@ struct Faltering {
 
 impl Decoder for Faltering {
     fn limits(&self) -> Limits {
-        Limits { sequences: 1, context: 4096, chunk: 64, vocabulary: 257, co_batch: true }
+        Limits { sequences: 1, context: 4096, chunk: 64, outputs: 64, vocabulary: 257, sharing: Sharing::Always }
     }
 
-    fn decode(&mut self, rows: &[Row]) -> Result<(), DecodeError> {
+    fn decode(&mut self, rows: &[Row], _: Stop<'_>) -> Result<(), DecodeError> {
         self.held += rows.len();
         let said = self.held - self.prompt;
         let Some(&next) = self.says.get(said) else {
-            return Err(DecodeError { rows: rows.len(), reason: "out of words".to_owned() });
+            return Err(DecodeError::Failed { rows: rows.len(), reason: "out of words".to_owned() });
         };
         self.row = vec![0.0; 257];
         self.row[usize::from(next)] = 20.0;
@@ -43,6 +43,14 @@ impl Decoder for Faltering {
     fn keep(&mut self, _: usize, wanted: usize) -> usize {
         self.held = self.held.min(wanted);
         self.held
+    }
+
+    fn save(&mut self, _: usize) -> Option<Saved> {
+        None
+    }
+
+    fn restore(&mut self, _: usize, _: &Saved) -> bool {
+        false
     }
 }
 

@@ -35,7 +35,8 @@ impl Dialect for ChatMl {
         let default = self.default_system.iter().filter(|_| unasked).map(|text| ("system", text.as_str()));
         let given = messages.iter().map(|message| (speaker(message.speaker), message.content.as_str()));
         let turn = |prompt: Prompt, (speaker, content): (&str, &str)| {
-            prompt.special(OPEN).text(format!("{speaker}\n{content}")).special(CLOSE).text("\n")
+            let said = prompt.special(OPEN).text(format!("{speaker}\n{content}")).special(CLOSE).text("\n");
+            if speaker == "system" { said.fixed_so_far() } else { said }
         };
         default.chain(given).fold(start, turn).special(OPEN).text("assistant\n")
     }

@@ -17,7 +17,11 @@ pub use detect::{CALL_FORMATS, DIALECTS, by_name, choose};
 /// Text for a model, in pieces. Only [`Piece::Special`] may become control tokens; a user's or a tool's text that
 /// happens to contain `<|im_end|>` stays ordinary text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prompt(pub Vec<Piece>);
+pub struct Prompt {
+    pub pieces: Vec<Piece>,
+    /// Pieces at the start that are the same in every prompt of their kind: the system message.
+    fixed: usize,
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
@@ -27,18 +31,29 @@ pub enum Piece {
 
 impl Prompt {
     pub fn special(mut self, text: impl Into<String>) -> Prompt {
-        self.0.push(Piece::Special(text.into()));
+        self.pieces.push(Piece::Special(text.into()));
         self
     }
 
     pub fn text(mut self, text: impl Into<String>) -> Prompt {
-        self.0.push(Piece::Text(text.into()));
+        self.pieces.push(Piece::Text(text.into()));
         self
+    }
+
+    /// What stands here so far is the same in every prompt of this kind.
+    pub fn fixed_so_far(mut self) -> Prompt {
+        self.fixed = self.pieces.len();
+        self
+    }
+
+    /// The part of the prompt that is the same in every prompt of its kind.
+    pub fn fixed_part(&self) -> Prompt {
+        Prompt { pieces: self.pieces[..self.fixed].to_vec(), fixed: self.fixed }
     }
 
     /// The whole prompt as a reader sees it; for logs and scripted models, never for tokenising.
     pub fn flat(&self) -> String {
-        self.0
+        self.pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Special(text) | Piece::Text(text) => text.as_str(),

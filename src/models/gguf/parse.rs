@@ -34,7 +34,8 @@ pub(super) struct RawTensor {
 
 impl RawTensor {
     pub fn into_tensor(self) -> Tensor {
-        Tensor { name: self.name, kind: self.kind, shape: self.shape, bytes: Bytes(self.bytes) }
+        let offset = self.end.saturating_sub(self.bytes);
+        Tensor { name: self.name, kind: self.kind, shape: self.shape, bytes: Bytes(self.bytes), offset }
     }
 }
 
@@ -88,6 +89,14 @@ impl<'a> Parsed<'a> {
         match self.keys.get(key)? {
             Value::Flag(flag) => Some(*flag),
             _ => None,
+        }
+    }
+
+    /// The flags of an array of flags; empty when there is nothing of the kind.
+    pub fn flags(&self, key: &str) -> Vec<bool> {
+        match self.keys.get(key) {
+            Some(&Value::Array { kind: FLAG, bytes, .. }) => bytes.iter().map(|&byte| byte != 0).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -190,6 +199,7 @@ fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
 }
 
 /// `enum gguf_type`.
+const FLAG: u32 = 7;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 

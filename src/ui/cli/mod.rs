@@ -1,8 +1,10 @@
 //! The command line: one file a command; its help is its doc comment.
 
 mod ask;
+mod bench;
 mod complete;
 mod eval;
+mod fit;
 mod index;
 mod models;
 mod output;
@@ -44,6 +46,8 @@ enum Command {
     Complete(complete::Complete),
     Synth(synth::Synth),
     Eval(eval::Eval),
+    Bench(bench::Bench),
+    Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
     /// Write a completion script for a shell to standard output
     Completions {
@@ -152,6 +156,7 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.spawn(watch_for_interrupt(cancel.clone()));
     let app = App::open(cli.global.config(), cancel);
+    runtime.spawn(app.watch());
     let ended = match cli.command {
         Command::Ask(ask) => runtime.block_on(ask.run(&app)),
         Command::Plan(plan) => runtime.block_on(plan.run(&app)),
@@ -161,6 +166,8 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),
         Command::Eval(eval) => runtime.block_on(eval.run(&app)),
+        Command::Fit(fit) => fit.run(&app),
+        Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "monobloc", &mut std::io::stdout());

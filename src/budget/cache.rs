@@ -1,0 +1,94 @@
+//! What a context holds of the past: keys and values layer by layer, recurrent state, and a note on every cell.
+
+use super::Wanted;
+use crate::base::Bytes;
+use crate::models::gguf::{Header, TensorType};
+
+/// llama.cpp rounds every slot's cells up to a multiple of this (`GGML_PAD` in llama-context.cpp, llama-kv-cache-iswa.cpp).
+pub const CELL_STEP: u64 = 256;
+
+/// Cells a slot has in one layer. A sliding window keeps the window and one batch, unless told to keep everything.
+pub fn cells_of(wanted: &Wanted, window: Option<u32>) -> u64 {
+    let all = u64::from(wanted.context).next_multiple_of(CELL_STEP);
+    match window {
+        Some(window) if !wanted.swa_full => {
+            all.min(u64::from(window) + u64::from(wanted.rows)).next_multiple_of(CELL_STEP)
+        }
+        _ => all,
+    }
+}
+
+/// Keys and values of all slots: per layer, rows of the heads' keys and of their values, one a cell.
+pub fn kv(header: &Header, wanted: &Wanted) -> Bytes {
+    kv_by(header, wanted, |_| true).0
+}
+
+/// The same in two parts: layers that `here` takes, and all others.
+pub fn kv_by(header: &Header, wanted: &Wanted, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
+    let mut parts = (Bytes::ZERO, Bytes::ZERO);
+    for (layer, &heads) in header.kv_heads.iter().enumerate() {
+        let window = header.sliding_window.filter(|_| slides(header, layer));
+        let bytes = kv_row(header, heads, &wanted.kv_type) * cells_of(wanted, window) * wanted.slots as u64;
+        match here(layer) {
+            true => parts.0 += bytes,
+            false => parts.1 += bytes,
+        }
+    }
+    parts
+}
+
+/// What one more token takes in every layer that keeps everything; layers with a window are counted too, so this is
+/// the price of the first tokens and, without windows, of all.
+pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
+    header.kv_heads.iter().map(|&heads| kv_row(header, heads, kv_type)).sum()
+}
+
+fn slides(header: &Header, layer: usize) -> bool {
+    header.sliding.get(layer).copied().unwrap_or(false)
+}
+
+/// Key and value of one token in one layer.
+fn kv_row(header: &Header, heads: u32, kv_type: &str) -> Bytes {
+    let kind = TensorType::by_name(kv_type);
+    let (block, block_bytes) = kind.map_or((1, 2), |kind| (kind.block, kind.block_bytes));
+    let row = |length: u32| Bytes((u64::from(heads) * u64::from(length)).div_ceil(block)) * block_bytes;
+    row(header.key_length) + row(header.value_length)
+}
+
+/// One slot's state: `l_cache - 1` columns of the hidden size in f32, per convolution layer. Recurrent layers of other
+/// families (state spaces) are not known here and count as nothing.
+pub fn state(header: &Header) -> Bytes {
+    let columns = u64::from(header.conv_cache.unwrap_or(1).saturating_sub(1));
+    Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
+}
+
+/// Checkpoints of all slots: one a batch up to their number, each the recurrent state and the windows' keys and values.
+pub fn marks(header: &Header, wanted: &Wanted) -> Bytes {
+    let number = u64::from(wanted.marks).min(u64::from(wanted.context).div_ceil(u64::from(wanted.rows.max(1))));
+    let row: Bytes = header
+        .kv_heads
+        .iter()
+        .enumerate()
+        .filter(|(layer, _)| slides(header, *layer))
+        .map(|(_, &heads)| kv_row(header, heads, &wanted.kv_type))
+        .sum();
+    // A full window is in every checkpoint; where nothing is dropped, checkpoints are half as long as the context on average.
+    let cells = match header.sliding_window {
+        Some(_) if wanted.swa_full => u64::from(wanted.context) / 2,
+        Some(window) => u64::from(window).min(u64::from(wanted.context)),
+        None => 0,
+    };
+    (state(header) + row * cells) * number * wanted.slots as u64
+}
+
+/// llama.cpp's own notes on cells: position, shift, the set of sequences, and two tree nodes for those in use.
+pub fn cells(header: &Header, wanted: &Wanted) -> Bytes {
+    if header.kv_heads.iter().all(|&heads| heads == 0) {
+        return Bytes::ZERO;
+    }
+    let full = cells_of(wanted, None);
+    let windowed = header.sliding_window.map_or(0, |window| cells_of(wanted, Some(window)));
+    CELL * (full + windowed) * wanted.slots as u64
+}
+
+const CELL: Bytes = Bytes(160);

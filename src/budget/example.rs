@@ -1,0 +1,61 @@
+//! Headers for tests: shapes with their tensors, without a file.
+
+use std::collections::BTreeMap;
+
+use super::Wanted;
+use crate::base::Bytes;
+use crate::models::gguf::{Header, Tensor, TensorType};
+
+/// A hybrid with `layers` layers of which every fourth attends, `experts` of them (0: dense), matrices of type `kind`.
+pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
+    let kind = TensorType::by_name(kind).expect("a type of the table");
+    let mut tensors = Vec::new();
+    let mut add = |name: String, shape: Vec<u64>| {
+        let bytes = Bytes(kind.bytes(shape.iter().product()).expect("whole blocks"));
+        tensors.push(Tensor { name, kind, shape, bytes, offset: 0 });
+    };
+    add("token_embd.weight".into(), vec![hidden, 65_536]);
+    for layer in 0..layers {
+        add(format!("blk.{layer}.mix.weight"), vec![hidden, 4 * hidden]);
+        match experts {
+            0 => add(format!("blk.{layer}.ffn_up.weight"), vec![hidden, 12 * hidden]),
+            experts => add(format!("blk.{layer}.ffn_up_exps.weight"), vec![hidden, 2 * hidden, u64::from(experts)]),
+        }
+    }
+    Header {
+        path: format!("hybrid-{layers}-{hidden}-{experts}-{}.gguf", kind.name).into(),
+        file_bytes: Bytes::ZERO,
+        architecture: "lfm2moe".into(),
+        name: format!("hybrid-{layers}-{hidden}-{}", kind.name),
+        parameters: tensors.iter().map(Tensor::parameters).sum(),
+        layers,
+        embedding_length: hidden as u32,
+        heads: 32,
+        kv_heads: (0..layers).map(|layer| if layer % 4 == 2 { 8 } else { 0 }).collect(),
+        key_length: 64,
+        value_length: 64,
+        feed_forward: 4 * hidden as u32,
+        experts,
+        experts_used: experts.min(4),
+        expert_feed_forward: if experts > 0 { hidden as u32 } else { 0 },
+        context_train: 32_768,
+        vocabulary: 65_536,
+        merges: 0,
+        sliding_window: None,
+        sliding: vec![false; layers as usize],
+        conv_cache: Some(3),
+        tensors,
+        mix: BTreeMap::new(),
+        chat_template: None,
+        tokenizer_model: None,
+        tokenizer_pre: None,
+        bos: None,
+        eos: None,
+        begin: None,
+    }
+}
+
+pub fn wanted(context: u32, slots: usize, kv_type: &str) -> Wanted {
+    let kv_type = kv_type.into();
+    Wanted { context, slots, kv_type, rows: 64, outputs: slots as u32, repack: true, marks: 0, swa_full: true }
+}

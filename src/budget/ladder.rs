@@ -1,0 +1,266 @@
+//! Decides, before anything is loaded, what models give up so that all of them fit a machine together.
+//!
+//! Everything starts as asked for. While too much is asked, the one step is taken that frees most of what is missing per
+//! share of its model's speed that it costs; at the end, steps that turned out needless are taken back. Another file is
+//! chosen only where no settings make the first one fit.
+
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::machine::{Kind, Machine};
+use super::place::{self, Need, Settings};
+use super::{Refused, Wanted};
+use crate::base::Bytes;
+use crate::models::gguf::Header;
+
+/// A model to be placed.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What it is for, `planner` say.
+    pub name: String,
+    /// Files that could do it, best first, each with the settings one would like.
+    pub candidates: Vec<(Arc<Header>, Wanted)>,
+    /// Kept off the accelerator (`gpu_layers = 0`).
+    pub on_host: bool,
+    /// May be left out, because another model can do its work.
+    pub optional: bool,
+}
+
+/// Where one model stands.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    pub name: String,
+    pub header: Arc<Header>,
+    pub settings: Settings,
+    pub need: Need,
+    /// Predicted, for one slot, at most.
+    pub tokens_per_second: f64,
+    /// What was given up, in words; empty if all is as asked.
+    pub given_up: Vec<String>,
+}
+
+impl Placed {
+    /// `as asked`, or what was given up.
+    pub fn rung(&self) -> String {
+        match self.given_up.is_empty() {
+            true => "as asked".to_owned(),
+            false => self.given_up.join(", "),
+        }
+    }
+}
+
+/// Models that fit a machine together.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    pub models: Vec<Placed>,
+    /// Optional models that did not fit.
+    pub left_out: Vec<String>,
+    /// What is still free.
+    pub free: Bytes,
+    /// What the user could change to get more.
+    pub hint: Option<String>,
+}
+
+/// Candidates of a model that are tried; a folder may hold a hundred files.
+const CANDIDATES_MAX: usize = 8;
+
+/// Places all models, `fixed` bytes of other things beside them. The first model's file is changed last of all: an
+/// optional model is left out before that.
+pub fn fit(asked: &[Asked], fixed: Bytes, machine: &Machine) -> Result<Fitted, Refused> {
+    let mut least: Option<Need> = None;
+    for choice in choices(asked) {
+        match settle(asked, &choice, fixed, machine) {
+            Ok(settings) => return Ok(fitted(asked, &choice, settings, fixed, machine)),
+            Err(need) => {
+                let less = least.is_none_or(|least| need.overrun(machine) < least.overrun(machine));
+                least = if less { Some(need) } else { least };
+            }
+        }
+    }
+    Err(refused(asked, least.unwrap_or_default(), machine))
+}
+
+/// For every model the number of its candidate, or `None` if it is left out.
+type Choice = Vec<Option<usize>>;
+
+/// Best first: every candidate of the first model, with the others, then without those that may be missing.
+fn choices(asked: &[Asked]) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    let first = asked.first().map_or(0, |model| model.candidates.len().min(CANDIDATES_MAX));
+    for candidate in 0..first {
+        let with = |others: &dyn Fn(&Asked) -> Option<usize>| -> Choice {
+            let rest = asked.iter().skip(1).map(others);
+            std::iter::once(Some(candidate)).chain(rest).collect()
+        };
+        choices.push(with(&|_| Some(0)));
+        let smallest = with(&|model| model.candidates.len().min(CANDIDATES_MAX).checked_sub(1));
+        let without = with(&|model| (!model.optional).then_some(0));
+        choices.extend([smallest, without]);
+    }
+    choices.dedup();
+    choices
+}
+
+/// The model of a choice and its settings so far.
+#[derive(Clone)]
+struct Settled {
+    index: usize,
+    header: Arc<Header>,
+    asked: Settings,
+    now: Settings,
+}
+
+/// Steps down until all fits and back up where there is room; `Err` is what is needed on the lowest rung.
+fn settle(asked: &[Asked], choice: &Choice, fixed: Bytes, machine: &Machine) -> Result<Vec<Settled>, Need> {
+    let mut models = start(asked, choice, machine);
+    let total = |models: &[Settled]| -> Need {
+        let fixed = Need { host: fixed, device: Bytes::ZERO };
+        models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine))
+    };
+    let mut missing = total(&models).overrun(machine);
+    // Every step lowers a setting that is finite, and none is raised here.
+    while missing > Bytes::ZERO {
+        let mut best: Option<(f64, usize, Settings, Bytes)> = None;
+        for (index, model) in models.iter().enumerate() {
+            for (lower, loss) in steps::down(&model.header, &model.now, machine) {
+                let mut changed = models.clone();
+                changed[index].now = lower.clone();
+                let left = total(&changed).overrun(machine);
+                let worth = missing.saturating_sub(left).0 as f64 / loss;
+                if left < missing && best.as_ref().is_none_or(|(most, ..)| worth > *most) {
+                    best = Some((worth, index, lower, left));
+                }
+            }
+        }
+        let Some((_, index, lower, left)) = best else { return Err(total(&models)) };
+        models[index].now = lower;
+        missing = left;
+    }
+    while let Some((index, higher)) = room_for(&models, &|models| total(models).overrun(machine) == Bytes::ZERO) {
+        models[index].now = higher;
+    }
+    Ok(models)
+}
+
+fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
+    let mut models = Vec::new();
+    for (index, (model, candidate)) in asked.iter().zip(choice).enumerate() {
+        let Some((header, wanted)) = candidate.and_then(|number| model.candidates.get(number)) else { continue };
+        let settings = match model.on_host || machine.accelerator.is_none() {
+            true => Settings::on_host(header, wanted.clone()),
+            false => Settings::on_device(wanted.clone()),
+        };
+        models.push(Settled { index, header: header.clone(), asked: settings.clone(), now: settings });
+    }
+    models
+}
+
+/// The first step up that still fits. Each undoes a step down, so there are no more of them.
+fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(usize, Settings)> {
+    for (index, model) in models.iter().enumerate() {
+        for higher in steps::up(&model.now, &model.asked) {
+            let mut changed = models.to_vec();
+            changed[index].now = higher.clone();
+            if fits(&changed) {
+                return Some((index, higher));
+            }
+        }
+    }
+    None
+}
+
+fn fitted(asked: &[Asked], choice: &Choice, settled: Vec<Settled>, fixed: Bytes, machine: &Machine) -> Fitted {
+    let first = asked.first().and_then(|model| model.candidates.first());
+    let models: Vec<Placed> = settled.into_iter().map(|model| placed(asked, model, machine)).collect();
+    let left_out = asked.iter().zip(choice).filter(|(_, candidate)| candidate.is_none());
+    let all = models.iter().fold(Need { host: fixed, ..Need::default() }, |sum, model| sum + model.need);
+    let used = if machine.accelerator.is_some() { all.device } else { all.host };
+    let hint = first.and_then(|(header, wanted)| {
+        let changed = choice.first().is_some_and(|candidate| *candidate != Some(0));
+        let alone = place::need(header, &Settings::on_device(wanted.clone()), machine);
+        if changed { wired_limit_hint(alone, machine) } else { None }
+    });
+    Fitted {
+        left_out: left_out.map(|(model, _)| model.name.clone()).collect(),
+        free: machine.main_memory().saturating_sub(used),
+        models,
+        hint,
+    }
+}
+
+fn placed(asked: &[Asked], model: Settled, machine: &Machine) -> Placed {
+    let asked = &asked[model.index];
+    let mut given_up = steps::given_up(&model.header, &model.now, &model.asked, machine);
+    if let Some((wished, _)) = asked.candidates.first()
+        && !Arc::ptr_eq(wished, &model.header)
+    {
+        let what = if is_same_model(wished, &model.header) { "a smaller quantisation" } else { "a smaller model" };
+        given_up.insert(0, format!("{what}: {} instead of {}", model.header.name, wished.name));
+    }
+    Placed {
+        name: asked.name.clone(),
+        need: place::need(&model.header, &model.now, machine),
+        tokens_per_second: place::tokens_per_second(&model.header, &model.now, machine),
+        header: model.header,
+        settings: model.now,
+        given_up,
+    }
+}
+
+/// The same shape in other bytes.
+fn is_same_model(a: &Header, b: &Header) -> bool {
+    (&a.architecture, a.layers, a.embedding_length, a.experts)
+        == (&b.architecture, b.layers, b.embedding_length, b.experts)
+}
+
+/// What the system itself needs on an Apple machine before it starts to swap.
+const APPLE_SYSTEM: Bytes = Bytes::mib(2048);
+
+/// Apple limits what a program may give to the GPU; the user can raise that.
+fn wired_limit_hint(need: Need, machine: &Machine) -> Option<String> {
+    let gpu = machine.accelerator.filter(|gpu| gpu.kind == Kind::Metal)?;
+    let all = need.device + need.host;
+    if need.device <= gpu.free {
+        return None;
+    }
+    let limit = need.device.0.div_ceil(1 << 20);
+    let left = gpu.total.saturating_sub(all);
+    Some(match left >= APPLE_SYSTEM {
+        true => format!(
+            "`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves {left} for everything else"
+        ),
+        false => format!(
+            "`sudo sysctl iogpu.wired_limit_mb={limit}` would let it load but leave {left} for everything else, too little; a quantisation of about 3 bits would fit"
+        ),
+    })
+}
+
+fn refused(asked: &[Asked], least: Need, machine: &Machine) -> Refused {
+    let names: Vec<&str> = asked.iter().map(|model| model.name.as_str()).collect();
+    let parts = match machine.accelerator {
+        None => String::new(),
+        Some(_) => format!("device {}, host {}", least.device, least.host),
+    };
+    let hint = wired_limit_hint(least, machine).map(|hint| format!("; {hint}")).unwrap_or_default();
+    Refused {
+        label: format!("{} on the lowest rung", names.join(" + ")),
+        needed: least.host + least.device,
+        free: machine.main_memory(),
+        capacity: machine.accelerator.map_or(machine.host.total, |gpu| gpu.total),
+        parts,
+        way_out: format!(
+            "{} more are needed: raise --budget, or use a smaller model or quantisation{hint}",
+            least.overrun(machine)
+        ),
+    }
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.rung())
+    }
+}

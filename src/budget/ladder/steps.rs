@@ -1,0 +1,107 @@
+//! The rungs: one step down or up for one model, and what it costs.
+
+use crate::budget::machine::Machine;
+use crate::budget::place::{self, Settings};
+use crate::budget::{Wanted, cache};
+use crate::models::gguf::Header;
+
+/// Shortest context that is of use: a system prompt, some tools and a question.
+const CONTEXT_MIN: u32 = 2048;
+
+/// What is no speed is charged as if it were, as a share of it, so that all steps can be compared.
+/// Half of what a model can look back on.
+const HALF_CONTEXT: f64 = 0.15;
+/// One slot of several: four decode a third faster together than one (24B, 37 of 28 tokens a second).
+const ONE_SLOT: f64 = 0.10;
+/// Keys and values in 8 bits change answers rarely, in 4 bits now and then.
+const KV_8_BITS: f64 = 0.01;
+const KV_4_BITS: f64 = 0.06;
+/// No step is free of cost, so that needless ones are not taken.
+const LOSS_MIN: f64 = 0.001;
+
+/// Every step down with its loss, as a share of the model's speed.
+pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings, f64)> {
+    let wanted = &now.wanted;
+    let with = |wanted: Wanted| Settings { wanted, ..now.clone() };
+    let mut steps = Vec::new();
+    if wanted.repack {
+        steps.push((with(Wanted { repack: false, ..wanted.clone() }), 0.0));
+    }
+    if machine.is_separate() && now.gpu_layers(header) > 0 {
+        let experts = next_expert_layer(header, now);
+        steps.extend(experts.map(|experts_on_host| (Settings { experts_on_host, ..now.clone() }, 0.0)));
+        steps.push((Settings { layers_on_host: now.layers_on_host + 1, ..now.clone() }, 0.0));
+    }
+    match wanted.kv_type.as_str() {
+        "f16" => steps.push((with(Wanted { kv_type: "q8_0".into(), ..wanted.clone() }), KV_8_BITS)),
+        "q8_0" => steps.push((with(Wanted { kv_type: "q4_0".into(), ..wanted.clone() }), KV_4_BITS)),
+        _ => {}
+    }
+    if wanted.context > CONTEXT_MIN {
+        let context = (wanted.context / 2).next_multiple_of(cache::CELL_STEP as u32).max(CONTEXT_MIN);
+        steps.push((with(Wanted { context, ..wanted.clone() }), HALF_CONTEXT));
+    }
+    if wanted.slots > 1 {
+        steps.push((with(slots(wanted, wanted.slots - 1)), ONE_SLOT));
+    }
+    let speed = place::tokens_per_second(header, now, machine);
+    let loss = |after: &Settings, charge: f64| {
+        let slower = 1.0 - place::tokens_per_second(header, after, machine) / speed.max(f64::MIN_POSITIVE);
+        (slower.max(0.0) + charge).max(LOSS_MIN)
+    };
+    steps.into_iter().map(|(after, charge)| (after.clone(), loss(&after, charge))).collect()
+}
+
+/// Every step up from `now` towards `asked`, what is missed most first.
+pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
+    let (has, wish) = (&now.wanted, &asked.wanted);
+    let with = |wanted: Wanted| Settings { wanted, ..now.clone() };
+    let mut steps = Vec::new();
+    if wish.repack && !has.repack {
+        steps.push(with(Wanted { repack: true, ..has.clone() }));
+    }
+    if has.context < wish.context {
+        steps.push(with(Wanted { context: (has.context * 2).min(wish.context), ..has.clone() }));
+    }
+    if has.slots < wish.slots {
+        steps.push(with(slots(has, has.slots + 1)));
+    }
+    if now.layers_on_host > asked.layers_on_host {
+        steps.push(Settings { layers_on_host: now.layers_on_host - 1, ..now.clone() });
+    }
+    if now.experts_on_host > asked.experts_on_host {
+        steps.push(Settings { experts_on_host: now.experts_on_host - 1, ..now.clone() });
+    }
+    if has.kv_type != wish.kv_type {
+        let kv_type = if has.kv_type == "q4_0" { "q8_0" } else { "f16" };
+        steps.push(with(Wanted { kv_type: kv_type.into(), ..has.clone() }));
+    }
+    steps
+}
+
+fn slots(wanted: &Wanted, slots: usize) -> Wanted {
+    Wanted { slots, outputs: wanted.outputs.max(slots as u32), ..wanted.clone() }
+}
+
+/// Layers whose experts are on the host, one more of those that have any.
+fn next_expert_layer(header: &Header, now: &Settings) -> Option<u32> {
+    let (first, end) = place::expert_layers(header)?;
+    let next = now.experts_on_host.max(now.layers_on_host).max(first) + 1;
+    (next <= end).then_some(next)
+}
+
+/// The difference in words.
+pub fn given_up(header: &Header, now: &Settings, asked: &Settings, machine: &Machine) -> Vec<String> {
+    let (has, wish) = (&now.wanted, &asked.wanted);
+    let mut said = Vec::new();
+    let mut say = |given_up: bool, words: String| said.extend(given_up.then_some(words));
+    say(wish.repack && !has.repack && machine.accelerator.is_none(), "weights not repacked".into());
+    let layers = header.layers + 1;
+    say(now.layers_on_host > asked.layers_on_host, format!("{} of {layers} layers on the CPU", now.layers_on_host));
+    let experts = place::expert_layers(header).map_or(0, |(first, _)| now.experts_on_host.saturating_sub(first));
+    say(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layers on the CPU"));
+    say(has.kv_type != wish.kv_type, format!("KV {} instead of {}", has.kv_type, wish.kv_type));
+    say(has.context < wish.context, format!("context {} instead of {}", has.context, wish.context));
+    say(has.slots < wish.slots, format!("{} of {} slots", has.slots, wish.slots));
+    said
+}

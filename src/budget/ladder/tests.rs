@@ -1,0 +1,189 @@
+//! What must hold for the ladder: it fits or says why, gives up what matters least, and a ledger follows it.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::budget::example::{hybrid, wanted};
+use crate::budget::{Estimate, Ledger, Reservation};
+
+fn asked(name: &str, headers: Vec<Header>) -> Asked {
+    let candidates = headers.into_iter().map(|header| (Arc::new(header), wanted(8192, 2, "q8_0"))).collect();
+    Asked { name: name.into(), candidates, on_host: false, optional: name == "router" }
+}
+
+/// A planner of 6.4 GB with experts.
+fn planner() -> Header {
+    hybrid(24, 1024, 128, "q8_0")
+}
+
+fn check(models: &[Asked], machine: Machine, expected: &str) {
+    let said = match fit(models, Bytes::mib(22), &machine) {
+        Ok(fitted) => {
+            let rungs: Vec<String> = fitted.models.iter().map(ToString::to_string).collect();
+            format!("{}; left out: {}", rungs.join("; "), fitted.left_out.join(", "))
+        }
+        Err(refused) => refused.to_string(),
+    };
+    assert!(said.contains(expected), "`{said}` does not say `{expected}`");
+}
+
+#[test]
+fn everything_fits_where_there_is_room() {
+    check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(16)), "planner: as asked");
+    let cuda = Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(16));
+    check(&[asked("planner", vec![planner()])], cuda, "planner: as asked");
+}
+
+#[test]
+fn a_small_card_leaves_experts_on_the_processor() {
+    let cuda = Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(6));
+    check(&[asked("planner", vec![planner()])], cuda, "planner: experts of ");
+    check(
+        &[asked("planner", vec![hybrid(24, 2048, 0, "q8_0")])],
+        Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(2)),
+        "layers on the CPU",
+    );
+}
+
+#[test]
+fn one_memory_gives_up_context_and_slots_but_moves_nothing() {
+    let alone =
+        place::need(&planner(), &Settings::on_host(&planner(), wanted(8192, 2, "q8_0")), &Machine::of(Bytes::ZERO));
+    let machine = Machine::of(alone.host + Bytes::mib(22) - Bytes::mib(20));
+    check(&[asked("planner", vec![planner()])], machine, "planner: KV q4_0 instead of q8_0");
+}
+
+#[test]
+fn the_router_goes_before_the_planner_and_files_change_last() {
+    let router = || asked("router", vec![hybrid(16, 1024, 0, "q8_0")]);
+    let machine = Machine::of(Bytes::mib(6900));
+    check(&[asked("planner", vec![planner()]), router()], machine, "left out: router");
+    let small = hybrid(24, 1024, 128, "q4_0");
+    let both = || vec![planner(), small.clone()];
+    check(&[asked("planner", both())], Machine::of(Bytes::gib(8)), "planner: as asked");
+    check(
+        &[asked("planner", both())],
+        Machine::of(Bytes::gib(5)),
+        "planner: a smaller quantisation: hybrid-24-1024-Q4_0",
+    );
+    let tiny = vec![planner(), hybrid(8, 1024, 0, "q8_0")];
+    check(&[asked("planner", tiny)], Machine::of(Bytes::gib(1)), "planner: a smaller model: hybrid-8-1024-Q8_0");
+}
+
+#[test]
+fn a_router_that_is_kept_on_the_processor_takes_nothing_of_the_card() {
+    let machine = Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(16));
+    let router = Asked { on_host: true, ..asked("router", vec![hybrid(16, 1024, 0, "q8_0")]) };
+    let fitted = fit(&[asked("planner", vec![planner()]), router], Bytes::ZERO, &machine).unwrap();
+    let [planner, router] = &fitted.models[..] else { panic!("two models") };
+    assert!(planner.need.device > Bytes::gib(5) && planner.settings.gpu_layers(&planner.header) == 25);
+    assert_eq!((router.need.device, router.settings.gpu_layers(&router.header)), (Bytes::ZERO, 0));
+    assert!(router.need.host > Bytes::mib(300));
+}
+
+#[test]
+fn a_refusal_says_how_much_is_missing() {
+    check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(1)), "planner on the lowest rung needs ");
+    check(
+        &[asked("planner", vec![planner()])],
+        Machine::of(Bytes::gib(1)),
+        "are needed: raise --budget, or use a smaller",
+    );
+}
+
+/// What happens in a long-running process: the first number picks the deed, the second a model or an amount.
+fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
+    let mut loaded: Vec<(Reservation, Header, usize)> = Vec::new();
+    for &(deed, amount) in deeds {
+        let header = &models[amount as usize % models.len()];
+        match deed % 5 {
+            // A load: placed within what is free, reserved, or refused with a reason.
+            0 | 1 => {
+                let asked = Asked { name: "planner".into(), ..asked("planner", vec![header.clone()]) };
+                match fit(&[asked], Bytes::ZERO, &Machine::of(ledger.free())) {
+                    Ok(fitted) => {
+                        let placed = &fitted.models[0];
+                        let held = ledger.reserve(&placed.name, placed.need.host).expect("what fits is granted");
+                        loaded.push((held, header.clone(), placed.settings.wanted.slots));
+                    }
+                    Err(refused) => {
+                        let said = refused.to_string();
+                        assert!(refused.needed > refused.free, "{said}");
+                        assert!(said.contains("needs") && said.contains("raise --budget"), "{said}");
+                    }
+                }
+            }
+            // A swap or an eviction.
+            2 if !loaded.is_empty() => drop(loaded.swap_remove(amount as usize % loaded.len())),
+            // One more slot for somebody: granted out of what is free, or refused; nobody else loses anything.
+            3 if !loaded.is_empty() => {
+                let index = amount as usize % loaded.len();
+                let (_, header, slots) = &loaded[index];
+                let with = |slots| Estimate::of(header, &wanted(2048, slots, "q4_0")).of_context();
+                let more = with(slots + 1).saturating_sub(with(*slots));
+                let before: Vec<Bytes> = ledger.entries().iter().map(|entry| entry.bytes).collect();
+                match ledger.reserve("slot", more) {
+                    Ok(slot) => loaded.push((slot, header.clone(), 1)),
+                    Err(refused) => assert_eq!((refused.needed, refused.free), (more, ledger.free())),
+                }
+                let after: Vec<Bytes> = ledger.entries().iter().map(|entry| entry.bytes).collect();
+                assert!(after.starts_with(&before), "somebody lost memory to another's slot");
+            }
+            // The machine has more or less than before.
+            4 => {
+                let promised = ledger.promised();
+                ledger.set_capacity(Bytes::mib(amount % 20_000));
+                assert_eq!(ledger.promised(), promised);
+                continue;
+            }
+            _ => {}
+        }
+        let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
+        assert_eq!(held, ledger.promised());
+        assert_eq!(ledger.free(), ledger.capacity().saturating_sub(held));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_fits_is_within_every_memory(
+        host in 100u64..20_000, card in 800u64..20_000, metal in any::<bool>(), separate in any::<bool>(),
+        layers in 1u32..24, experts in 0u32..40,
+    ) {
+        let machine = match (metal, separate) {
+            (true, _) => Machine::metal(Bytes::mib(host)),
+            (_, true) => Machine::of(Bytes::mib(host)).with_cuda(Bytes::mib(card)),
+            _ => Machine::of(Bytes::mib(host)),
+        };
+        let models = [asked("planner", vec![hybrid(layers, 1024, experts, "q4_0")]), asked("router", vec![hybrid(8, 512, 0, "q8_0")])];
+        let fixed = Bytes::mib(22);
+        if let Ok(fitted) = fit(&models, fixed, &machine) {
+            let need = fitted.models.iter().fold(Need { host: fixed, ..Need::default() }, |sum, model| sum + model.need);
+            prop_assert_eq!(need.overrun(&machine), Bytes::ZERO);
+            for model in &fitted.models {
+                prop_assert_eq!(model.need, place::need(&model.header, &model.settings, &machine));
+                prop_assert!(model.settings.wanted.slots >= 1 && model.settings.wanted.context >= 2048);
+            }
+        }
+    }
+
+    #[test]
+    fn more_memory_never_gives_less(mib in 300u64..9000) {
+        let models = [asked("planner", vec![planner()]), asked("router", vec![hybrid(8, 512, 0, "q8_0")])];
+        let fits = |mib| fit(&models, Bytes::ZERO, &Machine::of(Bytes::mib(mib))).is_ok();
+        prop_assert!(!fits(mib) || fits(mib + 100));
+    }
+
+    #[test]
+    fn a_long_life_never_promises_more_than_there_is(
+        capacity in 100u64..20_000,
+        deeds in proptest::collection::vec((any::<u8>(), any::<u64>()), 1..60),
+    ) {
+        let models = [planner(), hybrid(8, 512, 0, "q8_0"), hybrid(4, 256, 8, "q4_0")];
+        let ledger = Ledger::new(Bytes::mib(capacity));
+        live(&ledger, &models, &deeds);
+        prop_assert_eq!(ledger.promised(), Bytes::ZERO);
+    }
+}

@@ -1,0 +1,192 @@
+//! Where models can live: the processor's memory, and an accelerator's beside or inside it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::device::{self, HostMemory};
+use crate::base::Bytes;
+
+/// Kinds of accelerator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory of its own, behind a bus.
+    Cuda,
+    /// A part of the host's memory, up to a limit that the system sets.
+    Metal,
+}
+
+/// An accelerator at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accelerator {
+    pub kind: Kind,
+    pub total: Bytes,
+    /// What one program may still take: on Metal the working set, less what is in use.
+    pub free: Bytes,
+    /// Bytes a second its memory gives.
+    pub bandwidth: Bytes,
+}
+
+/// A machine at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    pub host: HostMemory,
+    /// Bytes a second the host's memory gives to all cores together.
+    pub host_bandwidth: Bytes,
+    pub accelerator: Option<Accelerator>,
+}
+
+/// What a driver and its libraries take on the device before any model (seed 003, appendix B: 0.7 GB on a 16 GB card).
+const CUDA_OVERHEAD: Bytes = Bytes(700_000_000);
+
+/// Assumed where nobody measured: two channels of DDR5-5600 at half their 90 GB/s, an RTX 4060 class card, a plain M4.
+const HOST_BANDWIDTH: Bytes = Bytes(45_000_000_000);
+const CUDA_BANDWIDTH: Bytes = Bytes(256_000_000_000);
+const METAL_BANDWIDTH: Bytes = Bytes(120_000_000_000);
+
+/// Left to the rest of the machine.
+pub const HEADROOM: Bytes = Bytes::mib(512);
+
+impl Machine {
+    /// This machine's host memory alone; `None` where the system does not say.
+    pub fn here() -> Option<Machine> {
+        Some(Machine { host: device::host()?, host_bandwidth: HOST_BANDWIDTH, accelerator: None })
+    }
+
+    /// A machine that has `bytes` for us, and nothing else.
+    pub fn of(bytes: Bytes) -> Machine {
+        let host = HostMemory { total: bytes, available: bytes };
+        Machine { host, host_bandwidth: HOST_BANDWIDTH, accelerator: None }
+    }
+
+    /// With a card of `bytes` beside the host's memory.
+    pub fn with_cuda(self, bytes: Bytes) -> Machine {
+        let free = bytes.saturating_sub(CUDA_OVERHEAD);
+        let card = Accelerator { kind: Kind::Cuda, total: bytes, free, bandwidth: CUDA_BANDWIDTH };
+        Machine { accelerator: Some(card), ..self }
+    }
+
+    /// An Apple machine with `bytes` of memory for everything.
+    pub fn metal(bytes: Bytes) -> Machine {
+        let available = bytes.saturating_sub(HEADROOM);
+        let gpu = Accelerator { kind: Kind::Metal, total: bytes, free: working_set(bytes), bandwidth: METAL_BANDWIDTH };
+        let host = HostMemory { total: bytes, available };
+        Machine { host, host_bandwidth: METAL_BANDWIDTH, accelerator: Some(gpu) }
+    }
+
+    /// Host and accelerator have a memory each, so that moving something frees something.
+    pub fn is_separate(&self) -> bool {
+        self.accelerator.is_some_and(|gpu| gpu.kind == Kind::Cuda)
+    }
+
+    /// Most that may be used in all, at most `budget`. A budget is for what models mostly live in: the card's memory
+    /// where there is one, else the host's.
+    pub fn limited_to(mut self, budget: Bytes) -> Machine {
+        match &mut self.accelerator {
+            Some(gpu) => gpu.free = gpu.free.min(budget),
+            None => self.host.available = self.host.available.min(budget),
+        }
+        self
+    }
+
+    /// What models mostly live in.
+    pub fn main_memory(&self) -> Bytes {
+        self.accelerator.map_or(self.host.available, |gpu| gpu.free)
+    }
+}
+
+/// What Metal lets one program hold (`recommendedMaxWorkingSetSize`): two thirds of small machines, three quarters of
+/// those above 36 GB, unless `iogpu.wired_limit_mb` says otherwise.
+fn working_set(total: Bytes) -> Bytes {
+    match total <= Bytes::gib(36) {
+        true => Bytes(total.0 / 3 * 2),
+        false => Bytes(total.0 / 4 * 3),
+    }
+}
+
+/// As a user names a machine: `cpu`, `cpu:16GiB`, `cuda:8GiB`, `cuda:8GiB+16GiB` (with that much host memory), `metal:16GiB`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceName {
+    kind: Option<Kind>,
+    size: Option<Bytes>,
+    host: Option<Bytes>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no device; write cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory) or metal:16GiB")]
+pub struct NotDevice(String);
+
+impl FromStr for DeviceName {
+    type Err = NotDevice;
+
+    fn from_str(text: &str) -> Result<DeviceName, NotDevice> {
+        let wrong = || NotDevice(text.to_owned());
+        let (name, sizes) = text.split_once(':').map_or((text, None), |(name, sizes)| (name, Some(sizes)));
+        let kind = match name.to_ascii_lowercase().as_str() {
+            "cpu" => None,
+            "cuda" => Some(Kind::Cuda),
+            "metal" => Some(Kind::Metal),
+            _ => return Err(wrong()),
+        };
+        let mut sizes = sizes.map(|sizes| sizes.split('+')).into_iter().flatten().map(|size| size.parse::<Bytes>());
+        let mut next = || sizes.next().transpose().map_err(|_| wrong());
+        let device = DeviceName { kind, size: next()?, host: next()? };
+        let sizes_fit = match kind {
+            None => device.host.is_none(),
+            Some(Kind::Cuda) => device.size.is_some(),
+            Some(Kind::Metal) => device.size.is_some() && device.host.is_none(),
+        };
+        if sizes.next().is_some() || !sizes_fit { Err(wrong()) } else { Ok(device) }
+    }
+}
+
+impl DeviceName {
+    /// The machine that is meant; where host memory is not named, this machine's.
+    pub fn machine(&self) -> Option<Machine> {
+        Some(match (self.kind, self.size) {
+            (Some(Kind::Metal), Some(size)) => Machine::metal(size),
+            (Some(Kind::Cuda), Some(size)) => {
+                let host = self.host.map(|host| Machine::of(host.saturating_sub(HEADROOM)));
+                host.or_else(Machine::here)?.with_cuda(size)
+            }
+            (_, Some(size)) => Machine::of(size),
+            (_, None) => Machine::here()?,
+        })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.host.available;
+        match self.accelerator {
+            None => write!(f, "cpu, {host} for us"),
+            Some(gpu) => {
+                let name = if gpu.kind == Kind::Cuda { "cuda" } else { "metal" };
+                write!(f, "{name} {}, {} of it for us, host {host}", gpu.total, gpu.free)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let said = match text.parse::<DeviceName>() {
+            Ok(device) => device.machine().expect("sizes are given").to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.starts_with(expected), "{text}: {said}");
+    }
+
+    #[test]
+    fn machines_are_named_by_device_and_size() {
+        check("cpu:16GiB", "cpu, 16.0 GiB for us");
+        check("cuda:8GiB+16GiB", "cuda 8.0 GiB, 7.3 GiB of it for us, host 15.5 GiB");
+        check("metal:16GiB", "metal 16.0 GiB, 10.7 GiB of it for us, host 15.5 GiB");
+        check("metal:64GiB", "metal 64.0 GiB, 48.0 GiB of it for us");
+        for wrong in ["gpu", "cuda", "cuda:much", "cpu:1GiB+1GiB", "metal", "cuda:1GiB+1GiB+1GiB", ""] {
+            check(wrong, &format!("`{wrong}` is no device; write cpu"));
+        }
+    }
+}

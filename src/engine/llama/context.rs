@@ -1,0 +1,207 @@
+//! A llama.cpp context owned here rather than by the binding, which keeps the abort callback, the number of outputs and
+//! the bytes of a sequence's state to itself.
+
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2 as sys;
+
+use super::{Shape, int};
+use crate::engine::decoder::{Row, Stop};
+
+/// What `llama_decode` answers, beyond its own "ok".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The abort callback said so.
+    Stopped,
+    /// No room for the rows.
+    NoRoom,
+    /// Everything else, by number.
+    Failed(c_int),
+}
+
+/// One context. It borrows the model it was made from.
+pub(super) struct Context<'w> {
+    raw: NonNull<sys::llama_context>,
+    memory: sys::llama_memory_t,
+    batch: sys::llama_batch,
+    rows_max: usize,
+    vocabulary: usize,
+    /// A `*const Stop` while a call runs, else null. Boxed, because llama.cpp keeps its address.
+    stop: Box<AtomicPtr<c_void>>,
+    _model: PhantomData<&'w LlamaModel>,
+}
+
+// SAFETY: a context may be used from any thread, by one at a time; nothing in it is tied to the thread that made it.
+unsafe impl Send for Context<'_> {}
+
+impl<'w> Context<'w> {
+    /// Callers make one context of a model at a time: making one changes the model.
+    pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize) -> Option<Context<'w>> {
+        let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
+        // SAFETY: returns a plain structure.
+        let mut params = unsafe { sys::llama_context_default_params() };
+        params.n_ctx = int(context * shape.slots) as u32;
+        params.n_seq_max = int(shape.slots) as u32;
+        params.n_batch = int(shape.rows()) as u32;
+        params.n_ubatch = int(shape.rows()) as u32;
+        params.n_outputs_max = int(shape.outputs()) as u32;
+        params.n_threads = int(shape.threads);
+        params.n_threads_batch = int(shape.threads);
+        params.type_k = shape.kv.ggml_type();
+        params.type_v = shape.kv.ggml_type();
+        params.kv_unified = false;
+        params.swa_full = true;
+        params.no_perf = true;
+        params.abort_callback = Some(asked_to_stop);
+        params.abort_callback_data = (&raw const *stop).cast_mut().cast();
+        // SAFETY: the model outlives the context (`'w`), and the callback's data outlives it too (`Drop` frees the
+        // context first).
+        let raw = NonNull::new(unsafe { sys::llama_init_from_model(pointer(model), params) })?;
+        // SAFETY: `raw` is a live context.
+        let memory = unsafe { sys::llama_get_memory(raw.as_ptr()) };
+        // SAFETY: allocates a batch of that many rows of one sequence each; freed in `Drop`.
+        let batch = unsafe { sys::llama_batch_init(int(shape.rows()), 0, 1) };
+        let vocabulary = model.n_vocab() as usize;
+        Some(Context { raw, memory, batch, rows_max: shape.rows(), vocabulary, stop, _model: PhantomData })
+    }
+
+    /// Evaluates `rows` in one call. After a refusal the sequences of the rows must be cut back.
+    pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), Refusal> {
+        if rows.len() > self.rows_max {
+            return Err(Refusal::NoRoom);
+        }
+        self.batch.n_tokens = int(rows.len());
+        for (index, row) in rows.iter().enumerate() {
+            // SAFETY: the batch was made for `rows_max` rows of one sequence each, and `index` is below that.
+            unsafe {
+                *self.batch.token.add(index) = row.token.0;
+                *self.batch.pos.add(index) = int(row.position);
+                *self.batch.n_seq_id.add(index) = 1;
+                **self.batch.seq_id.add(index) = int(row.sequence);
+                *self.batch.logits.add(index) = i8::from(row.logits);
+            }
+        }
+        // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of scope.
+        self.stop.store((&raw const stop).cast_mut().cast(), Ordering::Release);
+        // SAFETY: context and batch are live, and the batch holds `n_tokens` rows.
+        let answer = unsafe { sys::llama_decode(self.raw.as_ptr(), self.batch) };
+        self.stop.store(std::ptr::null_mut(), Ordering::Release);
+        match answer {
+            0 => Ok(()),
+            1 => Err(Refusal::NoRoom),
+            2 => Err(Refusal::Stopped),
+            other => Err(Refusal::Failed(other)),
+        }
+    }
+
+    /// Logits after row `row` of the last call; empty if that row did not ask for them.
+    pub fn logits(&self, row: usize) -> &[f32] {
+        // SAFETY: a non-null answer points to a vocabulary's worth of floats that live until the next call, which needs
+        // `&mut self`.
+        unsafe {
+            let first = sys::llama_get_logits_ith(self.raw.as_ptr(), int(row));
+            if first.is_null() { &[] } else { std::slice::from_raw_parts(first, self.vocabulary) }
+        }
+    }
+
+    /// Removes positions from `from` on; whether llama.cpp says it could.
+    pub fn remove(&mut self, sequence: usize, from: usize) -> bool {
+        // SAFETY: `memory` belongs to the live context; any sequence and position is allowed.
+        unsafe { sys::llama_memory_seq_rm(self.memory, int(sequence), int(from), -1) }
+    }
+
+    /// Positions that a sequence holds.
+    pub fn length(&self, sequence: usize) -> usize {
+        // SAFETY: as in `remove`. The answer is -1 for an empty sequence.
+        let last = unsafe { sys::llama_memory_seq_pos_max(self.memory, int(sequence)) };
+        usize::try_from(last + 1).unwrap_or(0)
+    }
+
+    /// The state of a sequence as bytes: of all layers, or only of those that cannot be cut.
+    pub fn state(&mut self, sequence: usize, part: Part) -> Option<Vec<u8>> {
+        // SAFETY: the context is live, and the buffer is as large as llama.cpp says it needs.
+        unsafe {
+            let size = sys::llama_state_seq_get_size_ext(self.raw.as_ptr(), int(sequence), part.flags());
+            let mut bytes: Vec<u8> = Vec::with_capacity(size);
+            let written = sys::llama_state_seq_get_data_ext(
+                self.raw.as_ptr(),
+                bytes.as_mut_ptr(),
+                size,
+                int(sequence),
+                part.flags(),
+            );
+            bytes.set_len(written.min(size));
+            (written > 0 && written <= size).then_some(bytes)
+        }
+    }
+
+    /// Puts a state back; whether all of it was taken. The bytes must come from [`Context::state`] of a context of the
+    /// same model and KV format: `prefix::Fingerprint` is what holds callers to it.
+    pub fn set_state(&mut self, sequence: usize, state: &[u8], part: Part) -> bool {
+        // SAFETY: the context is live; llama.cpp reads at most `len` bytes and checks sizes on the way.
+        let read = unsafe {
+            sys::llama_state_seq_set_data_ext(
+                self.raw.as_ptr(),
+                state.as_ptr(),
+                state.len(),
+                int(sequence),
+                part.flags(),
+            )
+        };
+        read == state.len()
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // SAFETY: both were made in `new` and are freed once; the model and the callback's data still live.
+        unsafe {
+            sys::llama_batch_free(self.batch);
+            sys::llama_free(self.raw.as_ptr());
+        }
+    }
+}
+
+/// Which layers' state is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// Recurrent layers and sliding windows.
+    Uncuttable,
+}
+
+impl Part {
+    fn flags(self) -> sys::llama_state_seq_flags {
+        match self {
+            Part::Whole => 0,
+            // `LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY` of llama.h, a macro the binding does not carry over.
+            Part::Uncuttable => 1,
+        }
+    }
+}
+
+/// Asked by llama.cpp's threads between the nodes of a graph (CPU) or command buffers (Metal); CUDA does not ask.
+unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
+    // SAFETY: `data` is the address of the context's `stop`, which outlives the context.
+    let slot = unsafe { &*data.cast::<AtomicPtr<c_void>>() };
+    let stop = slot.load(Ordering::Acquire).cast::<Stop<'_>>();
+    // SAFETY: a non-null pointer was stored by `decode`, which waits for every thread before it clears it.
+    !stop.is_null() && unsafe { (*stop)() }
+}
+
+/// The model inside the binding's wrapper.
+pub(super) fn pointer(model: &LlamaModel) -> *mut sys::llama_model {
+    // SAFETY: `LlamaModel` and the pointer type inside are both `repr(transparent)` in the version that Cargo.toml pins,
+    // so the wrapper *is* the pointer; `tests::the_wrapper_is_the_pointer` would notice a change.
+    unsafe { std::mem::transmute_copy::<LlamaModel, *mut sys::llama_model>(model) }
+}
+
+/// The wrapper around a model that was loaded with options the binding does not offer; it frees the model when dropped.
+pub(super) fn wrapped(model: NonNull<sys::llama_model>) -> LlamaModel {
+    // SAFETY: as in `pointer`.
+    unsafe { std::mem::transmute::<NonNull<sys::llama_model>, LlamaModel>(model) }
+}

@@ -1,0 +1,162 @@
+//! A context as the worker drives it: rows in, logits out, and sequences that go back, are copied and come back.
+
+use std::sync::Arc;
+
+use super::context::{Context, Part, Refusal};
+use super::{Shape, Weights};
+use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, Vocabulary};
+
+/// Checkpoints kept a sequence. The 24B's are 480 KiB each, so a full set is 15 MiB.
+pub const MARKS_MAX: usize = 32;
+
+#[derive(Default)]
+struct Sequence {
+    length: usize,
+    /// Checkpoints by length, shortest first.
+    marks: Vec<(usize, Arc<[u8]>)>,
+    /// A call on it failed half-way: the next [`Decoder::keep`] has to clean up, whatever length it wants.
+    torn: bool,
+}
+
+/// One context of one model.
+pub struct LlamaDecoder<'w> {
+    context: Context<'w>,
+    limits: Limits,
+    /// Recurrent layers cannot be cut, only restored.
+    checkpoints: bool,
+    sequences: Vec<Sequence>,
+}
+
+impl<'w> LlamaDecoder<'w> {
+    pub(super) fn new(context: Context<'w>, weights: &Weights, shape: &Shape, positions: usize) -> LlamaDecoder<'w> {
+        let limits = Limits {
+            sequences: shape.slots,
+            context: positions,
+            chunk: shape.chunk,
+            outputs: shape.outputs(),
+            vocabulary: weights.size(),
+            // Known to differ (facts of llama.cpp), and a sequence that is restored to find out lies in another order.
+            sharing: if weights.slides() { Sharing::Never } else { Sharing::IfProved },
+        };
+        let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
+        LlamaDecoder { context, limits, checkpoints: weights.needs_checkpoints(), sequences }
+    }
+
+    fn clear(&mut self, sequence: usize) -> usize {
+        // Removing a whole sequence cannot fail.
+        self.context.remove(sequence, 0);
+        self.sequences[sequence] = Sequence::default();
+        0
+    }
+
+    /// llama.cpp's "done" does not prove that the cells went away, so the length is asked.
+    fn cut(&mut self, sequence: usize, length: usize) -> bool {
+        self.context.remove(sequence, length) && self.context.length(sequence) == length
+    }
+
+    /// Puts the latest checkpoint not after `wanted` back, then cuts the attention layers to it.
+    fn rewind(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
+        let marks = &mut self.sequences[sequence].marks;
+        marks.retain(|(length, _)| *length <= wanted);
+        let (length, state) = marks.last().cloned()?;
+        let restored = self.context.set_state(sequence, &state, Part::Uncuttable) && self.cut(sequence, length);
+        restored.then_some(length)
+    }
+}
+
+impl Decoder for LlamaDecoder<'_> {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
+        let refusal = match self.context.decode(rows, stop) {
+            Ok(()) => {
+                for row in rows {
+                    self.sequences[row.sequence].length = row.position + 1;
+                }
+                return Ok(());
+            }
+            Err(refusal) => refusal,
+        };
+        for row in rows {
+            self.sequences[row.sequence].torn = true;
+        }
+        let rows = rows.len();
+        Err(match refusal {
+            Refusal::Stopped => DecodeError::Stopped,
+            Refusal::NoRoom => DecodeError::Failed { rows, reason: "no room for them in its memory".to_owned() },
+            Refusal::Failed(number) => DecodeError::Failed { rows, reason: format!("llama_decode answered {number}") },
+        })
+    }
+
+    fn logits(&self, row: usize) -> &[f32] {
+        self.context.logits(row)
+    }
+
+    fn mark(&mut self, sequence: usize) {
+        if !self.checkpoints {
+            return;
+        }
+        let length = self.sequences[sequence].length;
+        let Some(state) = self.context.state(sequence, Part::Uncuttable) else { return };
+        let marks = &mut self.sequences[sequence].marks;
+        marks.retain(|(earlier, _)| *earlier < length);
+        marks.push((length, state.into()));
+        thin(marks);
+    }
+
+    fn keep(&mut self, sequence: usize, wanted: usize) -> usize {
+        let Sequence { length, torn, .. } = self.sequences[sequence];
+        if wanted >= length && !torn {
+            return length;
+        }
+        let wanted = wanted.min(length);
+        if wanted == 0 {
+            return self.clear(sequence);
+        }
+        let kept = match self.checkpoints {
+            true => self.rewind(sequence, wanted),
+            false => self.cut(sequence, wanted).then_some(wanted),
+        };
+        match kept {
+            Some(kept) => {
+                let sequence = &mut self.sequences[sequence];
+                (sequence.length, sequence.torn) = (kept, false);
+                kept
+            }
+            None => self.clear(sequence),
+        }
+    }
+
+    fn save(&mut self, sequence: usize) -> Option<Saved> {
+        let Sequence { length, torn, .. } = self.sequences[sequence];
+        if length == 0 || torn {
+            return None;
+        }
+        let state = self.context.state(sequence, Part::Whole)?.into();
+        Some(Saved { length, state, marks: self.sequences[sequence].marks.clone() })
+    }
+
+    fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {
+        self.clear(sequence);
+        let taken = self.context.set_state(sequence, &saved.state, Part::Whole);
+        if !taken || self.context.length(sequence) != saved.length {
+            self.clear(sequence);
+            return false;
+        }
+        self.sequences[sequence] = Sequence { length: saved.length, marks: saved.marks.clone(), torn: false };
+        true
+    }
+}
+
+/// Thins the older half out: a rewind far back then costs a few chunks more, never a whole prompt.
+fn thin(marks: &mut Vec<(usize, Arc<[u8]>)>) {
+    if marks.len() > MARKS_MAX {
+        let mut number = 0;
+        marks.retain(|_| {
+            number += 1;
+            number > MARKS_MAX / 2 || number % 2 == 1
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! The one door to llama.cpp: weights, contexts, sequences. Everything above speaks of tokens and rows.
+//!
+//! Facts this folder rests on, each held by a test in `tests/it/engine.rs`: a prompt is evaluated one sequence a call,
+//! generated tokens may share calls where that was seen to change nothing (`kv_unified = false`, see `sharing`);
+//! recurrent layers cannot be cut, so a checkpoint of them is taken at every `mark` and put back before the attention
+//! layers are cut; sliding windows can, because they keep everything (`swa_full`).
+
+mod context;
+mod decoder;
+pub mod mapping;
+mod weights;
+
+use std::ffi::{CStr, c_int};
+use std::sync::OnceLock;
+
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::{LogOptions, send_logs_to_tracing};
+
+pub use decoder::{LlamaDecoder, MARKS_MAX};
+pub use weights::{Loading, Weights};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LlamaError {
+    #[error("llama.cpp could not start: {0}")]
+    Backend(String),
+    #[error("llama.cpp could not load {file}: {reason}; MONOBLOC_LOG=debug shows its own messages")]
+    Load { file: String, reason: String },
+    #[error("loading {file} was cancelled")]
+    Cancelled { file: String },
+    #[error("llama.cpp could not make a context of {slots} × {context} positions: {reason}")]
+    Context { slots: usize, context: usize, reason: String },
+}
+
+/// Number format of cached keys and values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KvFormat {
+    F16,
+    #[default]
+    Q8_0,
+    Q4_0,
+}
+
+impl KvFormat {
+    /// By its name in models.toml.
+    pub fn by_name(name: &str) -> Option<KvFormat> {
+        [KvFormat::F16, KvFormat::Q8_0, KvFormat::Q4_0].into_iter().find(|kind| kind.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            KvFormat::F16 => "f16",
+            KvFormat::Q8_0 => "q8_0",
+            KvFormat::Q4_0 => "q4_0",
+        }
+    }
+
+    fn ggml_type(self) -> llama_cpp_sys_2::ggml_type {
+        match self {
+            KvFormat::F16 => llama_cpp_sys_2::GGML_TYPE_F16,
+            KvFormat::Q8_0 => llama_cpp_sys_2::GGML_TYPE_Q8_0,
+            KvFormat::Q4_0 => llama_cpp_sys_2::GGML_TYPE_Q4_0,
+        }
+    }
+}
+
+/// How large a context is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    pub slots: usize,
+    /// Positions of each slot.
+    pub context: usize,
+    pub kv: KvFormat,
+    pub threads: usize,
+    /// Rows of one prefill call.
+    pub chunk: usize,
+}
+
+impl Shape {
+    /// Most rows of one call.
+    pub fn rows(&self) -> usize {
+        self.chunk.max(self.slots)
+    }
+
+    /// Rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
+    /// llama.cpp would reserve them for every row: 128 MiB a context with a vocabulary of 65,536 and 512 rows.
+    pub fn outputs(&self) -> usize {
+        self.slots.max(SCORED_ROWS.min(self.rows()))
+    }
+}
+
+/// Rows with logits that a scoring call may have; names of tools have fewer tokens nearly always.
+const SCORED_ROWS: usize = 16;
+
+/// The library's global state, started once a process and never stopped.
+fn backend() -> Result<&'static LlamaBackend, LlamaError> {
+    static BACKEND: OnceLock<Result<LlamaBackend, LlamaError>> = OnceLock::new();
+    BACKEND
+        .get_or_init(|| {
+            send_logs_to_tracing(LogOptions::default());
+            LlamaBackend::init().map_err(|error| LlamaError::Backend(error.to_string()))
+        })
+        .as_ref()
+        .map_err(Clone::clone)
+}
+
+/// What the library was built for and finds here, `AVX512 = 1 | …`. Together with the version of the binding it names
+/// the build whose arithmetic a saved state or a verdict belongs to.
+pub fn system_info() -> String {
+    // SAFETY: the function has no preconditions and returns a NUL-terminated string that lives as long as the process.
+    let text = unsafe { CStr::from_ptr(llama_cpp_sys_2::llama_print_system_info()) };
+    text.to_string_lossy().into_owned()
+}
+
+/// Version of the binding, which pins that of llama.cpp.
+pub const BINDING: &str = "llama-cpp-2 0.1.160";
+
+/// A size or index as llama.cpp counts. Sizes come from `Shape`, far below the limit.
+fn int(value: usize) -> c_int {
+    c_int::try_from(value).expect("sizes of a context fit in 31 bits; else this is a bug in the shape")
+}

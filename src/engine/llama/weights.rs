@@ -1,0 +1,178 @@
+//! The weights of a model file, and its vocabulary: immutable, shared by every context made from them.
+
+use std::ffi::{CString, c_void};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_sys_2 as sys;
+
+use super::context::{Context, wrapped};
+use super::decoder::LlamaDecoder;
+use super::{LlamaError, Shape, backend};
+use crate::engine::decoder::{Token, Vocabulary};
+use crate::models::dialect::{Piece, Prompt};
+
+/// Positions in a context are allotted in blocks of this size (llama.cpp pads `n_ctx` to it).
+const CONTEXT_BLOCK: usize = 256;
+
+/// How weights are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loading {
+    /// Layers on the GPU; more than there are means all of them.
+    pub gpu_layers: u32,
+    /// Whether the CPU may copy weights into an order that its kernels read faster. It costs anonymous memory as large
+    /// as what is copied and, on the 24B shape, buys 28 tokens a second instead of 17 (facts of llama.cpp).
+    pub repack: bool,
+}
+
+/// The weights of one model file, shared by every context made from them.
+pub struct Weights {
+    model: LlamaModel,
+    tokens: Vec<TokenText>,
+    /// Making a context changes the model, so one is made at a time (llama-cpp-2 says the same).
+    making: Mutex<()>,
+}
+
+struct TokenText {
+    bytes: Vec<u8>,
+    control: Option<Vec<u8>>,
+    end: bool,
+}
+
+/// What the progress callback gets to see.
+struct Watch<'a> {
+    progress: &'a mut dyn FnMut(f32) -> bool,
+    cancelled: bool,
+}
+
+impl Weights {
+    /// Reads `file`. `progress` is told the share that is done, 0 to 1, and ends the load by answering false.
+    pub fn load(file: &Path, loading: Loading, mut progress: impl FnMut(f32) -> bool) -> Result<Weights, LlamaError> {
+        backend()?;
+        let name = file.display().to_string();
+        let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
+        let path = file.to_str().and_then(|path| CString::new(path).ok());
+        let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
+        let mut watch = Watch { progress: &mut progress, cancelled: false };
+        // SAFETY: returns a plain structure.
+        let mut params = unsafe { sys::llama_model_default_params() };
+        params.n_gpu_layers = i32::try_from(loading.gpu_layers).unwrap_or(i32::MAX);
+        params.use_extra_bufts = loading.repack;
+        params.progress_callback = Some(share_read);
+        params.progress_callback_user_data = (&raw mut watch).cast();
+        // SAFETY: path and watch outlive the call, which is the only one that uses them.
+        let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
+        let Some(model) = NonNull::new(model) else {
+            let cancelled = LlamaError::Cancelled { file: name.clone() };
+            return Err(if watch.cancelled { cancelled } else { failed("it refused the file") });
+        };
+        let model = wrapped(model);
+        let tokens = token_texts(&model);
+        Ok(Weights { model, tokens, making: Mutex::new(()) })
+    }
+
+    /// Whether a sequence can only be restored from checkpoints: recurrent layers. Sliding windows can be cut, because
+    /// contexts are made to keep what slid out (`swa_full`): a checkpoint of them would be as large.
+    pub fn needs_checkpoints(&self) -> bool {
+        self.model.is_hybrid() || self.model.is_recurrent()
+    }
+
+    /// Whether some layers look back on a window only.
+    pub fn slides(&self) -> bool {
+        let architecture = self.model.meta_val_str("general.architecture").unwrap_or_default();
+        self.model
+            .meta_val_str(&format!("{architecture}.attention.sliding_window"))
+            .is_ok_and(|window| window.parse::<u64>().is_ok_and(|window| window > 0))
+    }
+
+    /// A context with `shape`; it borrows the weights.
+    pub fn context(&self, shape: &Shape) -> Result<LlamaDecoder<'_>, LlamaError> {
+        let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
+        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let raw = Context::new(&self.model, shape, context);
+        drop(making);
+        let reason = "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned();
+        let raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;
+        Ok(LlamaDecoder::new(raw, self, shape, context))
+    }
+}
+
+/// Called by llama.cpp as tensors are read; false ends the load.
+unsafe extern "C" fn share_read(share: f32, watch: *mut c_void) -> bool {
+    // SAFETY: `watch` is the address of the `Watch` that `load` holds for the whole of the load, on the same thread.
+    let watch = unsafe { &mut *watch.cast::<Watch<'_>>() };
+    let go_on = (watch.progress)(share);
+    watch.cancelled |= !go_on;
+    go_on
+}
+
+fn token_texts(model: &LlamaModel) -> Vec<TokenText> {
+    let vocab = model.vocab();
+    vocab
+        .tokens()
+        .map(|token| {
+            let control = vocab.is_control(token) || vocab.is_eog(token);
+            TokenText {
+                bytes: if control { Vec::new() } else { vocab.token_to_piece(token, false, None) },
+                control: control.then(|| vocab.token_to_piece(token, true, None)),
+                end: vocab.is_eog(token),
+            }
+        })
+        .collect()
+}
+
+impl Vocabulary for Weights {
+    fn size(&self) -> usize {
+        self.tokens.len()
+    }
+
+    fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
+        let vocab = self.model.vocab();
+        let mut tokens = Vec::new();
+        for piece in &prompt.pieces {
+            match piece {
+                Piece::Special(text) => vocab.tokenize_into(text.as_bytes(), &mut tokens, false, true),
+                Piece::Text(text) => vocab.tokenize_into(text.as_bytes(), &mut tokens, false, false),
+            }
+        }
+        let begin = vocab.bos();
+        if vocab.should_add_bos() && tokens.first() != Some(&begin) {
+            tokens.insert(0, begin);
+        }
+        tokens.into_iter().map(|token| Token(token.0)).collect()
+    }
+
+    fn bytes(&self, token: Token) -> &[u8] {
+        self.tokens.get(token.0 as usize).map_or(&[], |text| &text.bytes)
+    }
+
+    fn control(&self, token: Token) -> Option<&[u8]> {
+        self.tokens.get(token.0 as usize)?.control.as_deref()
+    }
+
+    fn is_end(&self, token: Token) -> bool {
+        self.tokens.get(token.0 as usize).is_some_and(|text| text.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::engine::llama::context::pointer;
+
+    #[test]
+    fn the_wrapper_is_the_pointer() {
+        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
+        let models = models.unwrap_or_else(crate::models::places::model_dir);
+        let file = models.join("SmolLM2-135M-Instruct.Q4_1.gguf");
+        let weights = Weights::load(&file, Loading { gpu_layers: 0, repack: false }, |_| true).unwrap();
+        // SAFETY: the model is live.
+        let counted = unsafe { sys::llama_model_n_params(pointer(&weights.model)) };
+        assert_eq!(counted, weights.model.n_params());
+        assert!(counted > 100_000_000, "{counted}");
+    }
+}

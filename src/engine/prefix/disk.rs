@@ -1,0 +1,304 @@
+//! Fixed preambles on disk, so that a new process does not compute them again.
+//!
+//! One folder a fingerprint, one file a preamble: `MBKV1\n`, a JSON line (number of tokens, sizes, SHA-256 of the rest),
+//! then tokens (i32), state and marks as they lie in memory, little-endian. `seen` lists hashes of preambles that were
+//! met once.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Copied, Fingerprint, hex};
+use crate::base::Bytes;
+use crate::engine::decoder::{Saved, Token};
+
+const MAGIC: &str = "MBKV1\n";
+/// Longest JSON line of a file.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
+/// Preambles met once that are remembered, by hash.
+const SEEN_MAX: usize = 256;
+
+/// A folder of preambles.
+#[derive(Debug)]
+pub struct Disk {
+    folder: PathBuf,
+    bytes_max: Bytes,
+    /// Tokens of the files of each model that was asked about.
+    known: Mutex<HashMap<Fingerprint, Vec<Known>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    tokens: Vec<Token>,
+    file: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    tokens: usize,
+    state: usize,
+    /// Length and bytes of each.
+    marks: Vec<(usize, usize)>,
+    sha256: String,
+}
+
+impl Disk {
+    /// Keeps at most `bytes_max` in `folder`; nothing is read yet.
+    pub fn open(folder: PathBuf, bytes_max: Bytes) -> Disk {
+        Disk { folder, bytes_max, known: Mutex::default() }
+    }
+
+    /// Tokens of `prompt` that the best file covers. A file counts only as a whole: its last token is where it was cut.
+    pub fn shared(&self, model: &Fingerprint, prompt: &[Token]) -> usize {
+        self.with(model, |known| best(known, prompt).map_or(0, |found| found.tokens.len()))
+    }
+
+    /// Reads the best file for `prompt`. One that is damaged is removed.
+    pub fn read(&self, model: &Fingerprint, prompt: &[Token]) -> Option<Copied> {
+        let found = self.with(model, |known| best(known, prompt).cloned())?;
+        match read(&found.file) {
+            Ok(copied) if copied.tokens == found.tokens => {
+                // The time of the last change is the time of the last use; it decides who goes first.
+                let _ = File::options().append(true).open(&found.file).and_then(|file| file.set_modified(now()));
+                Some(copied)
+            }
+            Ok(_) | Err(_) => {
+                tracing::warn!(file = %found.file.display(), "a damaged preamble was removed");
+                let _ = fs::remove_file(&found.file);
+                self.with(model, |known| known.retain(|one| one.file != found.file));
+                None
+            }
+        }
+    }
+
+    /// Whether a preamble should be written: it was met before and is not here yet. Notes that it was met.
+    pub fn wants(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
+        if self.shared(model, tokens) == tokens.len() {
+            return false;
+        }
+        let file = self.folder_of(model).join("seen");
+        let name = name(tokens);
+        let seen = fs::read_to_string(&file).unwrap_or_default();
+        let mut lines: Vec<&str> = seen.lines().collect();
+        if lines.contains(&name.as_str()) {
+            return true;
+        }
+        lines.push(&name);
+        let from = lines.len().saturating_sub(SEEN_MAX);
+        let noted = fs::create_dir_all(self.folder_of(model)).and_then(|()| fs::write(&file, lines[from..].join("\n")));
+        if let Err(error) = noted {
+            tracing::debug!(%error, "the folder of preambles cannot be written");
+        }
+        false
+    }
+
+    /// Writes a preamble under a temporary name, then gives it its own; old ones make room.
+    pub fn write(&self, model: &Fingerprint, tokens: &[Token], saved: &Saved) -> io::Result<()> {
+        let mut body = Vec::with_capacity(saved.bytes() + 4 * tokens.len());
+        body.extend(tokens.iter().flat_map(|token| token.0.to_le_bytes()));
+        body.extend_from_slice(&saved.state);
+        saved.marks.iter().for_each(|(_, mark)| body.extend_from_slice(mark));
+        let head = Head {
+            tokens: tokens.len(),
+            state: saved.state.len(),
+            marks: saved.marks.iter().map(|(length, mark)| (*length, mark.len())).collect(),
+            sha256: hex(&Sha256::digest(&body)),
+        };
+        if Bytes(body.len() as u64) > self.bytes_max {
+            return Ok(());
+        }
+        self.make_room(Bytes(body.len() as u64))?;
+        let folder = self.folder_of(model);
+        fs::create_dir_all(&folder)?;
+        let file = folder.join(format!("{}.kv", name(tokens)));
+        let partial = folder.join(format!("{}.{}.partial", name(tokens), std::process::id()));
+        let mut out = private(&partial)?;
+        let written = out
+            .write_all(MAGIC.as_bytes())
+            .and_then(|()| out.write_all(serde_json::to_string(&head)?.as_bytes()))
+            .and_then(|()| out.write_all(b"\n"))
+            .and_then(|()| out.write_all(&body))
+            .and_then(|()| fs::rename(&partial, &file));
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written?;
+        self.with(model, |known| known.push(Known { tokens: tokens.to_vec(), file: file.clone() }));
+        Ok(())
+    }
+
+    fn folder_of(&self, model: &Fingerprint) -> PathBuf {
+        self.folder.join(model.as_str())
+    }
+
+    fn with<T>(&self, model: &Fingerprint, look: impl FnOnce(&mut Vec<Known>) -> T) -> T {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        look(known.entry(model.clone()).or_insert_with(|| list(&self.folder_of(model))))
+    }
+
+    /// Removes the longest unused files of all models until `more` fits.
+    fn make_room(&self, more: Bytes) -> io::Result<()> {
+        let mut files = Vec::new();
+        for model in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            for file in fs::read_dir(model.path()).into_iter().flatten().flatten() {
+                let about = file.metadata()?;
+                files.push((about.modified()?, Bytes(about.len()), file.path()));
+            }
+        }
+        files.sort();
+        let mut held: Bytes = files.iter().map(|(_, bytes, _)| *bytes).sum();
+        for (_, bytes, file) in files {
+            if held + more <= self.bytes_max {
+                break;
+            }
+            fs::remove_file(&file)?;
+            held = held.saturating_sub(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The longest file that the prompt begins with and goes on after.
+fn best<'a>(known: &'a [Known], prompt: &[Token]) -> Option<&'a Known> {
+    known.iter().filter(|one| prompt.starts_with(&one.tokens)).max_by_key(|one| one.tokens.len())
+}
+
+fn list(folder: &Path) -> Vec<Known> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let preambles = files.filter(|file| file.extension().is_some_and(|ending| ending == "kv"));
+    preambles.filter_map(|file| Some(Known { tokens: tokens_of(&file).ok()?, file })).collect()
+}
+
+fn tokens_of(file: &Path) -> io::Result<Vec<Token>> {
+    let mut reader = BufReader::new(File::open(file)?);
+    let head = head(&mut reader)?;
+    let mut bytes = Vec::new();
+    reader.take(4 * head.tokens as u64).read_to_end(&mut bytes)?;
+    Ok(tokens(&bytes))
+}
+
+fn read(file: &Path) -> io::Result<Copied> {
+    let mut reader = BufReader::new(File::open(file)?);
+    let head = head(&mut reader)?;
+    let mut body = Vec::new();
+    reader.read_to_end(&mut body)?;
+    let whole = 4 * head.tokens + head.state + head.marks.iter().map(|(_, bytes)| bytes).sum::<usize>();
+    if body.len() != whole || hex(&Sha256::digest(&body)) != head.sha256 {
+        return Err(io::Error::other("the checksum does not match"));
+    }
+    let (ids, mut rest) = body.split_at(4 * head.tokens);
+    let mut take = |bytes: usize| -> Arc<[u8]> {
+        let (piece, after) = rest.split_at(bytes);
+        rest = after;
+        piece.into()
+    };
+    let state = take(head.state);
+    let marks = head.marks.iter().map(|&(length, bytes)| (length, take(bytes))).collect();
+    let saved = Saved { length: head.tokens, state, marks };
+    Ok(Copied { tokens: tokens(ids), whole_chunks: head.tokens, saved })
+}
+
+fn head(reader: &mut impl BufRead) -> io::Result<Head> {
+    let mut magic = [0; MAGIC.len()];
+    reader.read_exact(&mut magic)?;
+    if magic != *MAGIC.as_bytes() {
+        return Err(io::Error::other("not a preamble"));
+    }
+    let mut line = String::new();
+    reader.take(HEAD_BYTES_MAX).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn tokens(bytes: &[u8]) -> Vec<Token> {
+    bytes.chunks_exact(4).map(|id| Token(i32::from_le_bytes([id[0], id[1], id[2], id[3]]))).collect()
+}
+
+fn name(tokens: &[Token]) -> String {
+    let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.0.to_le_bytes()).collect();
+    hex(&Sha256::digest(bytes)[..16])
+}
+
+fn now() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
+/// A new file that only its owner can read: a state is a text in other clothes.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(first: i32, length: i32) -> Vec<Token> {
+        (first..first + length).map(Token).collect()
+    }
+
+    fn saved(length: usize) -> Saved {
+        Saved { length, state: vec![7; 1000].into(), marks: vec![(32, vec![1; 10].into()), (64, vec![2; 20].into())] }
+    }
+
+    fn disk(folder: &tempfile::TempDir) -> (Disk, Fingerprint) {
+        (Disk::open(folder.path().to_owned(), Bytes(5000)), Fingerprint::named("m"))
+    }
+
+    #[test]
+    fn what_is_written_is_read_by_the_next_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, model) = disk(&folder);
+        first.write(&model, &some(0, 64), &saved(64)).unwrap();
+        let (second, _) = disk(&folder);
+        assert_eq!(second.shared(&model, &some(0, 80)), 64);
+        let copied = second.read(&model, &some(0, 80)).unwrap();
+        assert_eq!((copied.tokens, copied.saved, copied.whole_chunks), (some(0, 64), saved(64), 64));
+        assert_eq!(second.shared(&model, &some(1, 80)), 0);
+        assert_eq!(second.shared(&Fingerprint::named("n"), &some(0, 80)), 0);
+    }
+
+    #[test]
+    fn a_preamble_is_wanted_when_it_is_met_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, model) = disk(&folder);
+        let tokens = some(0, 64);
+        assert!(!disk.wants(&model, &tokens));
+        assert!(disk.wants(&model, &tokens));
+        disk.write(&model, &tokens, &saved(64)).unwrap();
+        assert!(!disk.wants(&model, &tokens));
+    }
+
+    #[test]
+    fn a_damaged_file_is_removed_and_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, model) = disk(&folder);
+        disk.write(&model, &some(0, 64), &saved(64)).unwrap();
+        let file = folder.path().join("m").join(format!("{}.kv", name(&some(0, 64))));
+        let mut bytes = fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert!(disk.read(&model, &some(0, 80)).is_none());
+        assert!(!file.exists() && disk.shared(&model, &some(0, 80)) == 0);
+    }
+
+    #[test]
+    fn the_longest_unused_files_make_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, model) = disk(&folder);
+        for first in 0..6 {
+            disk.write(&model, &some(first * 100, 64), &saved(64)).unwrap();
+        }
+        let held: u64 =
+            fs::read_dir(folder.path().join("m")).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
+        assert!(held <= 5000 + 1000, "{held}");
+        assert_eq!(Disk::open(folder.path().to_owned(), Bytes(5000)).shared(&model, &some(500, 80)), 64);
+    }
+}

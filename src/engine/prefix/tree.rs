@@ -1,0 +1,184 @@
+//! A radix tree over tokens: which of the texts at hand shares the longest beginning with a prompt.
+
+use crate::engine::decoder::Token;
+
+/// Values by token sequence. Sequences that begin alike share the nodes of what they share.
+#[derive(Debug)]
+pub struct Tree<V> {
+    root: Node<V>,
+}
+
+#[derive(Debug)]
+struct Node<V> {
+    /// Tokens on the way from the parent to here; empty only at the root.
+    label: Vec<Token>,
+    value: Option<V>,
+    /// No two begin with the same token.
+    children: Vec<Node<V>>,
+}
+
+impl<V> Default for Tree<V> {
+    fn default() -> Tree<V> {
+        Tree { root: Node { label: Vec::new(), value: None, children: Vec::new() } }
+    }
+}
+
+impl<V> Tree<V> {
+    /// Files `value` under `tokens`; gives back what lay there.
+    pub fn insert(&mut self, tokens: &[Token], value: V) -> Option<V> {
+        self.root.insert(tokens, value)
+    }
+
+    pub fn remove(&mut self, tokens: &[Token]) -> Option<V> {
+        self.root.remove(tokens)
+    }
+
+    /// The greatest number of tokens at the start of `prompt` that some filed sequence begins with too, and the value
+    /// of the shortest such sequence on the way. `None` if nothing shares a token.
+    pub fn longest(&self, prompt: &[Token]) -> Option<(usize, &V)> {
+        let (mut node, mut shared) = (&self.root, 0);
+        loop {
+            let rest = &prompt[shared..];
+            let Some(child) = node.child(rest) else { break };
+            let common = common(&child.label, rest);
+            shared += common;
+            node = child;
+            if common < child.label.len() {
+                break;
+            }
+        }
+        if shared == 0 { None } else { node.nearest().map(|value| (shared, value)) }
+    }
+}
+
+impl<V> Node<V> {
+    fn child(&self, tokens: &[Token]) -> Option<&Node<V>> {
+        let first = tokens.first()?;
+        self.children.iter().find(|child| child.label[0] == *first)
+    }
+
+    fn insert(&mut self, tokens: &[Token], value: V) -> Option<V> {
+        let Some(first) = tokens.first() else { return self.value.replace(value) };
+        let Some(child) = self.children.iter_mut().find(|child| child.label[0] == *first) else {
+            self.children.push(Node { label: tokens.to_vec(), value: Some(value), children: Vec::new() });
+            return None;
+        };
+        let shared = common(&child.label, tokens);
+        if shared < child.label.len() {
+            child.split(shared);
+        }
+        child.insert(&tokens[shared..], value)
+    }
+
+    /// Cuts the label at `at`: what lay here moves one node down.
+    fn split(&mut self, at: usize) {
+        let rest = self.label.split_off(at);
+        let below = Node { label: rest, value: self.value.take(), children: std::mem::take(&mut self.children) };
+        self.children.push(below);
+    }
+
+    fn remove(&mut self, tokens: &[Token]) -> Option<V> {
+        if tokens.is_empty() {
+            return self.value.take();
+        }
+        let index = self.children.iter().position(|child| tokens.starts_with(&child.label))?;
+        let child = &mut self.children[index];
+        let removed = child.remove(&tokens[child.label.len()..])?;
+        child.join();
+        if child.value.is_none() && child.children.is_empty() {
+            self.children.swap_remove(index);
+        }
+        Some(removed)
+    }
+
+    /// A node with neither value nor branching becomes one with its only child.
+    fn join(&mut self) {
+        if self.value.is_none() && self.children.len() == 1 {
+            let only = self.children.remove(0);
+            self.label.extend(only.label);
+            self.value = only.value;
+            self.children = only.children;
+        }
+    }
+
+    /// The value here or, going down first children, below.
+    fn nearest(&self) -> Option<&V> {
+        let mut node = self;
+        loop {
+            if node.value.is_some() {
+                return node.value.as_ref();
+            }
+            node = node.children.first()?;
+        }
+    }
+}
+
+fn common(a: &[Token], b: &[Token]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tokens(values: &[i32]) -> Vec<Token> {
+        values.iter().copied().map(Token).collect()
+    }
+
+    #[test]
+    fn the_longest_shared_beginning_is_found_inside_an_edge_too() {
+        let mut tree = Tree::default();
+        tree.insert(&tokens(&[1, 2, 3, 4]), 'a');
+        tree.insert(&tokens(&[1, 2, 9]), 'b');
+        assert_eq!(tree.longest(&tokens(&[1, 2, 3, 7])), Some((3, &'a')));
+        assert_eq!(tree.longest(&tokens(&[1, 2, 9, 9])), Some((3, &'b')));
+        assert_eq!(tree.longest(&tokens(&[1, 5])).map(|(shared, _)| shared), Some(1));
+        assert_eq!(tree.longest(&tokens(&[5])), None);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Deed {
+        Insert(Vec<i32>, u8),
+        Remove(Vec<i32>),
+    }
+
+    fn sequence() -> impl Strategy<Value = Vec<i32>> {
+        proptest::collection::vec(0..3i32, 0..7)
+    }
+
+    proptest! {
+        /// Against the plainest thing that could work: a map and a scan.
+        #[test]
+        fn it_answers_like_a_scan_of_everything(
+            deeds in proptest::collection::vec(
+                prop_oneof![
+                    (sequence(), any::<u8>()).prop_map(|(key, value)| Deed::Insert(key, value)),
+                    sequence().prop_map(Deed::Remove),
+                ],
+                0..40,
+            ),
+            prompt in sequence(),
+        ) {
+            let (mut tree, mut map) = (Tree::default(), BTreeMap::new());
+            for deed in deeds {
+                match deed {
+                    Deed::Insert(key, value) => {
+                        prop_assert_eq!(tree.insert(&tokens(&key), value), map.insert(tokens(&key), value));
+                    }
+                    Deed::Remove(key) => prop_assert_eq!(tree.remove(&tokens(&key)), map.remove(&tokens(&key))),
+                }
+            }
+            let prompt = tokens(&prompt);
+            let best = map.keys().map(|key| common(key, &prompt)).max().filter(|&shared| shared > 0);
+            let found = tree.longest(&prompt);
+            prop_assert_eq!(found.map(|(shared, _)| shared), best);
+            if let Some((shared, value)) = found {
+                prop_assert!(map.iter().any(|(key, held)| held == value && common(key, &prompt) == shared));
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! One more token for slots that generate: together where that was proved to change nothing, else one by one.
+
+use super::{Decoder, Finish, Progress, Task, Update, Worker};
+use crate::engine::decoder::{Row, Sharing};
+use crate::engine::sampler;
+use crate::engine::sharing::{Regime, Verdict};
+
+impl<D: Decoder> Worker<'_, D> {
+    /// One more token for every slot in `indices`.
+    pub(super) fn decode(&mut self, indices: &[usize]) {
+        let rows: Vec<Row> = indices.iter().filter_map(|&index| self.next_row(index)).collect();
+        if rows.len() < 2 || self.limits.sharing == Sharing::Always {
+            return self.together(&rows);
+        }
+        let lengths: Vec<usize> = rows.iter().map(|row| row.position).collect();
+        let regime = Regime::of(&lengths);
+        match self.verdicts.on(regime) {
+            Verdict::Proved => self.together(&rows),
+            Verdict::Refuted => rows.iter().for_each(|row| self.together(std::slice::from_ref(row))),
+            Verdict::Open => self.both_ways(&rows, regime),
+        }
+    }
+
+    fn next_row(&self, index: usize) -> Option<Row> {
+        let occupied = &self.slots[index];
+        let token = *occupied.generated()?.last()?;
+        Some(Row { sequence: index, position: occupied.slot.tokens.len(), token, logits: true })
+    }
+
+    /// All rows in one call.
+    fn together(&mut self, rows: &[Row]) {
+        if let Err(error) = self.decoder.decode(rows, &|| false) {
+            let indices: Vec<usize> = rows.iter().map(|row| row.sequence).collect();
+            return self.abort(&indices, &error);
+        }
+        for (number, row) in rows.iter().enumerate() {
+            self.slots[row.sequence].slot.extend(std::iter::once(row.token), self.limits.chunk);
+            let logits = self.decoder.logits(number).to_vec();
+            self.take_token(row.sequence, logits);
+        }
+    }
+
+    /// All rows in one call, then taken back and computed one by one; only the latter counts.
+    fn both_ways(&mut self, rows: &[Row], regime: Regime) {
+        rows.iter().for_each(|row| self.decoder.mark(row.sequence));
+        let shared: Option<Vec<Vec<f32>>> = match self.decoder.decode(rows, &|| false) {
+            Ok(()) => Some((0..rows.len()).map(|number| self.decoder.logits(number).to_vec()).collect()),
+            Err(_) => None,
+        };
+        let mut equal = shared.is_some();
+        for (number, row) in rows.iter().enumerate() {
+            if self.cut_back(row.sequence, row.position) != row.position {
+                let reason = "its sequence could not be taken back one token".to_owned();
+                let error = crate::engine::decoder::DecodeError::Failed { rows: 1, reason };
+                equal = false;
+                self.abort(&[row.sequence], &error);
+                continue;
+            }
+            if let Err(error) = self.decoder.decode(std::slice::from_ref(row), &|| false) {
+                self.abort(&[row.sequence], &error);
+                continue;
+            }
+            let alone = self.decoder.logits(0).to_vec();
+            equal &= shared.as_ref().is_some_and(|shared| same_bits(&shared[number], &alone));
+            self.slots[row.sequence].slot.extend(std::iter::once(row.token), self.limits.chunk);
+            self.take_token(row.sequence, alone);
+        }
+        self.verdicts.found(regime, equal);
+    }
+
+    /// Chooses the next token from `logits`, sends it out, and ends the job where it ends.
+    pub(super) fn take_token(&mut self, index: usize, mut logits: Vec<f32>) {
+        let held = self.slots[index].slot.tokens.len();
+        let Some(active) = &mut self.slots[index].active else { return };
+        let (Progress::Decode { generated, random, repetition }, Task::Generate { request, constraint }) =
+            (&mut active.progress, &mut active.job.task)
+        else {
+            return;
+        };
+        if request.max_tokens == 0 {
+            return self.finish(index, Finish::MaxTokens);
+        }
+        let masked = constraint.as_mut().map_or(Ok(()), |constraint| constraint.mask(&mut logits));
+        let choice = sampler::choose(&request.sampling, &mut logits, generated, random);
+        let token = choice.token;
+        let end = self.vocabulary.is_end(token) && !request.ignore_end;
+        let accepted = match constraint {
+            Some(constraint) if !end => masked.and_then(|()| constraint.accept(token)),
+            _ => masked.map(|()| false),
+        };
+        let stopped = match accepted {
+            Ok(stopped) => stopped,
+            Err(error) => {
+                active.job.fail(error.into());
+                self.slots[index].active = None;
+                return;
+            }
+        };
+        if end {
+            return self.finish(index, Finish::End);
+        }
+        generated.push(token);
+        // A closed stream is noticed before the next call.
+        let _ = active.job.updates.send(Update::Token(choice));
+        // A grammar ends by itself, and a benchmark wants its tokens whatever they are.
+        let free = constraint.is_none() && !request.ignore_end;
+        if stopped {
+            self.finish(index, Finish::End);
+        } else if free && repetition.push(generated) {
+            self.finish(index, Finish::Repetition);
+        } else if generated.len() >= request.max_tokens {
+            self.finish(index, Finish::MaxTokens);
+        } else if held + 1 >= self.limits.context {
+            self.finish(index, Finish::ContextFull);
+        }
+    }
+}
+
+/// Whether two rows of logits are the same to the last bit.
+fn same_bits(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}

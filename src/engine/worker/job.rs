@@ -1,0 +1,131 @@
+//! What a handle asks of a worker, and what it hears back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::budget::permit::{Permit, Priority};
+use crate::engine::decoder::{Limits, Token};
+use crate::engine::grammar::Constraint;
+use crate::engine::handle::{EngineError, Finish, Request, Standing, Tally};
+use crate::engine::prefix::Prefixes;
+use crate::engine::sampler::Choice;
+use crate::engine::sharing::Verdicts;
+use crate::engine::slot::Reuse;
+
+pub struct Job {
+    pub task: Task,
+    pub updates: UnboundedSender<Update>,
+    pub standing: Arc<Standing>,
+    pub submitted: Instant,
+    pub deadline: Duration,
+}
+
+pub enum Task {
+    Generate { request: Request, constraint: Option<Box<Constraint>> },
+    Score { prefix: Vec<Token>, continuations: Vec<Vec<Token>>, priority: Priority },
+}
+
+/// What the worker sends back. `Finished`, `Scored` and `Failed` are last.
+#[derive(Debug)]
+pub enum Update {
+    Token(Choice),
+    Finished { finish: Finish, tally: Tally },
+    Scored { sums: Vec<f64>, tally: Tally },
+    Failed(EngineError),
+}
+
+/// The worker's end of a handle.
+pub struct Inbox {
+    pub jobs: Receiver<Job>,
+    pub ready: Sender<Result<Limits, String>>,
+    pub pressure: Arc<Pressure>,
+    pub permit: Permit,
+    /// Copies of this model's sequences outside its slots, where there is a store for them.
+    pub prefixes: Option<Prefixes>,
+    pub verdicts: Verdicts,
+}
+
+/// How many jobs wait for a slot, by priority. Written by handles and the worker, read in the middle of calls.
+#[derive(Debug, Default)]
+pub struct Pressure {
+    levels: [AtomicUsize; 3],
+}
+
+impl Pressure {
+    /// One more waits; gives how many waited before.
+    pub fn enter(&self, priority: Priority) -> usize {
+        let before = self.waiting();
+        self.levels[priority as usize].fetch_add(1, Ordering::SeqCst);
+        before
+    }
+
+    pub fn leave(&self, priority: Priority) {
+        self.levels[priority as usize].fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.levels.iter().map(|level| level.load(Ordering::SeqCst)).sum()
+    }
+
+    /// Whether somebody more urgent than `priority` waits.
+    pub fn above(&self, priority: Priority) -> bool {
+        self.levels[priority as usize + 1..].iter().any(|level| level.load(Ordering::Relaxed) > 0)
+    }
+}
+
+impl Job {
+    pub fn prompt(&self) -> &[Token] {
+        match &self.task {
+            Task::Generate { request, .. } => &request.prompt,
+            Task::Score { prefix, .. } => prefix,
+        }
+    }
+
+    /// Takes the prompt out: the job has a slot now.
+    pub fn take_prompt(&mut self) -> Vec<Token> {
+        match &mut self.task {
+            Task::Generate { request, .. } => std::mem::take(&mut request.prompt),
+            Task::Score { prefix, .. } => std::mem::take(prefix),
+        }
+    }
+
+    pub fn generates(&self) -> bool {
+        matches!(self.task, Task::Generate { .. })
+    }
+
+    pub fn priority(&self) -> Priority {
+        match &self.task {
+            Task::Generate { request, .. } => request.priority,
+            Task::Score { priority, .. } => *priority,
+        }
+    }
+
+    pub fn reuse(&self) -> Reuse {
+        match &self.task {
+            Task::Generate { request, .. } => request.reuse,
+            Task::Score { .. } => Reuse::Exact,
+        }
+    }
+
+    /// Tokens at the start of the prompt that are the same in every run.
+    pub fn fixed(&self) -> usize {
+        match &self.task {
+            Task::Generate { request, .. } => request.fixed,
+            Task::Score { .. } => 0,
+        }
+    }
+
+    /// Whether nobody listens any more, or its time is up.
+    pub fn is_over(&self) -> bool {
+        self.updates.is_closed() || self.submitted.elapsed() > self.deadline
+    }
+
+    pub fn fail(&self, error: EngineError) {
+        // Nobody may listen any more: then there is nobody to tell.
+        let _ = self.updates.send(Update::Failed(error));
+    }
+}

@@ -1,0 +1,252 @@
+//! The thread that owns a model: takes jobs in, gives slots away, makes one call after another, sends tokens out.
+
+mod decode;
+mod job;
+mod place;
+mod prompt;
+mod score;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Instant;
+
+pub use job::{Inbox, Job, Pressure, Task, Update};
+use place::Waiter;
+
+use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
+use super::handle::{EngineError, Finish, Tally};
+use super::prefix::Prefixes;
+use super::repetition::Repetition;
+use super::scheduler::{Phase, Scheduler, View, Work};
+use super::sharing::Verdicts;
+use super::slot::Slot;
+use crate::budget::permit::{Permit, Priority};
+
+impl Inbox {
+    /// Serves jobs until every handle is gone, then leaves copies of what the slots hold.
+    pub fn serve(self, decoder: impl Decoder, vocabulary: &dyn Vocabulary) -> Result<(), String> {
+        let limits = decoder.limits();
+        let slots = (0..limits.sequences).map(|_| Occupied::default()).collect();
+        self.ready.send(Ok(limits)).map_err(|_| "nobody waits for it any more".to_owned())?;
+        let Inbox { jobs, pressure, permit, prefixes, verdicts, .. } = self;
+        let mut worker = Worker {
+            decoder,
+            vocabulary,
+            limits,
+            permit,
+            pressure,
+            prefixes,
+            verdicts,
+            slots,
+            waiting: VecDeque::new(),
+            scheduler: Scheduler::default(),
+            clock: 0,
+            service_ms: 0.0,
+        };
+        worker.run(&jobs);
+        worker.leave_copies();
+        Ok(())
+    }
+}
+
+/// A slot and the job that has it.
+#[derive(Default)]
+struct Occupied {
+    slot: Slot,
+    active: Option<Active>,
+}
+
+struct Active {
+    job: Job,
+    /// All prompt tokens; for a score its prefix.
+    prompt: Vec<Token>,
+    started: Instant,
+    prompted: Option<Instant>,
+    cached: usize,
+    /// When it last got a call: by the worker's clock, and by the wall's.
+    served: u64,
+    served_at: Instant,
+    /// How urgent it was when it got its slot.
+    urgency: u64,
+    /// How often it had to give its slot up.
+    parked: u8,
+    /// How often the chunk at work was stopped for somebody more urgent.
+    stopped: u8,
+    progress: Progress,
+}
+
+enum Progress {
+    /// Prompt tokens are being evaluated; `Slot::tokens` says how far it is.
+    Prompt,
+    /// Tokens are being generated; the last one is not in the slot yet.
+    Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition },
+    /// Continuations are being scored; `after` are the logits at the end of the prefix.
+    Score { after: Vec<f32>, sums: Vec<f64> },
+}
+
+struct Worker<'v, D> {
+    decoder: D,
+    vocabulary: &'v dyn Vocabulary,
+    limits: Limits,
+    permit: Permit,
+    pressure: Arc<Pressure>,
+    prefixes: Option<Prefixes>,
+    verdicts: Verdicts,
+    slots: Vec<Occupied>,
+    waiting: VecDeque<Waiter>,
+    scheduler: Scheduler,
+    /// Counts calls and admissions, to tell what is older.
+    clock: u64,
+    /// Mean time a job holds a slot, for the expected wait.
+    service_ms: f64,
+}
+
+impl<D: Decoder> Worker<'_, D> {
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        loop {
+            if self.idle() {
+                match jobs.recv() {
+                    Ok(job) => self.waiting.push_back(Waiter::Fresh(Box::new(job))),
+                    Err(_) => return,
+                }
+            }
+            loop {
+                match jobs.try_recv() {
+                    Ok(job) => self.waiting.push_back(Waiter::Fresh(Box::new(job))),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) if self.idle() => return,
+                    Err(TryRecvError::Disconnected) => break,
+                }
+            }
+            self.drop_the_abandoned();
+            self.admit();
+            let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
+            let work = self.scheduler.next(&views, self.limits.sharing != Sharing::Never);
+            self.carry_out(&work);
+        }
+    }
+
+    fn idle(&self) -> bool {
+        self.waiting.is_empty() && self.slots.iter().all(|slot| slot.active.is_none())
+    }
+
+    /// Ends jobs whose stream was dropped or whose time is up.
+    fn drop_the_abandoned(&mut self) {
+        let pressure = &self.pressure;
+        self.waiting.retain(|waiter| {
+            let job = waiter.job();
+            if job.is_over() {
+                job.fail(EngineError::Deadline(job.deadline));
+                pressure.leave(job.priority());
+            }
+            !job.is_over()
+        });
+        for occupied in &mut self.slots {
+            if let Some(active) = occupied.active.take_if(|active| active.job.is_over()) {
+                active.job.fail(EngineError::Deadline(active.job.deadline));
+            }
+        }
+    }
+
+    fn carry_out(&mut self, work: &Work) {
+        let indices = match work {
+            Work::Nothing => return,
+            Work::Chunk(index) => std::slice::from_ref(index),
+            Work::Decode(indices) => indices,
+        };
+        let priority = indices.iter().map(|&index| self.slots[index].priority()).max().unwrap_or(Priority::Background);
+        let from = Instant::now();
+        {
+            let permit = self.permit.clone();
+            let _turn = permit.take(priority);
+            match work {
+                Work::Chunk(index) if matches!(self.slots[*index].progress(), Some(Progress::Score { .. })) => {
+                    self.score_one(*index);
+                }
+                Work::Chunk(index) => self.chunk(*index),
+                Work::Decode(_) => self.decode(indices),
+                Work::Nothing => {}
+            }
+        }
+        self.clock += 1;
+        for &index in indices {
+            if let Some(active) = &mut self.slots[index].active {
+                (active.served, active.served_at) = (self.clock, Instant::now());
+            }
+        }
+        self.scheduler.spent(work, from.elapsed().as_millis() as u64);
+    }
+
+    fn finish(&mut self, index: usize, finish: Finish) {
+        if let Some(active) = self.slots[index].active.take() {
+            let held_ms = active.started.elapsed().as_millis() as f64;
+            self.service_ms = if self.service_ms == 0.0 { held_ms } else { 0.8 * self.service_ms + 0.2 * held_ms };
+            let tally = active.tally();
+            let _ = active.job.updates.send(Update::Finished { finish, tally });
+        }
+    }
+
+    /// A call failed: its jobs get the error, their sequences are cleared, all other jobs go on.
+    fn abort(&mut self, indices: &[usize], error: &DecodeError) {
+        for &index in indices {
+            if let Some(active) = self.slots[index].active.take() {
+                active.job.fail(error.clone().into());
+            }
+            self.cut_back(index, 0);
+        }
+    }
+
+    /// Shortens a slot to at most `length` tokens; gives how many are left.
+    fn cut_back(&mut self, index: usize, length: usize) -> usize {
+        let kept = self.decoder.keep(index, length);
+        self.slots[index].slot.truncate(kept);
+        kept
+    }
+}
+
+impl Occupied {
+    fn view(&self) -> View {
+        let phase = match self.progress() {
+            None => Phase::Idle,
+            Some(Progress::Prompt | Progress::Score { .. }) => Phase::Chunk,
+            Some(Progress::Decode { .. }) => Phase::Decode,
+        };
+        let served = self.active.as_ref().map_or(0, |active| active.served);
+        let waited_ms = self.active.as_ref().map_or(0, |active| active.served_at.elapsed().as_millis() as u64);
+        View { phase, priority: self.priority(), served, waited_ms }
+    }
+
+    fn progress(&self) -> Option<&Progress> {
+        self.active.as_ref().map(|active| &active.progress)
+    }
+
+    fn priority(&self) -> Priority {
+        self.active.as_ref().map_or(Priority::Background, |active| active.job.priority())
+    }
+
+    fn generated(&self) -> Option<&[Token]> {
+        match self.progress()? {
+            Progress::Decode { generated, .. } => Some(generated),
+            Progress::Prompt | Progress::Score { .. } => None,
+        }
+    }
+}
+
+impl Active {
+    fn tally(&self) -> Tally {
+        let prompted = self.prompted.unwrap_or_else(Instant::now);
+        let generated_tokens = match &self.progress {
+            Progress::Decode { generated, .. } => generated.len(),
+            Progress::Prompt | Progress::Score { .. } => 0,
+        };
+        Tally {
+            prompt_tokens: self.prompt.len(),
+            cached_tokens: self.cached,
+            generated_tokens,
+            queue_ms: self.started.duration_since(self.job.submitted).as_millis() as u64,
+            prompt_ms: prompted.duration_since(self.started).as_millis() as u64,
+            decode_ms: prompted.elapsed().as_millis() as u64,
+        }
+    }
+}

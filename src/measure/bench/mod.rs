@@ -1,0 +1,8 @@
+//! What `monobloc bench` measures: memory, latency, slots; each in a file of its own.
+
+pub mod bandwidth;
+mod bare;
+pub mod latency;
+pub mod memory;
+pub mod slots;
+pub mod subject;

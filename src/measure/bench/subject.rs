@@ -1,0 +1,168 @@
+//! What a benchmark of time runs on: one model file, loaded as it is used, with prompts of exact length.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use crate::base::Cancel;
+use crate::budget::permit::Priority;
+use crate::engine::pool::Pool;
+use crate::engine::slot::Reuse;
+use crate::engine::{Engine, Piece, Request, Tally, Token};
+use crate::measure::complete;
+use crate::models::ModelSpec;
+use crate::models::dialect::Prompt;
+use crate::models::gguf::Header;
+
+/// How a model is measured.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub file: PathBuf,
+    pub context: u32,
+    pub slots: usize,
+    pub kv_type: String,
+}
+
+/// What is measured, as every table says it.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    pub file: PathBuf,
+    pub model: String,
+    pub quantisation: &'static str,
+    /// Words of such a model mean nothing; time and memory are those of the real one.
+    pub random_weights: bool,
+    pub device: String,
+    pub threads: usize,
+    pub context: u32,
+    pub slots: usize,
+    pub kv_type: String,
+    /// What was given up to fit; `none` is nothing.
+    pub rung: String,
+}
+
+/// A loaded model.
+pub struct Subject {
+    pub about: About,
+    pub spec: ModelSpec,
+    pub engine: Engine,
+    pub load_ms: u64,
+}
+
+impl Subject {
+    pub async fn load(pool: &Pool, setting: &Setting, threads: usize, cancel: &Cancel) -> Result<Subject> {
+        let options = complete::Options {
+            slots: setting.slots,
+            max_tokens: 0,
+            context: setting.context,
+            kv_type: setting.kv_type.clone(),
+            ignore_end: true,
+            sampling: crate::engine::Sampling::greedy(),
+        };
+        let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(&setting.file), &options)?;
+        let from = Instant::now();
+        let engine = complete::load(pool, &spec, cancel).await?;
+        let load_ms = from.elapsed().as_millis() as u64;
+        let about = About {
+            file: setting.file.clone(),
+            model: spec.header.name.clone(),
+            quantisation: spec.header.quantisation(),
+            random_weights: is_random(&spec.header),
+            device: device(),
+            threads,
+            context: engine.limits().context as u32,
+            slots: engine.limits().sequences,
+            kv_type: setting.kv_type.clone(),
+            rung: "none".to_owned(),
+        };
+        Ok(Subject { about, spec, engine, load_ms })
+    }
+
+    /// A prompt of exactly `length` tokens; different seeds differ from the first word on.
+    pub fn prompt(&self, seed: usize, length: usize) -> Result<Vec<Token>> {
+        let words = format!(
+            "Report {seed}. {}",
+            "The box on the left is blue and the lamp behind it is green. ".repeat(length / 8 + 2)
+        );
+        let mut tokens = self.engine.tokenize(&Prompt::default().text(words));
+        if tokens.len() < length {
+            bail!("{}: a prompt of {length} tokens could not be made", self.about.file.display());
+        }
+        tokens.truncate(length);
+        Ok(tokens)
+    }
+}
+
+/// What one generation took, as a user would time it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub first_token: Duration,
+    pub whole: Duration,
+    pub tally: Tally,
+    pub tokens: Vec<Token>,
+}
+
+/// Runs `prompt` and generates exactly `tokens` tokens, whatever the model says.
+pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: Priority, reuse: Reuse) -> Result<Run> {
+    let request = Request { ignore_end: true, priority, reuse, ..Request::new(prompt, tokens) };
+    let from = Instant::now();
+    let mut generation = engine.generate(request)?;
+    let mut first_token = None;
+    while let Some(piece) = generation.next().await? {
+        if first_token.is_none() && !generation.tokens().is_empty() {
+            first_token = Some(from.elapsed());
+        }
+        if let Piece::Finished { tally, .. } = piece {
+            let whole = from.elapsed();
+            let tokens = generation.tokens().to_vec();
+            return Ok(Run { first_token: first_token.unwrap_or(whole), whole, tally, tokens });
+        }
+    }
+    bail!("the generation ended without saying so; this is a bug in the engine")
+}
+
+/// The middle one of several values; the mean of the two middle ones if their number is even.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
+/// `synth` says so in the name of what it writes.
+fn is_random(header: &Header) -> bool {
+    header.name.contains("random weights")
+}
+
+fn device() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let gpu = if cfg!(feature = "cuda") {
+        "CUDA, "
+    } else if cfg!(feature = "metal") {
+        "Metal, "
+    } else {
+        ""
+    };
+    format!("{gpu}CPU {} with {cores} cores", std::env::consts::ARCH)
+}
+
+/// The name of a file in a table.
+pub fn short(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
+}

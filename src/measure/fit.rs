@@ -1,0 +1,252 @@
+//! The calculator behind `monobloc fit`: what models take on a machine, what is left for context, how fast it can be.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::base::Bytes;
+use crate::budget::estimate::PROCESS;
+use crate::budget::ladder::{self, Asked, Fitted, Placed};
+use crate::budget::machine::Machine;
+use crate::budget::place::{self, Need, Settings};
+use crate::budget::{Estimate, Refused, Wanted, cache};
+use crate::models::gguf::Header;
+use crate::models::{Registry, Role, architectures};
+
+/// What is calculated with beside the models.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    pub embedder: Bytes,
+    /// What the program takes before any model, instead of the program's own figure.
+    pub overhead: Option<Bytes>,
+    /// Working memory of each model, instead of the computed one.
+    pub activations: Option<Bytes>,
+}
+
+/// Models on a machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub device: String,
+    pub budget_bytes: Bytes,
+    pub overhead_bytes: Bytes,
+    pub embedder_bytes: Bytes,
+    pub models: Vec<Model>,
+    /// Of the budget, with all of this loaded.
+    pub free_bytes: Bytes,
+    /// Models that did not fit and whose work another one does.
+    pub left_out: Vec<String>,
+    pub hint: Option<String>,
+}
+
+/// One model's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct Model {
+    pub file: PathBuf,
+    pub role: String,
+    pub weights_bytes: Bytes,
+    pub kv_bytes_per_token: KvPrices,
+    pub state_bytes_per_slot: Bytes,
+    /// Working memory: activations and logits.
+    pub compute_bytes: Bytes,
+    /// Vocabulary, graphs, notes on cells.
+    pub host_bytes: Bytes,
+    /// By slots: the most tokens each can have.
+    pub longest_context: BTreeMap<u8, u32>,
+    /// By slots: `recommended`, `risky` or nothing.
+    pub advice: BTreeMap<u8, &'static str>,
+    pub rung: String,
+    /// What the budget leaves for keys and values of this model, the others as they are.
+    pub available_for_kv_bytes: Bytes,
+    pub kv_bytes: Bytes,
+    pub context: u32,
+    pub slots: usize,
+    pub kv_type: String,
+    pub gpu_layers: u32,
+    pub experts_on_host: u32,
+    pub memory: Memory,
+    /// Predicted, at most, for one slot.
+    pub tokens_per_second: f64,
+    pub bytes_per_token: Bytes,
+}
+
+/// Bytes by where they lie.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Memory {
+    pub host_bytes: Bytes,
+    pub device_bytes: Bytes,
+}
+
+/// Bytes of keys and values a token, by type.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct KvPrices {
+    pub f16: Bytes,
+    pub q8_0: Bytes,
+    pub q4_0: Bytes,
+}
+
+/// Slots for which the longest context is told.
+const SLOTS: [u8; 3] = [1, 2, 4];
+
+/// Tokens a slot that an agent works well with (seed 003's limit); fewer are risky.
+const CONTEXT_GOOD: u32 = 8192;
+
+/// Places `asked` on `machine`; if they do not fit, the report shows what is asked for beside the refusal.
+pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Option<Refused>) {
+    let fixed = given.embedder + given.overhead.unwrap_or(PROCESS);
+    let (fitted, refused) = match ladder::fit(asked, fixed, machine) {
+        Ok(fitted) => (fitted, None),
+        Err(refused) => (as_asked(asked, machine), Some(refused)),
+    };
+    let needs: Vec<Need> =
+        fitted.models.iter().map(|model| adjusted(&model.header, &model.settings, given, machine)).collect();
+    let models = fitted.models.iter().enumerate().map(|(index, model)| {
+        let others = needs.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, need)| *need);
+        let others = others.fold(Need { host: fixed, device: Bytes::ZERO }, |sum, need| sum + need);
+        self::model(model, others, given, machine, refused.as_ref())
+    });
+    let report = Report {
+        device: machine.to_string(),
+        budget_bytes: machine.main_memory(),
+        overhead_bytes: given.overhead.unwrap_or(PROCESS),
+        embedder_bytes: given.embedder,
+        models: models.collect(),
+        free_bytes: fitted.free,
+        left_out: fitted.left_out,
+        hint: fitted.hint,
+    };
+    (report, refused)
+}
+
+/// First choices at the settings one would like.
+fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
+    let models = asked.iter().filter_map(|model| {
+        let (header, wanted) = model.candidates.first()?.clone();
+        let on_host = model.on_host || machine.accelerator.is_none();
+        let settings = if on_host { Settings::on_host(&header, wanted) } else { Settings::on_device(wanted) };
+        Some(Placed {
+            name: model.name.clone(),
+            need: place::need(&header, &settings, machine),
+            tokens_per_second: place::tokens_per_second(&header, &settings, machine),
+            header,
+            settings,
+            given_up: Vec::new(),
+        })
+    });
+    Fitted { models: models.collect(), left_out: Vec::new(), free: Bytes::ZERO, hint: None }
+}
+
+fn model(placed: &Placed, others: Need, given: &Given, machine: &Machine, refused: Option<&Refused>) -> Model {
+    let (header, settings) = (&placed.header, &placed.settings);
+    let wanted = &settings.wanted;
+    let estimate = Estimate::of(header, wanted);
+    let longest: BTreeMap<u8, u32> = SLOTS
+        .into_iter()
+        .map(|slots| (slots, longest_context(header, settings, slots, given, others, machine)))
+        .collect();
+    let empty = Settings { wanted: Wanted { context: 0, ..wanted.clone() }, ..settings.clone() };
+    let without = others + adjusted(header, &empty, given, machine);
+    let used = if machine.accelerator.is_some() { without.device } else { without.host };
+    let need = adjusted(header, settings, given, machine);
+    Model {
+        file: header.path.clone(),
+        role: placed.name.clone(),
+        weights_bytes: header.tensor_bytes(),
+        kv_bytes_per_token: KvPrices {
+            f16: cache::kv_per_token(header, "f16"),
+            q8_0: cache::kv_per_token(header, "q8_0"),
+            q4_0: cache::kv_per_token(header, "q4_0"),
+        },
+        state_bytes_per_slot: cache::state(header),
+        compute_bytes: given.activations.unwrap_or(estimate.compute + estimate.output),
+        host_bytes: if given.activations.is_some() { Bytes::ZERO } else { estimate.host },
+        advice: advice(&longest),
+        longest_context: longest,
+        rung: refused.map_or_else(|| placed.rung(), |_| "does not fit".to_owned()),
+        available_for_kv_bytes: machine.main_memory().saturating_sub(used),
+        kv_bytes: estimate.kv,
+        context: wanted.context,
+        slots: wanted.slots,
+        kv_type: wanted.kv_type.clone(),
+        gpu_layers: settings.gpu_layers(header),
+        experts_on_host: settings.experts_on_host,
+        memory: Memory { host_bytes: need.host, device_bytes: need.device },
+        tokens_per_second: placed.tokens_per_second,
+        bytes_per_token: place::bytes_per_token(header),
+    }
+}
+
+/// The need, with working memory as given.
+fn adjusted(header: &Header, settings: &Settings, given: &Given, machine: &Machine) -> Need {
+    let need = place::need(header, settings, machine);
+    let Some(activations) = given.activations else { return need };
+    let estimate = Estimate::of(header, &settings.wanted);
+    match machine.accelerator.is_some() && settings.gpu_layers(header) > 0 {
+        true => Need { device: need.device.saturating_sub(estimate.compute) + activations, ..need },
+        false => {
+            let own = estimate.compute + estimate.output + estimate.host;
+            Need { host: need.host.saturating_sub(own) + activations, ..need }
+        }
+    }
+}
+
+/// The most tokens a slot, in steps of cells, up to what the model was trained on; 0 if not even the least fits.
+fn longest_context(
+    header: &Header,
+    settings: &Settings,
+    slots: u8,
+    given: &Given,
+    others: Need,
+    machine: &Machine,
+) -> u32 {
+    let step = cache::CELL_STEP as u32;
+    let fits = |steps: u32| {
+        let slots = usize::from(slots);
+        let outputs = settings.wanted.outputs.max(slots as u32);
+        let wanted = Wanted { context: steps * step, slots, outputs, ..settings.wanted.clone() };
+        let need = adjusted(header, &Settings { wanted, ..settings.clone() }, given, machine);
+        (others + need).overrun(machine) == Bytes::ZERO
+    };
+    // Models that do not say how long they were trained: a million tokens are more than any machine here holds.
+    let trained = if header.context_train == 0 { 1 << 20 } else { header.context_train };
+    let (mut good, mut bad) = (0, trained.div_ceil(step) + 1);
+    // Halves the range each time: at most 32 rounds.
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if fits(middle) { good = middle } else { bad = middle }
+    }
+    (good * step).min(trained)
+}
+
+/// The most slots with a good context are recommended; those with less are risky.
+fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
+    let most = longest.iter().filter(|(_, context)| **context >= CONTEXT_GOOD).map(|(slots, _)| *slots).max();
+    let word = |slots: u8, context: u32| match context {
+        _ if Some(slots) == most => "recommended",
+        context if context < CONTEXT_GOOD => "risky",
+        _ => "",
+    };
+    longest.iter().map(|(&slots, &context)| (slots, word(slots, context))).collect()
+}
+
+/// Other files of the folder that could take the planner's place: smaller quantisations first, then smaller models, the
+/// biggest of each first.
+pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
+    let Ok(spec) = registry.get(role) else { return Vec::new() };
+    let router = registry.get(Role::Router).ok().map(|spec| spec.path.clone());
+    let own = &spec.header;
+    let same = |header: &Header| {
+        (&header.architecture, header.layers, header.embedding_length)
+            == (&own.architecture, own.layers, own.embedding_length)
+    };
+    let headers = registry.files().iter().filter_map(|file| file.header.as_ref().ok());
+    let mut found: Vec<Arc<Header>> = headers
+        .filter(|header| header.path != own.path && Some(&header.path) != router.as_ref())
+        .filter(|header| header.is_chat() && architectures::can_generate(&header.architecture).is_ok())
+        .filter(|header| header.tensor_bytes() < own.tensor_bytes())
+        .cloned()
+        .collect();
+    found.sort_by_key(|header| (!same(header), std::cmp::Reverse(header.tensor_bytes())));
+    found
+}

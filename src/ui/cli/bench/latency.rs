@@ -1,0 +1,81 @@
+//! `monobloc bench latency`: how long one user waits.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::app::App;
+use crate::measure::bench::latency::{self, Effort};
+use crate::measure::bench::subject::Setting;
+
+/// Time from question to words: load, first token cold and warm, next turn, tokens a second
+#[derive(Args)]
+pub struct Latency {
+    /// GGUF files [default: planner and router]
+    files: Vec<PathBuf>,
+    /// Length of the prompt
+    #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..=65536))]
+    prompt: u32,
+    /// Tokens to generate
+    #[arg(long, value_name = "TOKENS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    generate: u32,
+    /// Rounds, of which the median counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    rounds: u8,
+    /// Type of cached keys and values: f16, q8_0 or q4_0
+    #[arg(long, default_value = "q8_0")]
+    kv_type: String,
+    /// Measure the decoder in a bare loop too: what the engine adds to a token
+    #[arg(long)]
+    bare: bool,
+    /// The figures as one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Latency {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let files = if self.files.is_empty() { super::roles(app)? } else { self.files };
+        let effort = Effort {
+            prompt_tokens: self.prompt as usize,
+            generated_tokens: self.generate as usize,
+            rounds: usize::from(self.rounds),
+            bare: self.bare,
+        };
+        let mut models = Vec::new();
+        for file in files {
+            // Prompt, answer, the question of the second turn, and a little room.
+            let context = self.prompt + self.prompt / 10 + self.generate + 64;
+            let setting = Setting { file, context, slots: 1, kv_type: self.kv_type.clone() };
+            let figures = latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await?;
+            if !self.json {
+                print(&figures);
+            }
+            models.push(figures);
+        }
+        if self.json {
+            println!("{}", serde_json::json!({ "models": models }));
+        }
+        Ok(())
+    }
+}
+
+fn print(figures: &latency::Latency) {
+    println!("{}", super::heading(&figures.about, figures.load_ms));
+    let line = |what: &str, value: String| println!("  {what:<34} {value:>12}");
+    line(&format!("first token, cold, {} tokens", figures.prompt_tokens), format!("{:.0} ms", figures.ttft_cold_ms));
+    line("first token, same prompt again", format!("{:.0} ms", figures.ttft_warm_ms));
+    line("first token, next turn", format!("{:.0} ms", figures.ttft_second_turn_ms));
+    line("  of the time of a cold start", format!("{:.1} %", 100.0 * figures.second_turn_share));
+    line("edit 40 characters before the end", format!("{} tokens", figures.edit_reevaluated_tokens));
+    line("prefill", format!("{:.1} tok/s", figures.prefill_tokens_per_s));
+    line("decode", format!("{:.1} tok/s", figures.decode_tokens_per_s));
+    if let Some(bare) = figures.bare_decode_tokens_per_s {
+        line("decode, bare loop", format!("{bare:.1} tok/s"));
+        line("  engine over bare loop", format!("{:.2}", figures.decode_tokens_per_s / bare));
+    }
+    line("memory bandwidth, measured", format!("{:.1} GB/s", figures.bandwidth_bytes_per_s / 1e9));
+    line("bytes a token reads", crate::base::Bytes(figures.bytes_per_token).to_string());
+    line("share of the bandwidth roofline", format!("{:.0} %", 100.0 * figures.roofline_share));
+}

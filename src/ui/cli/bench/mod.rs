@@ -1,0 +1,66 @@
+//! `monobloc bench`: one file a measurement.
+
+mod latency;
+mod memory;
+mod slots;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::app::App;
+use crate::measure::bench::subject::About;
+use crate::models::Role;
+
+/// Measure memory, latency and slots of models
+#[derive(Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Memory(memory::Memory),
+    Latency(latency::Latency),
+    Slots(slots::Slots),
+    #[command(hide = true)]
+    MemoryChild(memory::MemoryChild),
+}
+
+impl Bench {
+    pub async fn run(self, app: &App) -> Result<()> {
+        match self.command {
+            Command::Memory(memory) => memory.run(app).await,
+            Command::Latency(latency) => latency.run(app).await,
+            Command::Slots(slots) => slots.run(app).await,
+            Command::MemoryChild(child) => child.run(app).await,
+        }
+    }
+}
+
+/// The text models of the registry, each once.
+fn roles(app: &App) -> Result<Vec<PathBuf>> {
+    let registry = app.registry()?;
+    let mut files = vec![registry.get(Role::Planner)?.path.clone()];
+    files.extend(registry.get(Role::Router).ok().map(|spec| spec.path.clone()));
+    files.dedup();
+    Ok(files)
+}
+
+/// What is measured, in the two lines above its figures.
+fn heading(about: &About, load_ms: u64) -> String {
+    let random = if about.random_weights { ", RANDOM WEIGHTS: times are real, words are not" } else { "" };
+    format!(
+        "{} {}{random}\n  {}, {} threads; {} × {} tokens, KV {}; rung: {}; loaded in {load_ms} ms",
+        about.model,
+        about.quantisation,
+        about.device,
+        about.threads,
+        about.slots,
+        about.context,
+        about.kv_type,
+        about.rung,
+    )
+}

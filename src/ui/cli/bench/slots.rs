@@ -1,0 +1,88 @@
+//! `monobloc bench slots`: what several requests at once cost each other.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::app::App;
+use crate::measure::bench::slots::{self, Effort};
+use crate::measure::bench::subject::Setting;
+
+/// Several requests at once: words a second, agents that begin alike, a user beside background work
+#[derive(Args)]
+pub struct Slots {
+    /// GGUF files [default: planner and router]
+    files: Vec<PathBuf>,
+    /// Slots of the model
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
+    slots: u8,
+    /// Tokens that the agents' prompts begin with
+    #[arg(long, value_name = "TOKENS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(8..=8192))]
+    preamble: u32,
+    /// Tokens of each agent's own
+    #[arg(long, value_name = "TOKENS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    own: u32,
+    /// Tokens each agent generates
+    #[arg(long, value_name = "TOKENS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    generate: u32,
+    /// Rounds, of which the median counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    rounds: u8,
+    /// Type of cached keys and values: f16, q8_0 or q4_0
+    #[arg(long, default_value = "q8_0")]
+    kv_type: String,
+    /// The figures as one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Slots {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let files = if self.files.is_empty() { super::roles(app)? } else { self.files };
+        let effort = Effort {
+            preamble_tokens: self.preamble as usize,
+            own_tokens: self.own as usize,
+            generated_tokens: self.generate as usize,
+            rounds: usize::from(self.rounds),
+        };
+        let mut models = Vec::new();
+        for file in files {
+            let context = (self.preamble + self.own + self.generate + 64).max(512);
+            let setting = Setting { file, context, slots: usize::from(self.slots), kv_type: self.kv_type.clone() };
+            let figures = slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await?;
+            if !self.json {
+                print(&figures);
+            }
+            models.push(figures);
+        }
+        if self.json {
+            println!("{}", serde_json::json!({ "models": models }));
+        }
+        Ok(())
+    }
+}
+
+fn print(figures: &slots::Slots) {
+    println!("{}", super::heading(&figures.about, figures.load_ms));
+    let line = |what: &str, value: String| println!("  {what:<48} {value:>14}");
+    let alone = figures.decode_tokens_per_s.first().map_or(f64::NAN, |(_, rate)| *rate);
+    for (slots, rate) in &figures.decode_tokens_per_s {
+        line(&format!("decode, {slots} at once"), format!("{rate:.1} tok/s, {:.2}×", rate / alone));
+    }
+    let agents = &figures.fan_out;
+    line(
+        &format!(
+            "{} agents, {} + {} tokens, {} generated, in turn",
+            agents.agents, agents.preamble_tokens, agents.own_tokens, agents.generated_tokens
+        ),
+        format!("{:.0} ms", agents.in_turn_ms),
+    );
+    line("  together", format!("{:.0} ms", agents.together_ms));
+    line("  sooner by", format!("{:.0} %", 100.0 * agents.sooner));
+    line("  the same tokens", if agents.same_tokens { "yes" } else { "NO" }.to_owned());
+    let beside = &figures.priority;
+    line("a user's first token, idle", format!("{:.0} ms", beside.ttft_idle_ms));
+    line(&format!("  beside {} background jobs", beside.background_jobs), format!("{:.0} ms", beside.ttft_beside_ms));
+    line("  ratio", format!("{:.2}", beside.ratio));
+}

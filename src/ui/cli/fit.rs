@@ -1,0 +1,146 @@
+//! `monobloc fit`: what would fit, from headers alone.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::app::{App, FitRequest};
+use crate::base::Bytes;
+use crate::measure::fit::{Model, Report};
+
+/// Calculate from headers alone what models take together, what is left for context, and what would have to be given up
+#[derive(Args)]
+pub struct Fit {
+    /// GGUF files that are to be loaded together [default: planner, router and embedder]
+    files: Vec<PathBuf>,
+    /// The machine: cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory), metal:16GiB [default: this one]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Tokens a slot that are wanted, for files named here
+    #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
+    context: u32,
+    /// Type of cached keys and values, for files named here: f16, q8_0 or q4_0
+    #[arg(long, default_value = "q8_0", value_parser = ["f16", "q8_0", "q4_0"])]
+    kv_type: String,
+    /// What the program takes before any model, instead of its own figure
+    #[arg(long, value_name = "SIZE")]
+    overhead: Option<Bytes>,
+    /// Working memory of each model, instead of the computed one
+    #[arg(long, value_name = "SIZE")]
+    activations: Option<Bytes>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Fit {
+    pub fn run(self, app: &App) -> Result<()> {
+        let request = FitRequest {
+            files: self.files,
+            device: self.device,
+            context: self.context,
+            kv_type: self.kv_type,
+            overhead: self.overhead,
+            activations: self.activations,
+        };
+        let (report, refused) = app.fit(&request)?;
+        match self.json {
+            true => println!("{}", serde_json::to_string(&report)?),
+            false => print(&report),
+        }
+        refused.map_or(Ok(()), |refused| Err(refused.into()))
+    }
+}
+
+/// Characters of a bar.
+const BAR: u64 = 72;
+
+fn print(report: &Report) {
+    println!("{}", report.device);
+    println!("{}", bar(report));
+    println!("  {}", legend(report).join("  "));
+    for model in &report.models {
+        print_model(model);
+    }
+    for name in &report.left_out {
+        println!("{name} is left out: the planner plays it");
+    }
+    if let Some(hint) = &report.hint {
+        println!("hint: {hint}");
+    }
+}
+
+/// Amounts by purpose, with the letter that stands for each in the bar.
+fn segments(report: &Report) -> [(char, &'static str, Bytes); 5] {
+    let sum = |part: fn(&Model) -> Bytes| report.models.iter().map(part).sum::<Bytes>();
+    [
+        ('W', "weights", sum(|model| model.weights_bytes)),
+        ('K', "KV", sum(|model| model.kv_bytes + model.state_bytes_per_slot * model.slots as u64)),
+        ('A', "activations", sum(|model| model.compute_bytes)),
+        ('O', "overhead", report.overhead_bytes + sum(|model| model.host_bytes)),
+        ('E', "embedder", report.embedder_bytes),
+    ]
+}
+
+fn bar(report: &Report) -> String {
+    let segments = segments(report);
+    let all: Bytes = segments.iter().map(|(.., bytes)| *bytes).sum();
+    let scale = report.budget_bytes.max(all).0.max(1);
+    let mut drawn = String::new();
+    let mut end = 0;
+    for (letter, _, bytes) in segments {
+        end += bytes.0;
+        let until = (u128::from(end) * u128::from(BAR) / u128::from(scale)) as usize;
+        drawn.extend(std::iter::repeat_n(letter, until.saturating_sub(drawn.len())));
+    }
+    format!("[{drawn:.<width$}]", width = BAR as usize)
+}
+
+fn legend(report: &Report) -> Vec<String> {
+    let parts = segments(report).into_iter().filter(|(.., bytes)| *bytes > Bytes::ZERO);
+    let mut said: Vec<String> = parts.map(|(letter, name, bytes)| format!("{letter} {name} {bytes}")).collect();
+    said.push(format!(". free {}", report.free_bytes));
+    said
+}
+
+fn print_model(model: &Model) {
+    let name = model.file.file_name().unwrap_or_default().to_string_lossy();
+    println!("{}: {name}", model.role);
+    println!("  rung: {}", model.rung);
+    println!(
+        "  weights {}, state {} a slot, activations {}, vocabulary and graphs {}",
+        model.weights_bytes, model.state_bytes_per_slot, model.compute_bytes, model.host_bytes
+    );
+    if model.memory.device_bytes > Bytes::ZERO {
+        let experts = match model.experts_on_host {
+            0 => String::new(),
+            layers => format!(", experts of the first {layers} layers on the CPU"),
+        };
+        println!(
+            "  device {}, host {}: {} layers on the device{experts}",
+            model.memory.device_bytes, model.memory.host_bytes, model.gpu_layers
+        );
+    }
+    let kv = &model.kv_bytes_per_token;
+    println!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
+    println!(
+        "  KV {} for {} × {} tokens ({}); {} could be had",
+        model.kv_bytes, model.slots, model.context, model.kv_type, model.available_for_kv_bytes
+    );
+    let longest = model.longest_context.iter().map(|(slots, context)| {
+        let advice = model.advice.get(slots).copied().unwrap_or_default();
+        let plural = if *slots == 1 { "slot" } else { "slots" };
+        format!("{slots} {plural} {context} {advice}").trim_end().to_owned()
+    });
+    println!("  longest context a slot: {}", longest.collect::<Vec<_>>().join(", "));
+    println!(
+        "  predicted: at most {:.0} tokens/s = bytes a second of memory over {:.2} GB of weights (and half the KV) a token; programs reach 30 to 60 % of it",
+        model.tokens_per_second,
+        model.bytes_per_token.0 as f64 / 1e9
+    );
+}
+
+fn megabytes(bytes: Bytes) -> String {
+    format!("{} ({:.3} MB)", bytes, bytes.0 as f64 / 1e6)
+}
