@@ -36,7 +36,7 @@ pub struct Latency {
     pub ttft_cold_ms: f64,
     /// The same prompt again.
     pub ttft_warm_ms: f64,
-    /// The prompt, the answer and a new question of a tenth of the length.
+    /// The prompt, the answer and a new question of 20 tokens.
     pub ttft_second_turn_ms: f64,
     /// Time of the second turn over that of its whole prompt from cold.
     pub second_turn_share: f64,
@@ -53,6 +53,8 @@ pub struct Latency {
     pub roofline_share: f64,
 }
 
+/// Length of the question of the second turn: a line of a conversation.
+const QUESTION_TOKENS: usize = 20;
 /// Tokens that an edit of about 40 characters before the end comes before.
 const EDIT_TOKENS: usize = 12;
 
@@ -111,7 +113,7 @@ async fn rounds(subject: &Subject, effort: Effort) -> Result<Vec<Round>> {
         let prompt = subject.prompt(number, effort.prompt_tokens)?;
         let cold = one(subject, prompt.clone(), effort.generated_tokens, Reuse::Exact).await?;
         let warm = one(subject, prompt.clone(), 1, Reuse::Exact).await?;
-        let more = subject.prompt(number + 1000, (effort.prompt_tokens / 10).max(8))?;
+        let more = subject.prompt(number + 1000, QUESTION_TOKENS)?;
         let second: Vec<Token> = [prompt.clone(), cold.tokens.clone(), more].concat();
         let second_over_first = second.len() as f64 / prompt.len() as f64;
         // The warm run has cut the answer off; the conversation goes on from the whole of it.
