@@ -1,5 +1,6 @@
 //! What a model will take in memory, computed from its header before anything is loaded.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::cache;
@@ -59,7 +60,7 @@ impl Estimate {
         // Without an output matrix the token table serves as one: multiplied from its copy, looked up in the original.
         let table = header.tensors.iter().filter(copied).filter(|t| t.name == TOKENS && is_tied(header));
         Estimate {
-            weights: header.tensor_bytes().saturating_sub(moved),
+            weights: resident(header, moved),
             repacked: moved + table.map(|tensor| tensor.bytes).sum(),
             kv: cache::kv(header, wanted),
             state: cache::state(header) * wanted.slots as u64,
@@ -124,6 +125,24 @@ pub(super) fn is_repackable(tensor: &Tensor) -> bool {
         _ => false,
     };
     tensor.shape.len() > 1 && (everywhere || here) && rows.is_multiple_of(8)
+}
+
+/// Linux keeps large files in memory in blocks of this size and maps a whole one for a look at any part of it.
+const BLOCK: u64 = 2 << 20;
+
+/// Of the mapped file, what stays in memory when `moved` bytes of it were copied and given back: every block in which a
+/// tensor lies that is still used. Measured for the 1.2B at Q4_0: 114 MiB, of which 72 are such tensors.
+fn resident(header: &Header, moved: Bytes) -> Bytes {
+    let used = header.tensor_bytes().saturating_sub(moved);
+    if moved == Bytes::ZERO {
+        return used;
+    }
+    let kept = header.tensors.iter().filter(|tensor| tensor.name == TOKENS || !is_repackable(tensor));
+    let blocks: BTreeSet<u64> = kept
+        .filter(|tensor| tensor.bytes > Bytes::ZERO)
+        .flat_map(|tensor| tensor.offset / BLOCK..=(tensor.offset + tensor.bytes.0 - 1) / BLOCK)
+        .collect();
+    (Bytes(BLOCK) * blocks.len() as u64).min(header.tensor_bytes()).max(used)
 }
 
 /// Where in the file those matrices lie whose copy is used in their place.
@@ -239,6 +258,23 @@ mod tests {
         assert_eq!((elsewhere.repacked, elsewhere.weights), (Bytes::ZERO, header.tensor_bytes()));
         header.tensors.push(tensor("output.weight", "q8_0"));
         assert_eq!(Estimate::of(&header, &wanted(256, 1, "f16")).repacked, one);
+    }
+
+    #[test]
+    fn small_tensors_between_copied_ones_keep_their_blocks() {
+        let tensor = |name: &str, kind, bytes: Bytes, offset| {
+            let kind = TensorType::by_name(kind).unwrap();
+            Tensor { name: name.into(), kind, shape: vec![256, 64], bytes, offset }
+        };
+        let norm = |name, offset| tensor(name, "f32", Bytes(8192), offset);
+        let matrix = |name, offset| tensor(name, "q4_0", Bytes::mib(20), offset);
+        let mib = 1 << 20;
+        let mut header = lfm2_24b();
+        header.tensors =
+            vec![norm("a", 0), matrix("b", 8192), norm("c", 20 * mib + 8192), matrix("d", 20 * mib + 16_384)];
+        let estimate = |repack| Estimate::of(&header, &Wanted { repack, ..wanted(256, 1, "f16") });
+        assert_eq!((estimate(true).weights, estimate(true).repacked), (Bytes::mib(4), Bytes::mib(40)));
+        assert_eq!(estimate(false).weights, header.tensor_bytes());
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub fn give_back(file: &Path, ranges: &[Range<u64>]) -> u64 {
     let Ok(file) = file.canonicalize() else { return 0 };
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return 0 };
     let ours = maps.lines().filter_map(mapping).filter(|mapping| Path::new(mapping.path) == file);
-    ours.inspect(small_pages).map(|mapping| ranges.iter().map(|range| release(&mapping, range)).sum::<u64>()).sum()
+    ours.map(|mapping| ranges.iter().map(|range| release(&mapping, range)).sum::<u64>()).sum()
 }
 
 /// `7f0000000000-7f0000010000 r--s 00001000 fe:00 1234   /models/a.gguf`
@@ -35,18 +35,6 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     let offset = number(fields.next()?)?;
     Some(Mapping { start: number(start)?, end: number(end)?, offset, path: fields.nth(2)?.trim() })
 }
-
-/// Otherwise a look at a small tensor brings back the two mebibytes around it: 41 MiB of the 1.2B at Q4_0.
-#[cfg(target_os = "linux")]
-fn small_pages(mapping: &Mapping<'_>) {
-    let bytes = (mapping.end - mapping.start) as usize;
-    // SAFETY: the range is a mapping of this process; the advice changes how pages are brought in, not what is in them.
-    // Where it is not understood, it changes nothing.
-    let _ = unsafe { libc::madvise(mapping.start as *mut libc::c_void, bytes, libc::MADV_NOHUGEPAGE) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn small_pages(_: &Mapping<'_>) {}
 
 /// The whole pages of `range` within `mapping`.
 fn release(mapping: &Mapping<'_>, range: &Range<u64>) -> u64 {
