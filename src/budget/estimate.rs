@@ -239,24 +239,20 @@ mod tests {
 
     #[test]
     fn repacked_tensors_are_counted_once_but_a_shared_token_table_twice() {
-        let tensor = |name: &str, kind| {
+        let tensor = |name: &str, kind, number: u64| {
             let kind = TensorType::by_name(kind).unwrap();
-            Tensor {
-                name: name.into(),
-                kind,
-                shape: vec![256, 64],
-                bytes: Bytes(kind.bytes(256 * 64).unwrap()),
-                offset: 0,
-            }
+            let (bytes, offset) = (Bytes::mib(8), 8 * number * Bytes::mib(1).0);
+            Tensor { name: name.into(), kind, shape: vec![256, 64], bytes, offset }
         };
         let mut header = lfm2_24b();
-        header.tensors = vec![tensor(TOKENS, "q4_0"), tensor("blk.0.ffn_up.weight", "q4_0"), tensor("b", "q8_0")];
+        header.tensors =
+            vec![tensor(TOKENS, "q4_0", 0), tensor("blk.0.ffn_up.weight", "q4_0", 1), tensor("b", "q8_0", 2)];
         let one = header.tensors[1].bytes;
         let tied = Estimate::of(&header, &wanted(256, 1, "f16"));
         assert_eq!((tied.repacked, tied.weights), (one * 2, header.tensor_bytes() - one));
         let elsewhere = Estimate::of(&header, &Wanted { repack: false, ..wanted(256, 1, "f16") });
         assert_eq!((elsewhere.repacked, elsewhere.weights), (Bytes::ZERO, header.tensor_bytes()));
-        header.tensors.push(tensor("output.weight", "q8_0"));
+        header.tensors.push(tensor("output.weight", "q8_0", 3));
         assert_eq!(Estimate::of(&header, &wanted(256, 1, "f16")).repacked, one);
     }
 
