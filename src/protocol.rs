@@ -229,9 +229,28 @@ pub enum Decision {
     Modify(Map<String, Value>),
 }
 
+/// What one call of a model cost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct CallCost {
+    /// Role and name of the model.
+    pub role: String,
+    pub model: String,
+    /// What for: `planning`, `choosing a tool`, …
+    pub phase: String,
+    pub prompt_tokens: usize,
+    /// Part of `prompt_tokens` that was already in a slot.
+    pub cached_tokens: usize,
+    /// 0 when texts were only scored.
+    pub generated_tokens: usize,
+    pub queue_ms: u64,
+    pub prompt_ms: u64,
+    pub decode_ms: u64,
+}
+
 /// What a turn cost.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Usage {
+    /// Generations; scoring, which writes nothing, is not counted here.
     pub model_calls: usize,
     pub prompt_tokens: usize,
     /// Part of `prompt_tokens` that was already in a slot.
@@ -240,6 +259,9 @@ pub struct Usage {
     pub wall_ms: u64,
     /// Most memory the process has held so far, as the system counts it.
     pub peak_memory_bytes: u64,
+    /// Every call, in the order in which they ended.
+    #[serde(default)]
+    pub calls: Vec<CallCost>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]

@@ -1,11 +1,10 @@
 //! What a model will take in memory, computed from its header before anything is loaded.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-use super::cache;
+use super::{cache, repack};
 use crate::base::Bytes;
-use crate::models::gguf::{Header, Tensor};
+use crate::models::gguf::Header;
 
 /// How a model is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,13 +54,10 @@ pub const PROCESS: Bytes = Bytes::mib(22);
 impl Estimate {
     /// From the header alone.
     pub fn of(header: &Header, wanted: &Wanted) -> Estimate {
-        let copied = |tensor: &&Tensor| wanted.repack && is_repackable(tensor);
-        let moved: Bytes = header.tensors.iter().filter(copied).filter(|t| t.name != TOKENS).map(|t| t.bytes).sum();
-        // Without an output matrix the token table serves as one: multiplied from its copy, looked up in the original.
-        let table = header.tensors.iter().filter(copied).filter(|t| t.name == TOKENS && is_tied(header));
+        let (repacked, weights) = repack::split(header, wanted.repack);
         Estimate {
-            weights: resident(header, moved),
-            repacked: moved + table.map(|tensor| tensor.bytes).sum(),
+            weights,
+            repacked,
             kv: cache::kv(header, wanted),
             state: cache::state(header) * wanted.slots as u64,
             compute: compute(header, wanted),
@@ -107,50 +103,6 @@ impl fmt::Display for Estimate {
     }
 }
 
-pub(super) const TOKENS: &str = "token_embd.weight";
-
-/// Whether the token table is also the output matrix.
-pub(super) fn is_tied(header: &Header) -> bool {
-    header.tensors.iter().all(|tensor| tensor.name != "output.weight")
-}
-
-/// Matrices that are copied (`ggml_repack_get_optimal_repack_type` of ggml-cpu/repack.cpp): on x86 with AVX2 in groups
-/// of eight rows, on ARM also these.
-pub(super) fn is_repackable(tensor: &Tensor) -> bool {
-    let rows = tensor.shape.get(1).copied().unwrap_or(1);
-    let everywhere = matches!(tensor.kind.name, "Q4_0" | "Q4_K" | "IQ4_NL" | "MXFP4");
-    let here = match tensor.kind.name {
-        "Q2_K" => cfg!(target_feature = "avx512f"),
-        "Q5_K" | "Q6_K" | "Q8_0" => cfg!(target_arch = "aarch64"),
-        _ => false,
-    };
-    tensor.shape.len() > 1 && (everywhere || here) && rows.is_multiple_of(8)
-}
-
-/// Linux keeps large files in memory in blocks of this size and maps a whole one for a look at any part of it.
-const BLOCK: u64 = 2 << 20;
-
-/// Of the mapped file, what stays in memory when `moved` bytes of it were copied and given back: every block in which a
-/// tensor lies that is still used. Measured for the 1.2B at Q4_0: 114 MiB, of which 72 are such tensors.
-fn resident(header: &Header, moved: Bytes) -> Bytes {
-    let used = header.tensor_bytes().saturating_sub(moved);
-    if moved == Bytes::ZERO {
-        return used;
-    }
-    let kept = header.tensors.iter().filter(|tensor| tensor.name == TOKENS || !is_repackable(tensor));
-    let blocks: BTreeSet<u64> = kept
-        .filter(|tensor| tensor.bytes > Bytes::ZERO)
-        .flat_map(|tensor| tensor.offset / BLOCK..=(tensor.offset + tensor.bytes.0 - 1) / BLOCK)
-        .collect();
-    (Bytes(BLOCK) * blocks.len() as u64).min(header.tensor_bytes()).max(used)
-}
-
-/// Where in the file those matrices lie whose copy is used in their place.
-pub fn copied_ranges(header: &Header) -> Vec<std::ops::Range<u64>> {
-    let copied = header.tensors.iter().filter(|tensor| tensor.name != TOKENS && is_repackable(tensor));
-    copied.map(|tensor| tensor.offset..tensor.offset + tensor.bytes.0).collect()
-}
-
 /// What lives at the same time, in f32, for every token of a batch: five hidden vectors (a convolution's three inputs
 /// with what goes in and out), then either the logits of the rows that want them or the feed-forward blocks; the
 /// attention mask in f16, a second one for a sliding window; and the threads' copy of a matrix's input in 8 bits.
@@ -185,7 +137,6 @@ const NODE: Bytes = Bytes(450);
 mod tests {
     use super::*;
     use crate::budget::example::{self, hybrid};
-    use crate::models::gguf::TensorType;
 
     /// The layers of LFM2-24B-A2B that keep something: forty, of which ten attend.
     fn lfm2_24b() -> Header {
@@ -235,42 +186,6 @@ mod tests {
     #[test]
     fn convolution_layers_keep_two_columns_a_slot() {
         assert_eq!(Estimate::of(&lfm2_24b(), &wanted(8192, 2, "q8_0")).state, Bytes::kib(2 * 480));
-    }
-
-    #[test]
-    fn repacked_tensors_are_counted_once_but_a_shared_token_table_twice() {
-        let tensor = |name: &str, kind, number: u64| {
-            let kind = TensorType::by_name(kind).unwrap();
-            let (bytes, offset) = (Bytes::mib(8), 8 * number * Bytes::mib(1).0);
-            Tensor { name: name.into(), kind, shape: vec![256, 64], bytes, offset }
-        };
-        let mut header = lfm2_24b();
-        header.tensors =
-            vec![tensor(TOKENS, "q4_0", 0), tensor("blk.0.ffn_up.weight", "q4_0", 1), tensor("b", "q8_0", 2)];
-        let one = header.tensors[1].bytes;
-        let tied = Estimate::of(&header, &wanted(256, 1, "f16"));
-        assert_eq!((tied.repacked, tied.weights), (one * 2, header.tensor_bytes() - one));
-        let elsewhere = Estimate::of(&header, &Wanted { repack: false, ..wanted(256, 1, "f16") });
-        assert_eq!((elsewhere.repacked, elsewhere.weights), (Bytes::ZERO, header.tensor_bytes()));
-        header.tensors.push(tensor("output.weight", "q8_0", 3));
-        assert_eq!(Estimate::of(&header, &wanted(256, 1, "f16")).repacked, one);
-    }
-
-    #[test]
-    fn small_tensors_between_copied_ones_keep_their_blocks() {
-        let tensor = |name: &str, kind, bytes: Bytes, offset| {
-            let kind = TensorType::by_name(kind).unwrap();
-            Tensor { name: name.into(), kind, shape: vec![256, 64], bytes, offset }
-        };
-        let norm = |name, offset| tensor(name, "f32", Bytes(8192), offset);
-        let matrix = |name, offset| tensor(name, "q4_0", Bytes::mib(20), offset);
-        let mib = 1 << 20;
-        let mut header = lfm2_24b();
-        header.tensors =
-            vec![norm("a", 0), matrix("b", 8192), norm("c", 20 * mib + 8192), matrix("d", 20 * mib + 16_384)];
-        let estimate = |repack| Estimate::of(&header, &Wanted { repack, ..wanted(256, 1, "f16") });
-        assert_eq!((estimate(true).weights, estimate(true).repacked), (Bytes::mib(4), Bytes::mib(40)));
-        assert_eq!(estimate(false).weights, header.tensor_bytes());
     }
 
     #[test]

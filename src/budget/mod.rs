@@ -12,6 +12,7 @@ pub mod machine;
 pub mod permit;
 pub mod place;
 pub mod process;
+pub mod repack;
 pub mod watch;
 
 pub use admit::admit;

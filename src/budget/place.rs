@@ -1,6 +1,6 @@
 //! What a model takes in each memory of a machine when it is placed so and so, and how fast that can be.
 
-use super::estimate::{TOKENS, is_repackable, is_tied};
+use super::repack::{self, TOKENS, is_tied};
 use super::machine::{Kind, Machine};
 use super::{Estimate, Wanted, cache};
 use crate::base::Bytes;
@@ -131,7 +131,7 @@ pub fn tokens_per_second(header: &Header, settings: &Settings, machine: &Machine
     let (mut host, mut device) = (0.0, 0.0);
     for tensor in &header.tensors {
         let read = read_per_token(header, tensor);
-        let plain = !settings.wanted.repack && is_repackable(tensor);
+        let plain = !settings.wanted.repack && repack::copy(tensor).is_some();
         let output = tensor.name == TOKENS;
         let on_host = match machine.accelerator {
             None => true,

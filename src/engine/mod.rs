@@ -2,12 +2,14 @@
 
 pub mod decoder;
 pub mod fan_out;
+pub mod generation;
 pub mod grammar;
 pub mod handle;
 pub mod llama;
 pub mod pool;
 pub mod prefix;
 mod repetition;
+pub mod request;
 pub mod sampler;
 mod scheduler;
 pub mod scripted;
@@ -18,5 +20,7 @@ mod worker;
 
 pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
 pub use grammar::Grammar;
-pub use handle::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Tally};
+pub use generation::Generation;
+pub use handle::Engine;
+pub use request::{EngineError, Finish, Output, Piece, Request, Tally};
 pub use sampler::{Choice, Dry, Sampling};

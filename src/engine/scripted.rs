@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, Token, Vocabulary};
-use super::handle::{Engine, EngineError};
+use super::handle::Engine;
+use super::request::EngineError;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Prompt;
 

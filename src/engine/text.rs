@@ -34,7 +34,7 @@ pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
 
 /// Whether `prompt` ends inside of thinking, as with templates that open the tag themselves: the first token then
 /// belongs to it already.
-pub fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
+fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
     // A tag of one letter a token, and the blank lines after it.
     let last = &prompt[prompt.len().saturating_sub(2 * OPEN.len())..];
     let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
@@ -42,9 +42,9 @@ pub fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
 }
 
 impl TextStream {
-    /// For a prompt that [`opens_thinking`].
-    pub fn thinking_from_start() -> TextStream {
-        TextStream { thinking: true, ..TextStream::default() }
+    /// For what a model writes after `prompt`.
+    pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
+        TextStream { thinking: opens_thinking(vocabulary, prompt), ..TextStream::default() }
     }
 
     /// Takes bytes in, gives every piece out that can no longer change.
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn thinking_that_the_prompt_opened_ends_at_its_tag() {
-        let mut stream = TextStream::thinking_from_start();
+        let mut stream = TextStream { thinking: true, ..TextStream::default() };
         let mut pieces = stream.push(b"why</th");
         pieces.extend(stream.push(b"ink>so"));
         pieces.extend(stream.flush());

@@ -88,7 +88,7 @@ async fn rewritten(
         sampling: Sampling::greedy(),
         ..planner.engine.request(&planner.dialect.render(&messages), LINE_TOKENS_MAX)
     };
-    let output = toolkit.generate(&planner.engine, request, "writing the change", host).await?;
+    let output = toolkit.generate(&planner, request, "writing the change", host).await?;
     let proposal = proposal(&output.text, &candidates, task, path);
     Ok(proposal.ok_or_else(|| {
         format!("no change of {path} could be made out for `{}`; say it as: change A to B", words::shorten(task, 120))

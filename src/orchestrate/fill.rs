@@ -59,7 +59,7 @@ pub async fn missing(
             .engine
             .request(&router.dialect.render(&messages), if writes { WRITTEN_TOKENS_MAX } else { COPIED_TOKENS_MAX })
     };
-    let output = toolkit.generate(&router.engine, request, "filling in arguments", host).await?;
+    let output = toolkit.generate(&router, request, "filling in arguments", host).await?;
     Ok(read(&output.text, &wanted))
 }
 

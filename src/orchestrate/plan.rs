@@ -149,7 +149,7 @@ async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) 
         reuse: Reuse::Exact,
         ..planner.engine.request(&planner.dialect.render(&messages), most * STEP_TOKENS)
     };
-    match toolkit.generate(&planner.engine, request, "planning", host).await {
+    match toolkit.generate(&planner, request, "planning", host).await {
         Ok(output) => Ok(descriptions(&output.text)),
         Err(TurnError::Cancelled) => Err(TurnError::Cancelled),
         Err(error) => {

@@ -112,6 +112,9 @@ async fn opinion(
     Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
 }
 
+/// What the host is told while names are scored.
+const CHOOSING: &str = "choosing a tool";
+
 fn name_tokens(engine: &Engine, name: &str) -> Vec<Token> {
     engine.tokenize(&Prompt::default().text(name))
 }
@@ -132,11 +135,11 @@ async fn score(
             () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
             () = tokio::time::sleep(BEAT) => {
                 let waited_ms = from.elapsed().as_millis() as u64;
-                host.emit(Event::Pulse { phase: "choosing a tool".to_owned(), waited_ms });
+                host.emit(Event::Pulse { phase: CHOOSING.to_owned(), waited_ms });
             }
         }
     };
-    toolkit.meter.add_scoring(&scores.tally);
+    toolkit.meter.add(model, CHOOSING, &scores.tally);
     Ok(scores.sums)
 }
 

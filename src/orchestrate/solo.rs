@@ -132,7 +132,7 @@ pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
     };
     let mut answer = String::new();
     toolkit
-        .stream(&model.engine, request, "answering", host, |piece| {
+        .stream(&model, request, "answering", host, |piece| {
             if let Piece::Answer(text) = piece {
                 host.emit(Event::Token { text: text.clone() });
                 answer.push_str(text);
@@ -182,7 +182,7 @@ async fn reply_to(
             if model.capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS },
         )
     };
-    Ok(toolkit.generate(&model.engine, request, "thinking", host).await?.text)
+    Ok(toolkit.generate(model, request, "thinking", host).await?.text)
 }
 
 fn result_text(

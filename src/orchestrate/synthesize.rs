@@ -145,7 +145,7 @@ async fn prose(
         }
     };
     let ended = toolkit
-        .stream(&planner.engine, generation, "answering", host, |piece| {
+        .stream(&planner, generation, "answering", host, |piece| {
             if let Piece::Answer(text) = piece {
                 sentences.push(text).into_iter().for_each(&mut offer);
             }

@@ -6,10 +6,10 @@ use std::time::Instant;
 use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{Engine, EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
+use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
 use crate::index::Index;
 use crate::models::Role;
-use crate::protocol::{Event, Usage};
+use crate::protocol::{CallCost, Event, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
 use super::Host;
@@ -89,14 +89,14 @@ impl Toolkit {
     /// Runs a generation to its end, telling the host when nothing is heard for a while.
     pub async fn generate(
         &self,
-        engine: &Engine,
+        model: &Leased,
         request: Request,
         phase: &str,
         host: &dyn Host,
     ) -> Result<Output, TurnError> {
         let mut text = String::new();
         let Ended { finish, tally, tokens, entropy } = self
-            .stream(engine, request, phase, host, |piece| {
+            .stream(model, request, phase, host, |piece| {
                 if let Piece::Answer(part) = piece {
                     text.push_str(part);
                 }
@@ -108,13 +108,13 @@ impl Toolkit {
     /// Runs a generation, giving every piece of text to `take` as it comes.
     pub async fn stream(
         &self,
-        engine: &Engine,
+        model: &Leased,
         request: Request,
         phase: &str,
         host: &dyn Host,
         mut take: impl FnMut(&Piece),
     ) -> Result<Ended, TurnError> {
-        let mut generation: Generation = engine.generate(request)?;
+        let mut generation: Generation = model.engine.generate(request)?;
         loop {
             let next = tokio::select! {
                 piece = generation.next() => piece?,
@@ -134,7 +134,7 @@ impl Toolkit {
                 Some(Piece::Pulse { waited_ms }) => host.emit(Event::Pulse { phase: phase.to_owned(), waited_ms }),
                 Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
                 Some(Piece::Finished { finish, tally }) => {
-                    self.meter.add(&tally);
+                    self.meter.add(model, phase, &tally);
                     let (tokens, entropy) = (generation.tokens().to_vec(), generation.entropy());
                     return Ok(Ended { finish, tally, tokens, entropy });
                 }
@@ -184,24 +184,29 @@ impl Meter {
         Meter { usage: Arc::default(), started: Instant::now() }
     }
 
-    pub fn add(&self, tally: &Tally) {
+    /// Notes a call of `model`. Scoring reads prompts but writes nothing; its tokens count, a generation it is not.
+    pub fn add(&self, model: &Leased, phase: &str, tally: &Tally) {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        usage.model_calls += 1;
+        usage.model_calls += usize::from(tally.generated_tokens > 0);
         usage.prompt_tokens += tally.prompt_tokens;
         usage.cached_tokens += tally.cached_tokens;
         usage.generated_tokens += tally.generated_tokens;
-    }
-
-    /// Scoring reads prompts but writes nothing; its tokens count, a generation it is not.
-    pub fn add_scoring(&self, tally: &Tally) {
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        usage.prompt_tokens += tally.prompt_tokens;
-        usage.cached_tokens += tally.cached_tokens;
+        usage.calls.push(CallCost {
+            role: model.role.to_string(),
+            model: model.engine.model().to_owned(),
+            phase: phase.to_owned(),
+            prompt_tokens: tally.prompt_tokens,
+            cached_tokens: tally.cached_tokens,
+            generated_tokens: tally.generated_tokens,
+            queue_ms: tally.queue_ms,
+            prompt_ms: tally.prompt_ms,
+            decode_ms: tally.decode_ms,
+        });
     }
 
     /// Everything so far, with the time since [`Meter::start`].
     pub fn usage(&self) -> Usage {
-        let usage = *self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Usage { wall_ms: self.started.elapsed().as_millis() as u64, ..usage }
     }
 }

@@ -140,6 +140,16 @@ impl Run {
     pub fn end(self) -> Ended {
         self.start().end()
     }
+
+    /// Closes the other end of standard output before anything is written to it.
+    pub fn unheard(mut self) -> Ended {
+        let (reading, writing) = std::io::pipe().expect("a pipe");
+        drop(reading);
+        self.command.stdout(writing).stderr(Stdio::piped());
+        let output = self.command.output().expect("the program runs");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ended { code: output.status.code(), signal: output.status.signal(), out: String::new(), err, peak_kib: 0 }
+    }
 }
 
 type Text = Arc<Mutex<Vec<u8>>>;

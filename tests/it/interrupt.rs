@@ -1,4 +1,4 @@
-//! Ctrl-C ends the program soon, with code 130, in whatever it is doing, and leaves nothing half done.
+//! Ctrl-C ends the program soon, with code 130, in whatever it is doing, and leaves nothing half done; so does a reader that goes.
 
 use std::fs;
 use std::thread;
@@ -117,4 +117,16 @@ fn it_ends_the_writing_of_a_model_and_leaves_no_half_of_one() {
     }
     interrupted(running);
     assert_eq!(entries(), 0);
+}
+
+#[test]
+fn nobody_listening_ends_it_without_a_word() {
+    let project = Project::todo();
+    let file = project.beside("prompts.jsonl");
+    fs::write(&file, json!({ "id": 1, "prompt": "The river" }).to_string()).expect("a file");
+    let file = file.to_str().expect("a plain path");
+    for arguments in [&["models", "list"][..], &["complete", "--json", "--max-tokens", "4", "--prompts", file]] {
+        let ended = Run::new(&project, arguments).unheard();
+        assert_eq!((ended.code, ended.signal, ended.err.contains("panicked")), (Some(141), None, false), "{ended:#?}");
+    }
 }

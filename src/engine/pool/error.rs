@@ -2,7 +2,7 @@
 
 use super::release;
 use crate::budget::Refused;
-use crate::engine::handle::EngineError;
+use crate::engine::request::EngineError;
 use crate::engine::llama::LlamaError;
 use crate::models::ModelsError;
 

@@ -11,7 +11,7 @@ use super::usage::{Farewell, Gone, Usage};
 use super::weights::{Held, HeldVocabulary};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
-use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, estimate};
+use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights, mapping};
 use crate::engine::prefix::Fingerprint;
@@ -223,7 +223,7 @@ impl Inner {
         let reading = Reading { gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX), repack: need.wanted.repack };
         let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
         if need.wanted.repack {
-            mapping::give_back(&need.key.path, &estimate::copied_ranges(&need.spec.header));
+            mapping::give_back(&need.key.path, &repack::copied_ranges(&need.spec.header));
         }
         let (gone, farewell) = Gone::new();
         Ok((

@@ -17,7 +17,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
-use super::handle::{Engine, EngineError};
+use super::handle::Engine;
+use super::request::EngineError;
 use super::prefix::PrefixStore;
 use super::scripted::Script;
 use crate::base::Bytes;
@@ -38,6 +39,8 @@ use usage::Usage;
 /// model on loan is never given up.
 #[derive(Clone)]
 pub struct Leased {
+    /// What it was asked for.
+    pub role: Role,
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
@@ -148,7 +151,7 @@ impl Pool {
     ) -> Result<Leased, PoolError> {
         let _changing = self.inner.change();
         let key = self.inner.load(spec, None, Box::new(progress))?;
-        self.inner.lend(&key)
+        self.inner.lend(spec.role, &key)
     }
 
     /// What is in memory now. Never waits for a load.
@@ -208,16 +211,16 @@ impl Inner {
             loaded => loaded?,
         };
         self.resident().assign(role, &key);
-        self.lend(&key)
+        self.lend(role, &key)
     }
 
-    fn lend(&self, key: &resident::Key) -> Result<Leased, PoolError> {
+    fn lend(&self, role: Role, key: &resident::Key) -> Result<Leased, PoolError> {
         let resident = self.resident();
         // A model that nobody has asked for yet may be given up between its load and this.
         let entry = resident
             .find(key)
             .ok_or_else(|| PoolError::NotLoaded { name: resident::file_name(&key.path), there: resident.told() })?;
-        Ok(entry.model.lend())
+        Ok(entry.model.lend(role))
     }
 
     fn key_of(&self, role: Role) -> Option<resident::Key> {

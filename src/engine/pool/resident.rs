@@ -35,8 +35,9 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn lend(&self) -> Leased {
+    pub fn lend(&self, role: Role) -> Leased {
         Leased {
+            role,
             engine: self.engine.clone(),
             dialect: self.dialect.clone(),
             capability: self.capability,
@@ -150,7 +151,7 @@ pub struct Loading {
 impl Resident {
     pub fn of(&self, role: Role) -> Option<Leased> {
         let loaded = self.entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| &entry.model);
-        loaded.or_else(|| self.fixed.get(&role)).map(Model::lend)
+        loaded.or_else(|| self.fixed.get(&role)).map(|model| model.lend(role))
     }
 
     pub fn find(&self, key: &Key) -> Option<&Entry> {

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::budget::permit::{Permit, Priority};
 use crate::engine::decoder::{Limits, Token};
 use crate::engine::grammar::Constraint;
-use crate::engine::handle::{EngineError, Finish, Request, Standing, Tally};
+use crate::engine::request::{EngineError, Finish, Request, Standing, Tally};
 use crate::engine::prefix::Prefixes;
 use crate::engine::sampler::Choice;
 use crate::engine::sharing::Verdicts;

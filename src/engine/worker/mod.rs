@@ -15,7 +15,7 @@ pub use job::{Inbox, Job, Pressure, Task, Update};
 use place::Waiter;
 
 use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
-use super::handle::{EngineError, Finish, Tally};
+use super::request::{EngineError, Finish, Tally};
 use super::prefix::Prefixes;
 use super::repetition::Repetition;
 use super::scheduler::{Phase, Scheduler, View, Work};

@@ -26,6 +26,8 @@ use crate::base::{Bytes, Cancel, Config};
 
 /// Ends with this code when the user pressed Ctrl-C, as shells expect.
 const CANCELLED: u8 = 130;
+/// And with this one when nobody reads its output any more.
+const BROKEN_PIPE: i32 = 141;
 
 /// Runs a whole agent in one process, offline: planner, router and embedder, tools, index and memory budget.
 #[derive(Parser)]
@@ -149,6 +151,7 @@ impl Global {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    end_quietly_when_nobody_reads();
     let cli = Cli::parse();
     start_logging();
     let cancel = Cancel::new();
@@ -163,6 +166,19 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `monobloc … | head` ends as other programs do, with the code of a broken pipe: the standard library's print macros
+/// panic when nobody reads any more.
+fn end_quietly_when_nobody_reads() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let told = panic.payload_as_str().unwrap_or_default();
+        if told.starts_with("failed printing to std") && told.contains("Broken pipe") {
+            std::process::exit(BROKEN_PIPE);
+        }
+        report(panic);
+    }));
 }
 
 /// The error with its causes; one that is told already is not told again.

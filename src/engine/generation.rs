@@ -1,0 +1,176 @@
+//! A running generation: tokens become pieces of text, silence becomes a sign of life, dropping it cancels.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::decoder::{Token, Vocabulary};
+use super::request::{EngineError, Output, Piece, Standing};
+use super::sampler::Choice;
+use super::text::{self, TextPiece, TextStream};
+use super::worker::Update;
+
+/// A wait or a silent model is reported after this time, and every time it passes again.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// A running generation. Dropping it cancels the work within one chunk.
+pub struct Generation {
+    updates: UnboundedReceiver<Update>,
+    standing: Arc<Standing>,
+    vocabulary: Arc<dyn Vocabulary>,
+    model: String,
+    text: TextStream,
+    /// Pieces not yet given out, last first.
+    ready: Vec<Piece>,
+    tokens: Vec<Token>,
+    choices: Vec<Choice>,
+    /// When something was last given out.
+    since: Instant,
+    over: bool,
+    /// Why it ended early; told once everything before it was given out.
+    failed: Option<EngineError>,
+}
+
+impl Generation {
+    pub(super) fn new(
+        updates: UnboundedReceiver<Update>,
+        standing: Arc<Standing>,
+        vocabulary: Arc<dyn Vocabulary>,
+        model: &str,
+        text: TextStream,
+    ) -> Generation {
+        Generation {
+            updates,
+            standing,
+            vocabulary,
+            model: model.to_owned(),
+            text,
+            ready: Vec::new(),
+            tokens: Vec::new(),
+            choices: Vec::new(),
+            since: Instant::now(),
+            over: false,
+            failed: None,
+        }
+    }
+
+    /// The next piece; `None` after [`Piece::Finished`]. Gives a [`Piece::Queued`] or [`Piece::Pulse`] when nothing
+    /// else happens for a second.
+    pub async fn next(&mut self) -> Result<Option<Piece>, EngineError> {
+        loop {
+            if let Some(piece) = self.ready.pop() {
+                self.since = Instant::now();
+                return Ok(Some(piece));
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            if self.over {
+                return Ok(None);
+            }
+            match tokio::time::timeout(BEAT, self.updates.recv()).await {
+                Err(_) => return Ok(Some(self.beat())),
+                Ok(None) => {
+                    let reason = "its thread has ended".to_owned();
+                    self.fail(EngineError::Stopped { model: self.model.clone(), reason });
+                }
+                Ok(Some(update)) => self.take(update),
+            }
+        }
+    }
+
+    /// Tokens given out so far.
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+
+    /// The same with how sure the model was of each.
+    pub fn choices(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    /// Mean entropy of the tokens so far, in nats; low is sure.
+    pub fn entropy(&self) -> Option<f32> {
+        let sum: f32 = self.choices.iter().map(|choice| choice.entropy).sum();
+        (!self.choices.is_empty()).then(|| sum / self.choices.len() as f32)
+    }
+
+    /// Stops the work, and gives out what has arrived and what was held back of it: half a tag, half a character.
+    pub fn cancel(mut self) -> Vec<Piece> {
+        self.updates.close();
+        let mut pieces = Vec::new();
+        // Ends: the channel is closed and holds what it held.
+        loop {
+            pieces.extend(self.ready.drain(..).rev());
+            match self.updates.try_recv() {
+                Ok(update) => self.take(update),
+                Err(_) if self.over => return pieces,
+                Err(_) => self.fail(EngineError::Cancelled),
+            }
+        }
+    }
+
+    /// Waits for the end; thinking is left out of the text.
+    pub async fn collect(mut self) -> Result<Output, EngineError> {
+        let mut text = String::new();
+        while let Some(piece) = self.next().await? {
+            match piece {
+                Piece::Answer(part) => text.push_str(&part),
+                Piece::Finished { finish, tally } => {
+                    let entropy = self.entropy();
+                    return Ok(Output { text, tokens: std::mem::take(&mut self.tokens), entropy, finish, tally });
+                }
+                Piece::Thinking(_) | Piece::Queued { .. } | Piece::Pulse { .. } => {}
+            }
+        }
+        Err(EngineError::Cancelled)
+    }
+
+    fn take(&mut self, update: Update) {
+        match update {
+            Update::Token(choice) => {
+                self.tokens.push(choice.token);
+                self.choices.push(choice);
+                let pieces = self.text.push(text::bytes(&*self.vocabulary, choice.token));
+                self.hold(pieces, None);
+            }
+            Update::Finished { finish, tally } => {
+                let pieces = self.text.flush();
+                self.hold(pieces, Some(Piece::Finished { finish, tally }));
+                self.over = true;
+            }
+            Update::Failed(error) => self.fail(error),
+            Update::Scored { .. } => {}
+        }
+    }
+
+    fn fail(&mut self, error: EngineError) {
+        let pieces = self.text.flush();
+        self.hold(pieces, None);
+        self.over = true;
+        self.failed = Some(error);
+    }
+
+    fn hold(&mut self, pieces: Vec<TextPiece>, last: Option<Piece>) {
+        let pieces = pieces.into_iter().map(|piece| match piece {
+            TextPiece::Answer(text) => Piece::Answer(text),
+            TextPiece::Thinking(text) => Piece::Thinking(text),
+        });
+        self.ready = pieces.chain(last).collect();
+        self.ready.reverse();
+    }
+
+    fn beat(&self) -> Piece {
+        let position = self.standing.position.load(Ordering::Relaxed);
+        if position == 0 {
+            return Piece::Pulse { waited_ms: self.since.elapsed().as_millis() as u64 };
+        }
+        let eta_ms = match self.standing.eta_ms.load(Ordering::Relaxed) {
+            0 => None,
+            eta => Some(eta),
+        };
+        Piece::Queued { position, eta_ms }
+    }
+}

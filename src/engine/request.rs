@@ -1,0 +1,149 @@
+//! What a model is asked for, what comes back, and what can go wrong.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
+
+use super::decoder::{DecodeError, Token};
+use super::grammar::{Grammar, GrammarError};
+use super::sampler::Sampling;
+use super::slot::Reuse;
+use crate::budget::permit::Priority;
+
+/// Jobs that may wait for one model. More are refused, so that a caller that asks in a loop hears about it.
+pub(super) const QUEUE_MAX: usize = 256;
+/// Longest time one generation may take, waiting included, unless its request says otherwise.
+pub const DEADLINE: Duration = Duration::from_secs(600);
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum EngineError {
+    #[error(
+        "the prompt has {prompt} tokens, a slot of {model} holds {context}; ask for less or raise `context` in models.toml (`complete` takes --context)"
+    )]
+    ContextOverflow { model: String, prompt: usize, context: usize },
+    #[error("the prompt is empty; {model} needs at least one token to go on from")]
+    EmptyPrompt { model: String },
+    #[error("{QUEUE_MAX} requests are waiting for {model} already; wait for some to finish")]
+    QueueFull { model: String },
+    #[error("{model} has stopped: {reason}")]
+    Stopped { model: String, reason: String },
+    #[error("{model} could not be started: {reason}")]
+    Start { model: String, reason: String },
+    #[error(transparent)]
+    Grammar(#[from] GrammarError),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("the generation was cut off: {reason}")]
+    Interrupted { reason: String },
+    #[error("the generation was cancelled")]
+    Cancelled,
+    #[error("the generation took longer than {0:?}")]
+    Deadline(Duration),
+}
+
+/// One generation.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub prompt: Vec<Token>,
+    pub max_tokens: usize,
+    pub sampling: Sampling,
+    pub grammar: Option<Grammar>,
+    pub priority: Priority,
+    pub reuse: Reuse,
+    /// Tokens at the start of `prompt` that are the same in every run; they are kept on disk where there is a folder
+    /// for that. See [`Engine::request`].
+    pub fixed: usize,
+    /// Goes on after end-of-text tokens, for benchmarks.
+    pub ignore_end: bool,
+    pub deadline: Duration,
+}
+
+impl Request {
+    /// A greedy generation of a step's priority.
+    pub fn new(prompt: Vec<Token>, max_tokens: usize) -> Request {
+        Request {
+            prompt,
+            max_tokens,
+            sampling: Sampling::greedy(),
+            grammar: None,
+            priority: Priority::Step,
+            reuse: Reuse::Exact,
+            fixed: 0,
+            ignore_end: false,
+            deadline: DEADLINE,
+        }
+    }
+}
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finish {
+    /// The model, or the grammar, said so.
+    End,
+    MaxTokens,
+    ContextFull,
+    /// The text had gone round in a circle for a while (`engine/repetition.rs`).
+    Repetition,
+}
+
+/// What one call cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub prompt_tokens: usize,
+    /// Part of `prompt_tokens` that a slot held already.
+    pub cached_tokens: usize,
+    pub generated_tokens: usize,
+    pub queue_ms: u64,
+    pub prompt_ms: u64,
+    pub decode_ms: u64,
+}
+
+/// What a [`Generation`] gives out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    Answer(String),
+    Thinking(String),
+    /// No slot yet, after a second and every second. Position 1 is next.
+    Queued {
+        position: usize,
+        eta_ms: Option<u64>,
+    },
+    /// The model works but has said nothing for a second.
+    Pulse {
+        waited_ms: u64,
+    },
+    /// The last piece.
+    Finished {
+        finish: Finish,
+        tally: Tally,
+    },
+}
+
+/// A whole generation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    pub text: String,
+    pub tokens: Vec<Token>,
+    /// Mean entropy of the distributions that the tokens were chosen from, in nats.
+    pub entropy: Option<f32>,
+    pub finish: Finish,
+    pub tally: Tally,
+}
+
+/// Log-probabilities of continuations, in nats, summed over each one's tokens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    pub sums: Vec<f64>,
+    /// Tokens of each continuation.
+    pub lengths: Vec<usize>,
+    pub tally: Tally,
+}
+
+/// Where a job stands, written by the worker, read by whoever waits.
+#[derive(Debug, Default)]
+pub struct Standing {
+    /// Place in the queue, from 1; 0 once the job has a slot.
+    pub position: AtomicUsize,
+    /// Expected wait; 0 when unknown.
+    pub eta_ms: AtomicU64,
+}
