@@ -158,7 +158,7 @@ impl Index {
         }
         let outline = if skipped.is_none() { syntax::outline(language, &text) } else { Outline::default() };
         let chunks = if skipped.is_none() { chunks(&found.path, &text, &outline) } else { Vec::new() };
-        let interface = resolve::interface(&found.path, &outline);
+        let interface = resolve::interface(&found.path, &outline, hash);
         let Found { path, size, mtime_ns } = found.clone();
         Some(FileRecord { path, language, size, mtime_ns, hash, skipped, outline, interface, chunks })
     }
@@ -184,8 +184,8 @@ impl Index {
             .into_iter()
             .map(|(path, language, outline, resolution)| (Facts { path, language, outline }, resolution))
             .unzip();
-        let crates = self.crates(&facts);
-        let project = Project::new(&facts, &crates);
+        let manifests = self.manifests(&facts);
+        let project = Project::new(&facts, &manifests);
         let waiting: Vec<usize> = (0..facts.len()).filter(|at| all || before[*at] == 0).collect();
         for (done, batch) in waiting.chunks(BATCH_FILES).enumerate() {
             stop(cancel)?;
@@ -207,17 +207,10 @@ impl Index {
         Ok(())
     }
 
-    /// Folder and name of each Rust package, from its `Cargo.toml`.
-    fn crates(&self, facts: &[Facts]) -> Vec<(String, String)> {
-        let manifests = facts.iter().filter(|f| f.path == "Cargo.toml" || f.path.ends_with("/Cargo.toml"));
-        let named = manifests.filter_map(|f| {
-            let manifest: toml::Table = scan::read(&self.project, &f.path).ok()?.parse().ok()?;
-            let name =
-                manifest.get("lib").and_then(|l| l.get("name")).or_else(|| manifest.get("package")?.get("name"))?;
-            let folder = f.path.strip_suffix("Cargo.toml")?.trim_end_matches('/');
-            Some((folder.to_owned(), name.as_str()?.to_owned()))
-        });
-        named.collect()
+    /// Path and text of the files that say what imports mean.
+    fn manifests(&self, facts: &[Facts]) -> Vec<(String, String)> {
+        let manifests = facts.iter().filter(|f| resolve::is_manifest(&f.path));
+        manifests.filter_map(|f| Some((f.path.clone(), scan::read(&self.project, &f.path).ok()?))).collect()
     }
 
     fn report(&self, store: &Store, skipped: Vec<Skipped>, report: &mut Report) -> Result<(), IndexError> {

@@ -3,6 +3,7 @@
 mod ecmascript;
 mod outline;
 mod rust;
+pub mod types;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
