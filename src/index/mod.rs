@@ -48,6 +48,8 @@ pub enum IndexError {
 /// The index of one project. Searches go on while it is refreshed.
 pub struct Index {
     project: PathBuf,
+    /// Where it is kept: `.monobloc` of the project, unless told otherwise.
+    folder: PathBuf,
     /// Changes go through one connection, one refresh at a time.
     writer: Mutex<Store>,
     /// Reads do not wait for a refresh (SQLite's log shows them the last committed state).
@@ -63,13 +65,19 @@ pub struct Index {
 impl Index {
     /// Opens the index of a project, making `.monobloc/` if it is not there. Nothing is read from the project yet: see `refresh`.
     pub fn open(project: &Path) -> Result<Index, IndexError> {
+        Index::open_in(project, &project.join(".monobloc"))
+    }
+
+    /// The same, kept in another folder, so that nothing is written into the project.
+    pub fn open_in(project: &Path, folder: &Path) -> Result<Index, IndexError> {
         let unreadable = |source| IndexError::Project { path: project.to_owned(), source };
         let project = std::fs::canonicalize(project).map_err(unreadable)?;
         std::fs::read_dir(&project).map_err(unreadable)?;
-        let (writer, note) = Store::open(&project)?;
+        let (writer, note) = Store::open(folder)?;
         let reader = writer.reopen()?;
         Ok(Index {
             project,
+            folder: folder.to_owned(),
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             vectors: RwLock::new(None),

@@ -4,8 +4,10 @@ mod pack;
 mod query;
 mod rank;
 mod signals;
+mod tokens;
 
 pub use pack::{Form, Pack, Packed, pack};
+pub use tokens::tokens;
 
 use crate::index::{ChunkRow, Index, IndexError};
 use query::Query;

@@ -23,6 +23,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::app::App;
 use crate::base::config::{ApproveMode, Profile};
 use crate::base::{Bytes, Cancel, Config};
+use crate::embed::Embedder;
 
 /// Ends with this code when the user pressed Ctrl-C, as shells expect.
 const CANCELLED: u8 = 130;
@@ -161,6 +162,17 @@ pub fn main() -> ExitCode {
         Err(error) => {
             eprintln!("monobloc: {}", told(&error));
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// The embedder, or a note why there is none: everything that uses it works without.
+fn embedder(app: &App) -> Option<Embedder> {
+    match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
+        Ok(embedder) => Some(embedder),
+        Err(reason) => {
+            eprintln!("monobloc: note: {reason}");
+            None
         }
     }
 }
