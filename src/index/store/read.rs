@@ -42,6 +42,14 @@ pub struct ChunkRow {
     pub vector_key: i64,
 }
 
+/// Where a chunk stands and what it is named after: what ranking needs of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChunkPlace {
+    pub id: i64,
+    pub path: String,
+    pub symbol: Option<String>,
+}
+
 /// One definition as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SymbolRow {
@@ -66,7 +74,7 @@ pub type EdgeRow = (i64, i64, String, f64, String, usize);
 const BOUND_MAX: usize = 500;
 
 impl Store {
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         values: &[&dyn ToSql],
@@ -77,7 +85,7 @@ impl Store {
     }
 
     /// Runs `sql` with `(?, ?, …)` in place of `{}` for the keys, some hundred at a time.
-    fn rows_for<K: ToSql, T>(
+    pub(super) fn rows_for<K: ToSql, T>(
         &self,
         sql: &str,
         keys: &[K],
@@ -142,6 +150,12 @@ impl Store {
 
     pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
         self.rows_for(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
+    }
+
+    /// Places of chunks, in no order.
+    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
+        let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
+        self.rows_for(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
     }
 
     pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
@@ -255,7 +269,7 @@ fn chunk_row(r: &Row) -> rusqlite::Result<ChunkRow> {
 const SELECT_SYMBOL: &str =
     "SELECT id, path, name, kind, start, end, signature, doc, exported, container, chunk FROM symbols";
 
-fn symbol_row(r: &Row) -> rusqlite::Result<SymbolRow> {
+pub(super) fn symbol_row(r: &Row) -> rusqlite::Result<SymbolRow> {
     Ok(SymbolRow {
         id: r.get(0)?,
         path: r.get(1)?,
