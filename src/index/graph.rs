@@ -106,6 +106,27 @@ impl Graph {
         self.graph.edge_count()
     }
 
+    /// Every file with a module, by path.
+    pub fn files(&self) -> Vec<&str> {
+        let mut files: Vec<&str> = self.modules.keys().map(String::as_str).collect();
+        files.sort_unstable();
+        files
+    }
+
+    /// What links one file with another, containment left out: source, target, confidence. Importing without a use says half.
+    pub fn file_links(&self) -> Vec<(&str, &str, f64)> {
+        let weight = |link: &Link| link.confidence * if link.kind == EdgeKind::Imports { 0.5 } else { 1.0 };
+        let ends = |e: petgraph::graph::EdgeReference<'_, Link>| (e.source(), e.target());
+        let links = self.graph.edge_references().filter(|e| e.weight().kind != EdgeKind::Contains);
+        links
+            .map(|e| (ends(e), weight(e.weight())))
+            .map(|((source, target), weight)| {
+                (self.graph[source].path.as_str(), self.graph[target].path.as_str(), weight)
+            })
+            .filter(|(source, target, _)| source != target)
+            .collect()
+    }
+
     fn steps(&self, at: NodeIndex, direction: Direction, kind: EdgeKind) -> impl Iterator<Item = Neighbour> {
         self.graph.edges_directed(at, direction).filter(move |e| e.weight().kind == kind).map(move |e| {
             let other = if direction == Direction::Incoming { e.source() } else { e.target() };

@@ -6,8 +6,10 @@ mod embedding;
 mod find;
 mod graph;
 mod ids;
+pub mod paths;
 mod resolve;
 mod scan;
+mod standing;
 mod store;
 mod syntax;
 mod vectors;
@@ -20,7 +22,8 @@ pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached};
 pub use resolve::EdgeKind;
 pub use scan::Skipped;
-pub use store::{ChunkRow, SymbolRow};
+pub use standing::Standing;
+pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
 pub use syntax::language_of;
 pub use vectors::VectorError;
 
@@ -58,6 +61,8 @@ pub struct Index {
     vectors: RwLock<Option<(String, Vectors)>>,
     /// Read when first asked for; dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
+    /// Made from a graph when first asked for.
+    standing: RwLock<Option<(Arc<Graph>, Arc<Standing>)>>,
     /// What had to be thrown away when the index was opened.
     note: Option<String>,
 }
@@ -82,6 +87,7 @@ impl Index {
             reader: Mutex::new(reader),
             vectors: RwLock::new(None),
             graph: RwLock::new(None),
+            standing: RwLock::new(None),
             note,
         })
     }
@@ -160,6 +166,44 @@ impl Index {
         let graph = Arc::new(Graph::load(&self.reader())?);
         *held = Some(graph.clone());
         Ok(graph)
+    }
+
+    /// Importance and age of the files, as of the last refresh.
+    pub fn standing(&self) -> Result<Arc<Standing>, IndexError> {
+        let graph = self.graph()?;
+        if let Some((of, standing)) = &*self.standing.read().unwrap_or_else(PoisonError::into_inner)
+            && Arc::ptr_eq(of, &graph)
+        {
+            return Ok(standing.clone());
+        }
+        let standing = Arc::new(Standing::new(&graph.files(), &graph.file_links()));
+        *self.standing.write().unwrap_or_else(PoisonError::into_inner) = Some((graph, standing.clone()));
+        Ok(standing)
+    }
+
+    /// Definitions whose names have these keys ([`words::key`]).
+    pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
+        self.reader().symbols_keyed(keys)
+    }
+
+    /// Names with these keys that are handed on and defined nowhere in the project.
+    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOn>, IndexError> {
+        self.reader().handed_on(keys)
+    }
+
+    /// How many chunks there are, and how many each word occurs in.
+    pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
+        self.reader().chunks_with(words)
+    }
+
+    /// A number that is another one after every change of the index, by this process or another.
+    pub fn state(&self) -> Result<i64, IndexError> {
+        self.reader().state()
+    }
+
+    /// Where chunks stand, in no order.
+    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
+        self.reader().places(ids)
     }
 
     /// The indexed files, by path.

@@ -68,6 +68,26 @@ pub fn searchable(text: &str) -> String {
     out
 }
 
+/// The root of an English word, lower case: `validators` and `validated` share one.
+pub fn root(word: &str) -> String {
+    thread_local! {
+        static STEMMER: rust_stemmers::Stemmer = rust_stemmers::Stemmer::create(rust_stemmers::Algorithm::English);
+    }
+    STEMMER.with(|stemmer| stemmer.stem(word).into_owned())
+}
+
+/// What names are looked up by: the roots of their parts in alphabetical order, so that word order, endings and spelling (`field_validator`,
+/// `FieldValidator`, "validators of fields") do not matter.
+pub fn key(name: &str) -> String {
+    joined(parts(name).iter().map(|part| root(part)).collect())
+}
+
+/// A key from roots.
+pub fn joined(mut roots: Vec<String>) -> String {
+    roots.sort_unstable();
+    roots.join(" ")
+}
+
 /// Words to look for in the full-text index, each once: `searchable` without stop words. If only stop words remain they are kept.
 pub fn query_words(query: &str) -> Vec<String> {
     let text = searchable(query);
@@ -130,6 +150,13 @@ mod tests {
         assert_eq!(query_words("how is the ZodType parsed"), ["zodtype", "zod", "type", "parsed"]);
         assert_eq!(query_words("what is it"), ["what", "is", "it"]);
         assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn names_and_the_words_for_them_share_a_key() {
+        assert_eq!(key("field_validator"), key("FieldValidators"));
+        assert_eq!(key("$ZodType"), key("zod types"));
+        assert_ne!(key("field"), key("field_validator"));
     }
 
     #[test]

@@ -4,11 +4,15 @@ mod pack;
 mod query;
 mod rank;
 mod signals;
+mod tokens;
 
 pub use pack::{Form, Pack, Packed, pack};
+pub use tokens::tokens;
+
+use std::collections::HashMap;
 
 use crate::index::{ChunkRow, Index, IndexError};
-use query::Query;
+use query::{Query, Rarity};
 use rank::Ranking;
 
 /// Chunks taken from the words and from the vectors before signals decide; relevant files beyond these were not seen in measurements.
@@ -47,19 +51,29 @@ pub struct Hits {
 pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
     let query = Query::read(query);
     let mut notes = Vec::new();
+    let (chunks, with) = index.chunks_with(&query.words)?;
+    let rarity = Rarity::new(&query, chunks, &with);
     let lexical = index.by_words(&query.words, rank::COLUMN_WEIGHTS, CANDIDATES)?;
     let dense = by_meaning(index, query_vector, &mut notes);
-    let defined = index.symbols_named(&query.names)?;
-    let mut ranking = Ranking::new(&query, &lexical, &dense);
-    ranking.admit(defined.iter().take(CANDIDATES).filter_map(|s| s.chunk));
-    ranking.fill(index.chunks(&ranking.missing())?);
-    ranking.weigh(&defined);
+    let keys = query.keys();
+    let definitions = signals::definitions(&query, &rarity, &index.symbols_keyed(&keys)?, &index.handed_on(&keys)?);
+    let standing = index.standing()?;
+    let mut ranking = Ranking::new(&query, &rarity, &standing, definitions);
+    ranking.gather(&lexical, &dense, CANDIDATES);
+    ranking.fill(index.places(&ranking.missing())?);
+    ranking.weigh_files();
     let (sources, steps, most) = GRAPH;
     let near = index.graph()?.near(&ranking.best(sources), steps, most);
     ranking.admit(near.iter().map(|(chunk, _)| *chunk));
-    ranking.fill(index.chunks(&ranking.missing())?);
+    ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_neighbours(&near);
-    let hits = ranking.finish(k);
+    let ranked = ranking.finish(k);
+    let ids: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
+    let mut rows: HashMap<i64, ChunkRow> = index.chunks(&ids)?.into_iter().map(|row| (row.id, row)).collect();
+    let hits: Vec<Hit> = ranked
+        .into_iter()
+        .filter_map(|one| rows.remove(&one.chunk).map(|row| Hit::new(row, one.score, one.parts)))
+        .collect();
     if hits.is_empty() {
         notes.push(why_nothing(index, &query)?);
     }

@@ -1,5 +1,8 @@
 //! Reads a query: is it a name or prose, which words and names does it hold, what kind of file does it ask for.
 
+use std::collections::HashMap;
+
+use crate::index::paths::{self, Sort};
 use crate::index::words;
 
 /// A query as the ranking needs it.
@@ -7,70 +10,135 @@ use crate::index::words;
 pub struct Query {
     /// Words for the full-text index, without stop words.
     pub words: Vec<String>,
-    /// Names that a definition may have, as written.
-    pub names: Vec<String>,
+    /// Roots of the words in their order, identifiers split, without stop words.
+    pub roots: Vec<String>,
+    /// Identifiers as written.
+    pub written: Vec<String>,
     /// Names written as code is: `ZodType`, `get_user`, `a::b`, in backticks.
     pub code_names: Vec<String>,
     /// The whole query is one name.
     pub is_symbol: bool,
-    pub asks: Asks,
-}
-
-/// Kinds of file that rank low unless they are asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asks {
-    pub tests: bool,
-    pub examples: bool,
-    pub old: bool,
-    pub types: bool,
-    pub prose: bool,
 }
 
 impl Query {
     /// Longest query that is looked at, in bytes; a pasted file says no more than its beginning.
     const BYTES_MAX: usize = 4_000;
+    /// Words of which any two or three may be a name.
+    const COMBINED_WORDS_MAX: usize = 12;
+    /// Longest run of words that may be a name.
+    const RUN_MAX: usize = 6;
+    /// Roots that are looked at; a question has a dozen.
+    const ROOTS_MAX: usize = 100;
 
     pub fn read(text: &str) -> Query {
         let end = (0..=Self::BYTES_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let text = &text[..end];
-        let words = words::query_words(text);
-        let written: Vec<&str> = words::identifiers(text).collect();
-        let code_names: Vec<String> =
-            written.iter().filter(|w| is_code(w) || is_quoted(text, w)).map(|w| (*w).to_owned()).collect();
-        let names = written
-            .iter()
-            .filter(|w| w.len() > 2 && !words::is_stop_word(&w.to_lowercase()))
-            .map(|w| (*w).to_owned())
-            .collect();
-        let one = text.split_whitespace().count() == 1;
-        let asks_for = |wanted: &[&str]| words.iter().any(|w| wanted.contains(&w.as_str()));
-        let asks = Asks {
-            tests: asks_for(&["test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock", "mocks"]),
-            examples: asks_for(&[
-                "example",
-                "examples",
-                "demo",
-                "demos",
-                "sample",
-                "samples",
-                "bench",
-                "benchmark",
-                "benchmarks",
-            ]),
-            old: asks_for(&["compat", "compatibility", "legacy", "deprecated", "old"]),
-            types: asks_for(&["declaration", "declarations", "typings", "dts"]),
-            prose: asks_for(&[
-                "readme",
-                "docs",
-                "documentation",
-                "changelog",
-                "license",
-                "guide",
-                "config",
-                "configuration",
-            ]),
+        let written: Vec<String> = words::identifiers(text).map(str::to_owned).collect();
+        let code_names: Vec<String> = written.iter().filter(|w| is_code(w) || is_quoted(text, w)).cloned().collect();
+        let parts: Vec<String> = written.iter().flat_map(|w| words::parts(w)).collect();
+        let telling: Vec<&String> = parts.iter().filter(|w| !words::is_stop_word(w)).collect();
+        let kept = if telling.is_empty() { parts.iter().collect() } else { telling };
+        Query {
+            words: words::query_words(text),
+            roots: kept.into_iter().take(Self::ROOTS_MAX).map(|word| words::root(word)).collect(),
+            is_symbol: text.split_whitespace().count() == 1,
+            written,
+            code_names,
+        }
+    }
+
+    /// Keys under which a definition may stand that the query speaks of: every name as written, every run of words, and any two or
+    /// three of the first ones.
+    pub fn keys(&self) -> Vec<String> {
+        // `from_fn` is a name although `from` says nothing.
+        let names = self.written.iter().filter(|name| !words::is_stop_word(&name.to_lowercase()));
+        let mut keys: Vec<String> = names.take(Self::ROOTS_MAX).map(|name| words::key(name)).collect();
+        for length in 1..=Self::RUN_MAX {
+            keys.extend(self.roots.windows(length).map(|run| words::joined(run.to_vec())));
+        }
+        let mut first: Vec<&String> = Vec::new();
+        for root in &self.roots {
+            if first.len() < Self::COMBINED_WORDS_MAX && !first.contains(&root) {
+                first.push(root);
+            }
+        }
+        for (at, one) in first.iter().enumerate() {
+            for (between, other) in first.iter().enumerate().skip(at + 1) {
+                keys.push(words::joined(vec![(*one).clone(), (*other).clone()]));
+                let thirds = first.iter().skip(between + 1);
+                keys.extend(
+                    thirds.map(|third| words::joined(vec![(*one).clone(), (*other).clone(), (*third).clone()])),
+                );
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Whether the query asks for this sort of file.
+    pub fn asks_for(&self, sort: Sort) -> bool {
+        let wanted: &[&str] = match sort {
+            Sort::Test => &["test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock", "mocks"],
+            Sort::Example => {
+                &["example", "examples", "demo", "demos", "sample", "samples", "bench", "benchmark", "benchmarks"]
+            }
+            Sort::Old => &["compat", "compatibility", "legacy", "deprecated", "old"],
+            Sort::Private => &["internal", "internals", "private"],
+            Sort::Experimental => &["experimental", "unstable"],
+            Sort::Locale => &["locale", "locales", "language", "languages", "translation", "translations", "i18n"],
+            Sort::Declarations => &["declaration", "declarations", "typings", "dts"],
+            Sort::Prose => {
+                &["readme", "docs", "documentation", "changelog", "license", "guide", "config", "configuration"]
+            }
         };
-        Query { words, names, code_names, is_symbol: one && !text.trim().is_empty(), asks }
+        self.words.iter().any(|word| wanted.contains(&word.as_str()))
+    }
+
+    /// Whether the query asks for the older version that this file is of.
+    pub fn asks_for_version_of(&self, path: &str) -> bool {
+        let named = |folder: &str| paths::version_of(folder).is_some() && self.words.iter().any(|word| word == folder);
+        self.asks_for(Sort::Old) || path.split('/').any(named)
+    }
+}
+
+/// How much each word of a query says: the rarer in the project, the more.
+#[derive(Debug)]
+pub struct Rarity {
+    of_word: HashMap<String, f64>,
+    of_root: HashMap<String, f64>,
+}
+
+/// Words of a name that is spelt as code count so much more: whoever writes them means them.
+const CODE_WEIGHT: f64 = 2.0;
+
+impl Rarity {
+    /// From the number of chunks, and of those that hold each of the query's words.
+    pub fn new(query: &Query, chunks: usize, with: &[usize]) -> Rarity {
+        let rarity = |with: usize| (1.0 + (chunks as f64 - with as f64 + 0.5).max(0.5) / (with as f64 + 0.5)).ln();
+        let of_word: HashMap<String, f64> = query.words.iter().cloned().zip(with.iter().map(|w| rarity(*w))).collect();
+        let spelt: Vec<String> =
+            query.code_names.iter().flat_map(|name| words::parts(name)).map(|p| words::root(&p)).collect();
+        let mut of_root: HashMap<String, f64> = HashMap::new();
+        for (word, rarity) in &of_word {
+            let root = words::root(word);
+            let weight = rarity * if spelt.contains(&root) { CODE_WEIGHT } else { 1.0 };
+            let known = of_root.entry(root).or_default();
+            *known = known.max(weight);
+        }
+        Rarity { of_word, of_root }
+    }
+
+    pub fn of_word(&self, word: &str) -> f64 {
+        self.of_word.get(word).copied().unwrap_or(0.0)
+    }
+
+    /// What the distinct roots say together.
+    pub fn of_roots<'a>(&self, roots: impl Iterator<Item = &'a str>) -> f64 {
+        let mut distinct: Vec<&str> = roots.collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        distinct.into_iter().map(|root| self.of_root.get(root).copied().unwrap_or(0.0)).sum()
     }
 }
 
@@ -108,13 +176,37 @@ mod tests {
     }
 
     #[test]
-    fn a_query_longer_than_its_bound_is_cut_between_characters() {
-        assert!(Query::read(&"é".repeat(5_000)).words.len() <= 1);
+    fn words_that_may_be_a_name_are_put_together() {
+        let keys = Query::read("custom field and model validators").keys();
+        for name in ["field", "FieldValidator", "model_validator", "validate_model_fields"] {
+            assert!(keys.contains(&words::key(name)), "{name} in {keys:?}");
+        }
+        assert!(!keys.contains(&words::key("and")));
+        assert!(Query::read("how is from_fn called").keys().contains(&words::key("from_fn")));
     }
 
     #[test]
-    fn asking_for_tests_is_noticed() {
-        assert!(Query::read("where are the tests of the router").asks.tests);
-        assert!(!Query::read("latest router").asks.tests);
+    fn a_query_longer_than_its_bound_is_cut_between_characters() {
+        assert!(Query::read(&"é".repeat(5_000)).words.len() <= 1);
+        let long = Query::read(&(0..2_000).map(|n| format!("w{n} ")).collect::<String>());
+        assert!(long.roots.len() == Query::ROOTS_MAX && long.keys().len() < 1_000, "{}", long.keys().len());
+    }
+
+    #[test]
+    fn asking_for_tests_or_an_old_version_is_noticed() {
+        assert!(Query::read("where are the tests of the router").asks_for(Sort::Test));
+        assert!(!Query::read("latest router").asks_for(Sort::Test));
+        assert!(Query::read("errors in v3").asks_for_version_of("src/v3/errors.ts"));
+        assert!(!Query::read("errors in v3").asks_for_version_of("src/v2/errors.ts"));
+    }
+
+    #[test]
+    fn rare_words_and_names_spelt_as_code_say_more() {
+        let query = Query::read("schema of ZodType");
+        assert_eq!(query.words, ["schema", "zodtype", "zod", "type"]);
+        let rarity = Rarity::new(&query, 1_000, &[500, 3, 900, 500]);
+        assert!(rarity.of_word("zodtype") > rarity.of_word("schema"));
+        assert_eq!(rarity.of_roots(["type"].into_iter()), 2.0 * rarity.of_roots(["schema"].into_iter()));
+        assert_eq!(rarity.of_roots(["type", "type"].into_iter()), rarity.of_roots(["type"].into_iter()));
     }
 }

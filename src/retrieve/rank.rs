@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use super::query::Query;
-use super::{Hit, signals};
-use crate::index::{ChunkRow, SymbolRow};
+use super::query::{Query, Rarity};
+use super::signals;
+use crate::index::{ChunkPlace, Standing};
 
 /// Weights of the full-text columns: name, path, signature, doc, body.
 pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
 /// Share of meaning in the base score: names are better found by words.
 const MEANING_FOR_SYMBOL: f64 = 0.3;
-const MEANING_FOR_PROSE: f64 = 0.5;
+const MEANING_FOR_PROSE: f64 = 0.4;
 /// What the best file as a whole lends to each of its chunks.
-const COHERENCE: f64 = 0.2;
+const COHERENCE: f64 = 0.3;
 /// What the best neighbour of a good hit gains, one step away; halved with every further step.
 const NEIGHBOUR: f64 = 0.15;
 /// Each further chunk of a file that is already listed counts this much of the one before.
@@ -20,7 +20,10 @@ const REPEAT: f64 = 0.5;
 
 struct Candidate {
     id: i64,
-    row: Option<ChunkRow>,
+    /// Where it stands; `None` for a chunk that was removed meanwhile.
+    place: Option<ChunkPlace>,
+    /// Position of its file in `Ranking::files`.
+    file: usize,
     /// Summands of the score, then factors.
     sums: Vec<(&'static str, f64)>,
     factors: Vec<(&'static str, f64)>,
@@ -30,96 +33,126 @@ impl Candidate {
     fn score(&self) -> f64 {
         self.sums.iter().map(|(_, v)| v).sum::<f64>() * self.factors.iter().map(|(_, v)| v).product::<f64>()
     }
+}
 
-    fn path(&self) -> &str {
-        self.row.as_ref().map_or("", |r| r.path.as_str())
-    }
+/// A chunk with its final score and what that is made of: sums first, then factors.
+#[derive(Debug)]
+pub struct Ranked {
+    pub chunk: i64,
+    pub score: f64,
+    pub parts: Vec<(&'static str, f64)>,
 }
 
 /// Candidates on their way to a ranked list.
 pub struct Ranking<'q> {
     query: &'q Query,
+    rarity: &'q Rarity,
+    standing: &'q Standing,
     candidates: Vec<Candidate>,
     at: HashMap<i64, usize>,
+    /// What is known of each file: number and what its path says.
+    files: HashMap<String, (usize, f64)>,
+    /// By chunk: what defining or handing on the names of the query is worth.
+    definitions: HashMap<i64, [f64; 2]>,
 }
 
 impl<'q> Ranking<'q> {
-    /// Starts from the chunks found by words (BM25) and by meaning (cosine), both best first.
-    pub fn new(query: &'q Query, lexical: &[(i64, f64)], dense: &[(i64, f32)]) -> Ranking<'q> {
-        let mut ranking = Ranking { query, candidates: Vec::new(), at: HashMap::new() };
+    /// An empty ranking; `definitions` is what [`signals::definitions`] found, and those chunks are candidates.
+    pub fn new(
+        query: &'q Query,
+        rarity: &'q Rarity,
+        standing: &'q Standing,
+        definitions: HashMap<i64, [f64; 2]>,
+    ) -> Ranking<'q> {
+        Ranking {
+            query,
+            rarity,
+            standing,
+            candidates: Vec::new(),
+            at: HashMap::new(),
+            files: HashMap::new(),
+            definitions,
+        }
+    }
+
+    /// Adds the chunks found by words (BM25) and by meaning (cosine), both best first, and those that define what is asked for.
+    pub fn gather(&mut self, lexical: &[(i64, f64)], dense: &[(i64, f32)], most: usize) {
         let meaning = match (dense.is_empty(), lexical.is_empty()) {
             (true, _) => 0.0,
             (_, true) => 1.0,
-            _ if query.is_symbol => MEANING_FOR_SYMBOL,
+            _ if self.query.is_symbol => MEANING_FOR_SYMBOL,
             _ => MEANING_FOR_PROSE,
         };
         let best = lexical.first().map_or(1.0, |l| l.1).max(f64::MIN_POSITIVE);
         for (id, score) in lexical {
-            ranking.candidate(*id).sums.push(("words", (1.0 - meaning) * score / best));
+            self.candidate(*id).sums.push(("words", (1.0 - meaning) * score / best));
         }
         // Cosines crowd together; what separates them is their place between the best and the last candidate.
         let (top, last) = (dense.first().map_or(1.0, |d| d.1), dense.last().map_or(0.0, |d| d.1));
         for (id, cosine) in dense {
             let place = f64::from((cosine - last) / (top - last).max(1e-6));
-            ranking.candidate(*id).sums.push(("meaning", meaning * place));
+            self.candidate(*id).sums.push(("meaning", meaning * place));
         }
-        ranking
+        let mut defining: Vec<(i64, f64)> = self.definitions.iter().map(|(id, [a, b])| (*id, a + b)).collect();
+        defining.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        self.admit(defining.into_iter().take(most).map(|(id, _)| id));
     }
 
     fn candidate(&mut self, id: i64) -> &mut Candidate {
         let next = self.candidates.len();
         let at = *self.at.entry(id).or_insert(next);
         if at == next {
-            self.candidates.push(Candidate { id, row: None, sums: Vec::new(), factors: Vec::new() });
+            self.candidates.push(Candidate { id, place: None, file: 0, sums: Vec::new(), factors: Vec::new() });
         }
         &mut self.candidates[at]
     }
 
-    /// Takes further chunks in, without any score yet.
+    /// Takes further chunks in, without words or meaning.
     pub fn admit(&mut self, ids: impl Iterator<Item = i64>) {
         for id in ids {
             self.candidate(id);
         }
     }
 
-    /// Candidates whose rows are still to be read.
+    /// Candidates whose places are still to be read.
     pub fn missing(&self) -> Vec<i64> {
-        self.candidates.iter().filter(|c| c.row.is_none()).map(|c| c.id).collect()
+        self.candidates.iter().filter(|c| c.place.is_none()).map(|c| c.id).collect()
     }
 
-    pub fn fill(&mut self, rows: Vec<ChunkRow>) {
-        for row in rows {
-            let id = row.id;
-            let factors = signals::penalties(self.query.asks, &row.path, &row.language, row.symbol.as_deref());
-            let candidate = self.candidate(id);
-            candidate.factors = factors;
-            candidate.row = Some(row);
+    /// Adds what places, names and files say of these candidates.
+    pub fn fill(&mut self, places: Vec<ChunkPlace>) {
+        for place in places {
+            let next = self.files.len();
+            if !self.files.contains_key(&place.path) {
+                let gain = signals::path(self.query, self.rarity, &place.path);
+                self.files.insert(place.path.clone(), (next, gain));
+            }
+            let (file, gain) = self.files[&place.path];
+            let [defines, hands_on] = self.definitions.get(&place.id).copied().unwrap_or_default();
+            let factors = signals::factors(self.query, self.standing, &place.path, place.symbol.as_deref());
+            let candidate = self.candidate(place.id);
+            candidate.sums.extend([("definition", defines), ("handed on", hands_on), ("path", gain)]);
+            (candidate.file, candidate.factors, candidate.place) = (file, factors, Some(place));
         }
     }
 
-    /// Adds what definitions, paths and files say. `defined`: definitions of the query's names.
-    pub fn weigh(&mut self, defined: &[SymbolRow]) {
-        for candidate in &mut self.candidates {
-            let Some(row) = &candidate.row else { continue };
-            candidate.sums.push(("definition", signals::definition(self.query, row, defined)));
-            candidate.sums.push(("path", signals::path(self.query, &row.path)));
+    /// Lends every chunk a share of what its file as a whole is worth.
+    pub fn weigh_files(&mut self) {
+        let mut files = vec![0.0; self.files.len()];
+        for candidate in self.candidates.iter().filter(|c| c.place.is_some()) {
+            files[candidate.file] += candidate.score();
         }
-        let mut files: HashMap<String, f64> = HashMap::new();
-        for candidate in &self.candidates {
-            *files.entry(candidate.path().to_owned()).or_default() += candidate.score();
-        }
-        let best = files.values().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-        for candidate in &mut self.candidates {
-            let share = files.get(candidate.path()).copied().unwrap_or(0.0) / best;
-            candidate.sums.push(("file", COHERENCE * share));
+        let best = files.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        for candidate in self.candidates.iter_mut().filter(|c| c.place.is_some()) {
+            candidate.sums.push(("file", COHERENCE * files[candidate.file] / best));
         }
     }
 
     /// The best chunks so far.
     pub fn best(&self, count: usize) -> Vec<i64> {
-        let mut all: Vec<&Candidate> = self.candidates.iter().collect();
-        all.sort_by(|a, b| b.score().total_cmp(&a.score()).then(a.id.cmp(&b.id)));
-        all.into_iter().take(count).map(|c| c.id).collect()
+        let mut all: Vec<(f64, i64)> = self.candidates.iter().map(|c| (c.score(), c.id)).collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        all.into_iter().take(count).map(|(_, id)| id).collect()
     }
 
     /// Adds what closeness in the graph to the best hits says: chunk and distance in steps.
@@ -131,32 +164,29 @@ impl<'q> Ranking<'q> {
     }
 
     /// The `k` best, taking one after another; every further chunk of a file counts half of the one before.
-    pub fn finish(self, k: usize) -> Vec<Hit> {
-        let mut waiting: Vec<(f64, Candidate)> = self
-            .candidates
-            .into_iter()
-            .filter(|c| c.row.is_some())
-            .map(|c| (c.score(), c))
-            .filter(|(s, _)| *s > 0.0)
-            .collect();
+    pub fn finish(self, k: usize) -> Vec<Ranked> {
+        let mut waiting: Vec<(f64, Candidate)> =
+            self.candidates.into_iter().filter(|c| c.place.is_some()).map(|c| (c.score(), c)).collect();
+        waiting.retain(|(score, _)| *score > 0.0);
         waiting.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
-        let mut taken: HashMap<String, i32> = HashMap::new();
-        let mut hits = Vec::new();
-        while hits.len() < k && !waiting.is_empty() {
-            let now = |(score, c): &(f64, Candidate)| score * REPEAT.powi(taken.get(c.path()).copied().unwrap_or(0));
+        // What the next chunk of each file counts.
+        let mut left = vec![1.0; self.files.len()];
+        let mut ranked = Vec::new();
+        while ranked.len() < k && !waiting.is_empty() {
+            let now = |(score, c): &(f64, Candidate)| score * left[c.file];
             // The first of equals is the earlier one, so the order is the same every time.
             let best =
                 (0..waiting.len()).reduce(|a, b| if now(&waiting[b]) > now(&waiting[a]) { b } else { a }).unwrap_or(0);
             let score = now(&waiting[best]);
             let (before, candidate) = waiting.remove(best);
-            *taken.entry(candidate.path().to_owned()).or_default() += 1;
+            left[candidate.file] *= REPEAT;
             let mut parts: Vec<(&'static str, f64)> = candidate.sums.into_iter().filter(|(_, v)| *v != 0.0).collect();
             parts.extend(candidate.factors);
             if score < before {
                 parts.push(("×repeat", score / before));
             }
-            hits.extend(candidate.row.map(|row| Hit::new(row, score, parts)));
+            ranked.push(Ranked { chunk: candidate.id, score, parts });
         }
-        hits
+        ranked
     }
 }

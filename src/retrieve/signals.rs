@@ -1,64 +1,82 @@
 //! What a chunk's place and names say about a query, apart from its words and its meaning.
+//!
+//! The weights here and in `rank` were fitted on 69 questions about four projects (zod, express, axum, pydantic) by coordinate ascent on a
+//! coarse grid; with each project left out in turn, what the other three gave was worth 0.86 nDCG@10 on it, against 0.89 with all four.
 
-use super::query::{Asks, Query};
-use crate::index::{ChunkRow, SymbolRow, words};
+use std::collections::HashMap;
 
-/// A definition of the very name that was asked for outweighs everything else.
+use super::query::{Query, Rarity};
+use crate::index::paths::{self, Sort};
+use crate::index::{HandedOn, Named, Standing, SymbolRow, words};
+
+/// A definition of the very name that is the whole query outweighs everything else.
 const DEFINITION: f64 = 3.0;
-/// A name spelt as code inside a sentence counts half of that.
-const DEFINITION_IN_PROSE: f64 = 1.5;
+/// A definition whose name covers all that a sentence says; one that covers half gets half.
+const DEFINITION_IN_PROSE: f64 = 0.75;
 /// A plain word of a sentence that happens to be a definition's name.
 const DEFINITION_BY_WORD: f64 = 0.25;
 /// The file is named after it as well.
 const FILE_OF_THAT_NAME: f64 = 1.5;
-/// All words of the query in the file's or its folder's name.
-const PATH: f64 = 1.0;
+/// Spelt otherwise than asked: `router` asked for, `Router` found; or its words in another order.
+const OTHER_SPELLING: f64 = 0.8;
+/// Handed on from another project (`pub use`, `export … from`): for this project, that is its home.
+const HANDED_ON: f64 = 1.5;
+/// Everything the query says in the file's or its folder's name.
+const PATH: f64 = 0.75;
+/// What the most important file of the project gains, as a share of its score.
+const IMPORTANCE: f64 = 0.25;
+const IMPORTANCE_FOR_SYMBOL: f64 = 0.5;
 
-/// How much a chunk gains because it defines what the query names. `defined`: definitions of the query's names, anywhere.
-pub fn definition(query: &Query, row: &ChunkRow, defined: &[SymbolRow]) -> f64 {
-    let weight = |symbol: &SymbolRow| {
-        let same = |name: &String| name.eq_ignore_ascii_case(&symbol.name);
-        let exact = query.names.contains(&symbol.name);
-        let base = if query.is_symbol {
-            DEFINITION
-        } else if query.code_names.iter().any(same) {
-            DEFINITION_IN_PROSE
-        } else {
-            DEFINITION_BY_WORD
-        };
-        let stem = words::parts(words::stem(&symbol.path)).concat();
-        let home = stem == words::parts(&symbol.name).concat();
-        // Another letter case may be another thing: `router` asked for, `Router` found.
-        base * if home { FILE_OF_THAT_NAME } else { 1.0 } * if exact { 1.0 } else { 0.8 } * rank_of_kind(&symbol.kind)
-    };
-    let own = defined.iter().filter(|s| s.chunk == Some(row.id)).map(weight).fold(0.0, f64::max);
-    own.max(handed_on(query, row, defined))
+/// What chunks gain because they define, or hand on, what the query names: by chunk, `definition` and `handed on`.
+pub fn definitions(query: &Query, rarity: &Rarity, named: &[Named], handed_on: &[HandedOn]) -> HashMap<i64, [f64; 2]> {
+    let all = rarity.of_roots(query.roots.iter().map(String::as_str)).max(f64::MIN_POSITIVE);
+    let covered = |key: &str| rarity.of_roots(key.split(' ')) / all;
+    let spelt: Vec<String> = query.code_names.iter().map(|name| words::key(name)).collect();
+    // The best name and the best plain word of each chunk.
+    let mut names: HashMap<i64, [f64; 2]> = HashMap::new();
+    for (key, symbol) in named {
+        let Some(chunk) = symbol.chunk else { continue };
+        let plain = !query.is_symbol && !key.contains(' ') && !spelt.contains(key);
+        let best = &mut names.entry(chunk).or_default()[usize::from(plain)];
+        *best = best.max(covered(key) * likelihood(query, key, symbol));
+    }
+    let full = if query.is_symbol { DEFINITION } else { DEFINITION_IN_PROSE };
+    let mut gains: HashMap<i64, [f64; 2]> = HashMap::new();
+    for (chunk, [name, word]) in names {
+        gains.entry(chunk).or_default()[0] = full * name + DEFINITION_BY_WORD * word;
+    }
+    let full = HANDED_ON * if query.is_symbol { DEFINITION } else { 1.0 };
+    for (key, _, chunk) in handed_on.iter().filter(|(_, name, _)| is_meant(query, name)) {
+        let gain = &mut gains.entry(*chunk).or_default()[1];
+        *gain = gain.max(full * covered(key));
+    }
+    gains
 }
 
-/// A name of another project that is handed on (`pub use`, `export … from`) has its home, for this project, where that is done.
-fn handed_on(query: &Query, row: &ChunkRow, defined: &[SymbolRow]) -> f64 {
-    let foreign = |name: &&String| row.exports.contains(name) && !defined.iter().any(|s| s.name == **name);
-    // A plain small word as easily means the file of that name.
-    let spelt = |name: &str| name.contains(|c: char| c.is_uppercase() || c == '_');
-    let is_code = |name: &&String| (query.is_symbol && spelt(name)) || query.code_names.contains(name);
-    let base = if query.is_symbol { DEFINITION } else { DEFINITION_IN_PROSE };
-    if query.names.iter().filter(is_code).any(|name| foreign(&name)) { base / 2.0 } else { 0.0 }
-}
-
-/// A variable or an impl block of that name is less likely to be meant than a type or a function.
-fn rank_of_kind(kind: &str) -> f64 {
-    match kind {
+/// How likely a definition with the right words in its name is the one that is meant.
+fn likelihood(query: &Query, key: &str, symbol: &SymbolRow) -> f64 {
+    let home = words::key(words::stem(&symbol.path)) == key;
+    let kind = match symbol.kind.as_str() {
         "variable" | "impl" => 0.7,
         _ => 1.0,
-    }
+    };
+    let spelling = if query.written.contains(&symbol.name) { 1.0 } else { OTHER_SPELLING };
+    kind * spelling * if home { FILE_OF_THAT_NAME } else { 1.0 }
+}
+
+/// Whether the query means a name as such. A plain small word as easily means the file of that name.
+fn is_meant(query: &Query, name: &String) -> bool {
+    let spelt = name.contains(|c: char| c.is_uppercase() || c == '_');
+    query.code_names.contains(name) || (query.is_symbol && spelt && query.written.contains(name))
 }
 
 /// How much a chunk gains from words of the query in its file's name and folder: equal, or one beginning with the other.
-pub fn path(query: &Query, path: &str) -> f64 {
+pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     const PREFIX_MIN: usize = 3;
     let folder = path.rsplit('/').nth(1).unwrap_or_default();
-    let own: Vec<String> = words::parts(words::stem(path)).into_iter().chain(words::parts(folder)).collect();
-    let whole = words::parts(words::stem(path)).concat();
+    let stem = words::parts(words::stem(path));
+    let whole = stem.concat();
+    let own: Vec<String> = stem.into_iter().chain(words::parts(folder)).collect();
     let fits = |word: &&String| {
         **word == whole
             || own.iter().any(|o| {
@@ -67,41 +85,38 @@ pub fn path(query: &Query, path: &str) -> f64 {
                         && (o.starts_with(word.as_str()) || word.starts_with(o.as_str())))
             })
     };
-    match query.words.len() {
-        0 => 0.0,
-        all => PATH * query.words.iter().filter(fits).count() as f64 / all as f64,
-    }
+    let all: f64 = query.words.iter().map(|word| rarity.of_word(word)).sum();
+    let fitting: f64 = query.words.iter().filter(fits).map(|word| rarity.of_word(word)).sum();
+    PATH * fitting / all.max(f64::MIN_POSITIVE)
 }
 
-/// Factors below 1 for kinds of file that are seldom meant, unless the query asks for them.
-pub fn penalties(asks: Asks, path: &str, language: &str, symbol: Option<&str>) -> Vec<(&'static str, f64)> {
-    let lower = path.to_lowercase();
-    let name = lower.rsplit('/').next().unwrap_or_default();
-    let folder = |names: &[&str]| lower.split('/').rev().skip(1).any(|f| names.contains(&f));
+/// Factors for kinds of file that are seldom meant, unless the query asks for them, and for files that much refers to.
+pub fn factors(query: &Query, standing: &Standing, path: &str, symbol: Option<&str>) -> Vec<(&'static str, f64)> {
     let mut factors = Vec::new();
-    let in_name = |marks: &[&str]| marks.iter().any(|m| name.contains(m));
-    let test = folder(&["test", "tests", "__tests__", "spec", "specs", "fixtures", "__mocks__", "testing", "testdata"])
-        || in_name(&[".test.", ".spec.", "_test.", "_spec.", "-test."])
-        || name.starts_with("test_")
-        || name == "tests.rs"
-        || symbol.is_some_and(|s| s == "tests" || s.starts_with("test_"));
-    if test && !asks.tests {
-        factors.push(("×test", 0.3));
+    let weight = if query.is_symbol { IMPORTANCE_FOR_SYMBOL } else { IMPORTANCE };
+    let importance = standing.importance(path);
+    if importance > 0.0 {
+        factors.push(("×importance", 1.0 + weight * importance));
     }
-    if folder(&["examples", "example", "demo", "demos", "samples", "benches", "benchmarks", "bench"]) && !asks.examples
-    {
-        factors.push(("×example", 0.3));
+    let mut sorts = paths::sorts(path);
+    // Tests within a source file.
+    if symbol.is_some_and(|s| s == "tests" || s.starts_with("test_")) && !sorts.contains(&Sort::Test) {
+        sorts.push(Sort::Test);
     }
-    if (folder(&["compat", "legacy", "deprecated", "_compat"]) || in_name(&["compat", "legacy", "deprecated"]))
-        && !asks.old
-    {
-        factors.push(("×old", 0.3));
+    for sort in sorts.into_iter().filter(|sort| !query.asks_for(*sort)) {
+        factors.push(match sort {
+            Sort::Test => ("×test", 0.3),
+            Sort::Example => ("×example", 0.3),
+            Sort::Old => ("×old", 0.3),
+            Sort::Private => ("×private", 0.7),
+            Sort::Experimental => ("×experimental", 0.7),
+            Sort::Locale => ("×locale", 0.5),
+            Sort::Declarations => ("×declarations", 0.7),
+            Sort::Prose => ("×prose", 0.5),
+        });
     }
-    if name.ends_with(".d.ts") && !asks.types {
-        factors.push(("×types", 0.7));
-    }
-    if matches!(language, "markdown" | "json" | "text" | "toml" | "yaml" | "html" | "css") && !asks.prose {
-        factors.push(("×prose", 0.5));
+    if standing.is_superseded(path) && !query.asks_for_version_of(path) {
+        factors.push(("×superseded", 0.3));
     }
     factors
 }
@@ -111,7 +126,9 @@ mod tests {
     use super::*;
 
     fn check(query: &str, of: &str, expected: f64) {
-        assert_eq!(path(&Query::read(query), of), expected, "{query} in {of}");
+        let query = Query::read(query);
+        let rarity = Rarity::new(&query, 100, &vec![5; query.words.len()]);
+        assert!((path(&query, &rarity, of) - PATH * expected).abs() < 1e-9, "{query:?} in {of}");
     }
 
     #[test]
@@ -125,11 +142,23 @@ mod tests {
 
     #[test]
     fn tests_rank_low_unless_they_are_asked_for() {
-        let factors = |query: &str, path: &str| penalties(Query::read(query).asks, path, "typescript", None);
+        let standing = Standing::default();
+        let factors = |query: &str, path: &str| factors(&Query::read(query), &standing, path, None);
         assert_eq!(factors("parse a string", "src/parse.test.ts"), [("×test", 0.3)]);
         assert_eq!(factors("tests of parse", "src/parse.test.ts"), []);
         assert_eq!(factors("parse", "src/latest.ts"), []);
         assert_eq!(factors("parse", "examples/parse.ts"), [("×example", 0.3)]);
-        assert_eq!(penalties(Query::read("parse").asks, "src/parse.rs", "rust", Some("tests")), [("×test", 0.3)]);
+        assert_eq!(super::factors(&Query::read("parse"), &standing, "src/parse.rs", Some("tests")), [("×test", 0.3)]);
+    }
+
+    #[test]
+    fn a_newer_version_goes_before_the_older_unless_that_is_asked_for() {
+        let standing = Standing::new(&["src/v3/errors.ts", "src/v4/errors.ts"], &[]);
+        let names = |query: &str, path: &str| -> Vec<&str> {
+            factors(&Query::read(query), &standing, path, None).into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names("errors", "src/v3/errors.ts"), ["×importance", "×superseded"]);
+        assert_eq!(names("errors of v3", "src/v3/errors.ts"), ["×importance"]);
+        assert_eq!(names("errors", "src/v4/errors.ts"), ["×importance"]);
     }
 }

@@ -1,6 +1,7 @@
 //! The project's index in SQLite: opened, rebuilt when its form changed, set aside when it is damaged.
 
 mod graph;
+mod names;
 mod read;
 mod write;
 
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-pub use read::{ChunkRow, FileRow, SymbolRow};
+pub use names::{HandedOn, Named};
+pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow};
 pub use rusqlite::Error as DatabaseError;
 pub use write::FileRecord;
 
@@ -20,7 +22,7 @@ use super::IndexError;
 const VERSION: &str = "2";
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
-const TABLES: &[&str] = &["files", "chunks", "chunks_text", "symbols", "edges", "unresolved", "embeddings"];
+const TABLES: &[&str] = &["files", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "embeddings"];
 
 /// One connection to `.monobloc/monobloc.db`.
 pub struct Store {

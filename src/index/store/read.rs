@@ -42,6 +42,14 @@ pub struct ChunkRow {
     pub vector_key: i64,
 }
 
+/// Where a chunk stands and what it is named after: what ranking needs of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChunkPlace {
+    pub id: i64,
+    pub path: String,
+    pub symbol: Option<String>,
+}
+
 /// One definition as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SymbolRow {
@@ -141,6 +149,12 @@ impl Store {
         self.rows_for(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
     }
 
+    /// Places of chunks, in no order.
+    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
+        let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
+        self.rows_for(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
+    }
+
     pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
         self.rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
     }
@@ -238,7 +252,7 @@ fn chunk_row(r: &Row) -> rusqlite::Result<ChunkRow> {
 const SELECT_SYMBOL: &str =
     "SELECT id, path, name, kind, start, end, signature, doc, exported, container, chunk FROM symbols";
 
-fn symbol_row(r: &Row) -> rusqlite::Result<SymbolRow> {
+pub(super) fn symbol_row(r: &Row) -> rusqlite::Result<SymbolRow> {
     Ok(SymbolRow {
         id: r.get(0)?,
         path: r.get(1)?,

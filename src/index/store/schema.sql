@@ -54,6 +54,17 @@ CREATE TABLE symbols (
 CREATE INDEX symbols_path ON symbols (path);
 CREATE INDEX symbols_name ON symbols (name COLLATE NOCASE);
 
+-- What names are found by when they are not written as they are; see store/names.rs.
+CREATE TABLE names (
+    key TEXT NOT NULL,       -- roots of the name's words, in alphabetical order
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    symbol INTEGER,          -- what is defined; null for a name that is only handed on
+    chunk INTEGER            -- where it is handed on
+);
+CREATE INDEX names_key ON names (key);
+CREATE INDEX names_path ON names (path);
+
 CREATE TABLE edges (
     path TEXT NOT NULL,      -- the file whose text gave rise to it
     source INTEGER NOT NULL,

@@ -106,7 +106,7 @@ impl Store {
 fn remove_file(db: &Transaction, path: &str) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM chunks_text WHERE rowid IN (SELECT id FROM chunks WHERE path = ?1)")?
         .execute([path])?;
-    for table in ["chunks", "symbols", "files"] {
+    for table in ["chunks", "symbols", "names", "files"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE path = ?1"))?.execute([path])?;
     }
     Ok(())
@@ -135,7 +135,8 @@ fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     for chunk in &record.chunks {
         put_chunk(db, record, chunk)?;
     }
-    put_symbols(db, record)
+    put_symbols(db, record)?;
+    super::names::put(db, record)
 }
 
 fn put_chunk(db: &Transaction, record: &FileRecord, chunk: &Chunk) -> rusqlite::Result<()> {

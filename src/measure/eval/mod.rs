@@ -1,7 +1,9 @@
-//! Suites of cases: how often the right tool, the right arguments and the right plan are found.
+//! Suites of cases: how often the right tool, the right arguments, the right plan and the right code are found.
 
 pub mod edges;
 pub mod plans;
+mod ranking;
+pub mod search;
 pub mod tools;
 
 use std::fs::File;
@@ -108,8 +110,12 @@ fn percentile(values: &mut [f64], share: f64) -> f64 {
 
 /// A share with three decimals, or null where there was no case.
 fn share(hits: usize, cases: usize) -> Value {
+    share_of(hits as f64, cases)
+}
+
+fn share_of(sum: f64, cases: usize) -> Value {
     match cases {
         0 => Value::Null,
-        cases => serde_json::json!((hits as f64 / cases as f64 * 1000.0).round() / 1000.0),
+        cases => serde_json::json!((sum / cases as f64 * 1000.0).round() / 1000.0),
     }
 }

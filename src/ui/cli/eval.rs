@@ -1,4 +1,4 @@
-//! `monobloc eval`: how often the right tool and the right plan are found.
+//! `monobloc eval`: how often the right tool, the right plan and the right code are found.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::app::App;
 use crate::measure::eval::{self, Suite};
 
-/// Measure the choice of tools and the making of plans on a suite of cases
+/// Measure the choice of tools, the making of plans and the search for code on a suite of cases
 #[derive(Args)]
 pub struct Eval {
     #[command(subcommand)]
@@ -23,6 +23,8 @@ enum What {
     Plans(Files),
     /// Call edges of a project, on a fresh index
     Edges(Edges),
+    /// Files that answer questions about a project, on a fresh index
+    Search(Search),
 }
 
 #[derive(Args)]
@@ -34,6 +36,25 @@ struct Edges {
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// Write every edge found, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only the line of figures
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Search {
+    /// Questions: a JSON array of {query, relevant, secondary, category}
+    #[arg(long, value_name = "FILE")]
+    suite: PathBuf,
+    /// The project, its index is made elsewhere; paths of the suite are relative to it
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+    /// Words and graph alone, without the embedder
+    #[arg(long)]
+    lexical: bool,
+    /// Write the hits of every question, one JSON object a line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Only the line of figures
@@ -63,16 +84,11 @@ impl Eval {
             What::Tools(files) => (files, false),
             What::Plans(files) => (files, true),
             What::Edges(edges) => return edges.run(app),
+            What::Search(search) => return search.run(app),
         };
         let catalog = crate::tools::Catalog::from_json(&files.catalog)?;
         let registry = app.registry()?;
-        let embedder = match app.embedder(&registry) {
-            Ok(embedder) => Some(embedder),
-            Err(reason) => {
-                eprintln!("monobloc: note: {reason}");
-                None
-            }
-        };
+        let embedder = super::embedder(app);
         let toolkit = app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?;
         let suite = Suite::read(&files.suite)?;
         let figures = if plans {
@@ -91,6 +107,22 @@ impl Edges {
         let run =
             eval::edges::Run { root: &self.root, out: self.out.as_deref(), talk: !self.json, cancel: &app.cancel };
         println!("{}", eval::edges::run(&run, &suite)?);
+        Ok(())
+    }
+}
+
+impl Search {
+    fn run(self, app: &App) -> Result<()> {
+        let embedder = if self.lexical { None } else { super::embedder(app) };
+        let questions = eval::search::read(&self.suite, &self.root)?;
+        let run = eval::search::Run {
+            root: &self.root,
+            embedder: embedder.as_ref(),
+            out: self.out.as_deref(),
+            talk: !self.json,
+            cancel: &app.cancel,
+        };
+        println!("{}", eval::search::run(&run, &questions)?);
         Ok(())
     }
 }

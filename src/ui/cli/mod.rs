@@ -24,6 +24,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::app::App;
 use crate::base::config::{ApproveMode, Profile};
 use crate::base::{Bytes, Cancel, Config};
+use crate::embed::Embedder;
 
 /// Ends with this code when the user pressed Ctrl-C, as shells expect.
 const CANCELLED: u8 = 130;
@@ -181,6 +182,17 @@ fn end_quietly_when_nobody_reads() {
         }
         report(panic);
     }));
+}
+
+/// The embedder, or a note why there is none: everything that uses it works without.
+fn embedder(app: &App) -> Option<Embedder> {
+    match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
+        Ok(embedder) => Some(embedder),
+        Err(reason) => {
+            eprintln!("monobloc: note: {reason}");
+            None
+        }
+    }
 }
 
 /// The error with its causes; one that is told already is not told again.

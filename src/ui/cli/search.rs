@@ -27,14 +27,7 @@ const SNIPPET_LINES: usize = 4;
 
 impl Search {
     pub fn run(self, app: &App) -> Result<()> {
-        let embedder =
-            match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
-                Ok(embedder) => Some(embedder),
-                Err(reason) => {
-                    eprintln!("monobloc: note: {reason}");
-                    None
-                }
-            };
+        let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
         let vector = embedder.as_ref().map(|embedder| embedder.embed_one(&self.query)).transpose()?;
         let found = retrieve::search(&index, &self.query, vector.as_deref(), self.limit)?;

@@ -1,0 +1,143 @@
+//! Tells from a path what sort of file it is: a test, an example, an older version, a private part, prose.
+
+use std::collections::{HashMap, HashSet};
+
+use super::syntax;
+
+/// Sorts of file that are seldom meant unless they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Test,
+    Example,
+    /// Kept for compatibility.
+    Old,
+    /// Behind the public interface: `_name`, `internal/`.
+    Private,
+    /// Not promised yet.
+    Experimental,
+    /// Messages in other languages.
+    Locale,
+    /// Type declarations of code that lies elsewhere.
+    Declarations,
+    /// Text and settings.
+    Prose,
+}
+
+/// All sorts a file is of, by the conventions of the languages that are read.
+pub fn sorts(path: &str) -> Vec<Sort> {
+    let lower = path.to_lowercase();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let folder = |names: &[&str]| folders.split('/').any(|f| names.contains(&f));
+    let in_name = |marks: &[&str]| marks.iter().any(|m| name.contains(m));
+    let mut sorts = Vec::new();
+    let mut note = |is: bool, sort: Sort| {
+        if is {
+            sorts.push(sort);
+        }
+    };
+    note(
+        folder(&["test", "tests", "__tests__", "spec", "specs", "fixtures", "__mocks__", "testing", "testdata"])
+            || in_name(&[".test.", ".spec.", "_test.", "_spec.", "-test."])
+            || name.starts_with("test_")
+            || matches!(name, "tests.rs" | "conftest.py"),
+        Sort::Test,
+    );
+    note(
+        folder(&["examples", "example", "demo", "demos", "samples", "benches", "benchmarks", "benchmark", "bench"]),
+        Sort::Example,
+    );
+    note(
+        folder(&["compat", "legacy", "deprecated", "_compat"]) || in_name(&["compat", "legacy", "deprecated"]),
+        Sort::Old,
+    );
+    let dunder = |piece: &str| piece.starts_with("__");
+    note(
+        lower.split('/').any(|piece| piece.starts_with('_') && !dunder(piece))
+            || folder(&["internal", "internals", "private"]),
+        Sort::Private,
+    );
+    note(folder(&["experimental", "unstable"]), Sort::Experimental);
+    note(folder(&["locales", "locale", "i18n", "translations"]), Sort::Locale);
+    note(name.ends_with(".d.ts"), Sort::Declarations);
+    let prose = ["markdown", "json", "text", "toml", "yaml", "html", "css"];
+    note(prose.contains(&syntax::language_of(&lower)), Sort::Prose);
+    sorts
+}
+
+/// The number of a folder that holds one version of something: `v3`.
+pub fn version_of(folder: &str) -> Option<u32> {
+    folder.strip_prefix('v').filter(|n| n.len() <= 4)?.parse().ok()
+}
+
+/// Files of an older version: in a folder `v3` with a `v4` beside it, or in a folder `v1` most of whose files stand beside it
+/// under the same names.
+pub fn superseded<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> HashSet<String> {
+    let mut latest: HashMap<&str, u32> = HashMap::new();
+    let mut files: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for path in paths.clone() {
+        for (above, folder, _) in versioned(path) {
+            let known = latest.entry(above).or_default();
+            *known = version_of(folder).unwrap_or(0).max(*known);
+        }
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        files.entry(folder).or_default().insert(name);
+    }
+    let copied = |above: &str, within: &str| match (files.get(above), files.get(within)) {
+        (Some(above), Some(within)) => above.intersection(within).count() * 2 >= within.len() && within.len() > 2,
+        _ => false,
+    };
+    paths
+        .filter(|path| {
+            versioned(path)
+                .any(|(above, folder, within)| latest.get(above).copied() > version_of(folder) || copied(above, within))
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Each version folder on a path: what is above it, its name, and the path down to it.
+fn versioned(path: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    path.match_indices('/').filter_map(move |(end, _)| {
+        let within = &path[..end];
+        let (above, folder) = within.rsplit_once('/').unwrap_or(("", within));
+        version_of(folder).map(|_| (above, folder, within))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: &[Sort]) {
+        assert_eq!(sorts(path), expected, "{path}");
+    }
+
+    #[test]
+    fn conventions_of_names_and_folders_tell_the_sort() {
+        check("src/parse.ts", &[]);
+        check("src/latest.ts", &[]);
+        check("src/parse.test.ts", &[Sort::Test]);
+        check("src/__tests__/parse.ts", &[Sort::Test]);
+        check("examples/parse.ts", &[Sort::Example]);
+        check("pkg/_internal/_fields.py", &[Sort::Private]);
+        check("pkg/__init__.py", &[]);
+        check("lib/types.d.ts", &[Sort::Declarations]);
+        check("README.md", &[Sort::Prose]);
+        check("src/locales/en.ts", &[Sort::Locale]);
+    }
+
+    #[test]
+    fn an_older_version_is_one_with_a_newer_one_or_its_own_successor_beside_it() {
+        let old = |paths: &[&str]| {
+            let mut old: Vec<String> = superseded(paths.iter().copied()).into_iter().collect();
+            old.sort();
+            old.join(" ")
+        };
+        assert_eq!(old(&["src/v3/a.ts", "src/v4/a.ts", "src/v4/b.ts", "v9.ts"]), "src/v3/a.ts");
+        assert_eq!(
+            old(&["p/a.py", "p/b.py", "p/c.py", "p/v1/a.py", "p/v1/b.py", "p/v1/c.py"]),
+            "p/v1/a.py p/v1/b.py p/v1/c.py"
+        );
+        assert_eq!(old(&["api/v1/users.go", "api/v1/teams.go", "api/v1/roles.go", "api/server.go"]), "");
+    }
+}

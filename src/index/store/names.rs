@@ -1,0 +1,72 @@
+//! Names by their words: finds what is called `validate_call` by "calls … validated", and where names of other projects are handed on.
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::{FileRecord, Store, SymbolRow};
+use crate::index::syntax::Kind;
+use crate::index::{IndexError, ids, words};
+
+/// A name as it was found: the key it was found by, and the definition.
+pub type Named = (String, SymbolRow);
+
+/// A name that a chunk hands on without defining it: key, name, chunk.
+pub type HandedOn = (String, String, i64);
+
+impl Store {
+    /// Definitions whose names have these keys ([`words::key`]); modules left out.
+    pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
+        let sql = "SELECT s.id, s.path, s.name, s.kind, s.start, s.end, s.signature, s.doc, s.exported, s.container, s.chunk, n.key
+                   FROM names n JOIN symbols s ON s.id = n.symbol WHERE n.key IN ({})";
+        let mut found = self.rows_for(sql, keys, |r| Ok((r.get::<_, String>(11)?, super::read::symbol_row(r)?)))?;
+        found.sort_by(|a, b| (&a.1.path, a.1.start, a.1.id).cmp(&(&b.1.path, b.1.start, b.1.id)));
+        Ok(found)
+    }
+
+    /// Names with these keys that are handed on and defined nowhere in the project.
+    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOn>, IndexError> {
+        let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.symbol IS NULL AND n.key IN ({}) AND NOT EXISTS
+                     (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.symbol IS NOT NULL)
+                   ORDER BY n.path, n.chunk, n.name";
+        self.rows_for(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+    }
+
+    /// How many chunks there are, and how many each word occurs in.
+    pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
+        let all = self.rows("SELECT COUNT(*) FROM chunks", &[], |r| r.get::<_, i64>(0))?;
+        let count = |word: &String| {
+            let sql = "SELECT COUNT(*) FROM chunks_text WHERE chunks_text MATCH ?1";
+            let mut statement = self.db.prepare_cached(sql)?;
+            let count = statement.query_row([format!("\"{word}\"")], |r| r.get::<_, i64>(0)).optional()?;
+            Ok(count.unwrap_or(0) as usize)
+        };
+        let counts = words.iter().map(count).collect::<rusqlite::Result<_>>().map_err(|e| self.error(e))?;
+        Ok((all.first().map_or(0, |n| *n as usize), counts))
+    }
+
+    /// A number that is another one after every change of the database, by this process or another.
+    pub fn state(&self) -> Result<i64, IndexError> {
+        self.db.pragma_query_value(None, "data_version", |r| r.get(0)).map_err(|e| self.error(e))
+    }
+}
+
+/// Keeps the names of one file: of its definitions, and those it only hands on.
+pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
+    let outline = &record.outline;
+    let mut put =
+        db.prepare_cached("INSERT INTO names (key, name, path, symbol, chunk) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (definition, id) in outline.definitions.iter().zip(ids::symbols(&record.path, outline)) {
+        if definition.kind != Kind::Module {
+            put.execute(params![words::key(&definition.name), definition.name, record.path, id, None::<i64>])?;
+        }
+    }
+    let defined = |name: &str| outline.definitions.iter().any(|d| d.name == name);
+    for export in
+        outline.exports.iter().filter(|e| !matches!(e.name.as_str(), "" | "*" | "default") && !defined(&e.name))
+    {
+        let chunk = record.chunks.iter().find(|c| (c.start..=c.end).contains(&export.line));
+        if let Some(chunk) = chunk.map(|c| ids::chunk(&record.path, c.number)) {
+            put.execute(params![words::key(&export.name), export.name, record.path, None::<i64>, chunk])?;
+        }
+    }
+    Ok(())
+}

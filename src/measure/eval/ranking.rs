@@ -1,0 +1,158 @@
+//! Figures of a ranked list against the places it should name: nDCG, reciprocal rank, recall by place and by tokens.
+
+use serde_json::{Value, json};
+
+use super::{percentile, share_of};
+
+/// Places of a list that count for nDCG.
+const NDCG_PLACES: usize = 10;
+/// Token budgets at which recall is told.
+const TOKENS: [usize; 4] = [500, 1_000, 2_000, 4_000];
+const RECALL_PLACES: [usize; 3] = [1, 5, 10];
+
+/// What a list should hold: a file, or a line of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    pub path: String,
+    pub line: Option<usize>,
+}
+
+/// One place of a ranked list.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub path: String,
+    /// First and last line, counted from 1.
+    pub start: usize,
+    pub end: usize,
+    pub tokens: usize,
+}
+
+impl Place {
+    fn covers(&self, target: &Target) -> bool {
+        self.path == target.path && target.line.is_none_or(|line| (self.start..=self.end).contains(&line))
+    }
+}
+
+/// Figures of one list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    /// As the semble benchmark defines it: each target counts at the rank of the first place that covers it.
+    pub ndcg: f64,
+    pub reciprocal_rank: f64,
+    /// Share of targets within so many places.
+    pub recall: [f64; RECALL_PLACES.len()],
+    /// Share of targets in the places, best first, that fit into so many tokens.
+    pub recall_at_tokens: [f64; TOKENS.len()],
+}
+
+/// Scores a list, best first. Without targets everything is 0.
+pub fn score(ranked: &[Place], targets: &[Target]) -> Score {
+    // Rank from 1, and tokens spent when the place has been read.
+    let found: Vec<Option<(usize, usize)>> = targets
+        .iter()
+        .map(|target| {
+            let at = ranked.iter().position(|place| place.covers(target))?;
+            Some((at + 1, ranked[..=at].iter().map(|place| place.tokens).sum()))
+        })
+        .collect();
+    let ranks: Vec<usize> = found.iter().flatten().map(|(rank, _)| *rank).collect();
+    let gain = |rank: usize| 1.0 / ((rank + 1) as f64).log2();
+    let ideal: f64 = (1..=targets.len().min(NDCG_PLACES)).map(gain).sum();
+    let gained: f64 = ranks.iter().filter(|rank| **rank <= NDCG_PLACES).map(|rank| gain(*rank)).sum();
+    let share = |hits: usize| hits as f64 / targets.len().max(1) as f64;
+    Score {
+        ndcg: if ideal > 0.0 { gained / ideal } else { 0.0 },
+        reciprocal_rank: ranks.iter().min().map_or(0.0, |best| 1.0 / *best as f64),
+        recall: RECALL_PLACES.map(|places| share(ranks.iter().filter(|rank| **rank <= places).count())),
+        recall_at_tokens: TOKENS
+            .map(|most| share(found.iter().flatten().filter(|(_, tokens)| *tokens <= most).count())),
+    }
+}
+
+/// Scores of many lists, each with its category.
+#[derive(Default)]
+pub struct Scores {
+    all: Vec<(String, Score)>,
+    ms: Vec<f64>,
+}
+
+impl Scores {
+    pub fn add(&mut self, category: &str, score: Score, ms: f64) {
+        self.all.push((category.to_owned(), score));
+        self.ms.push(ms);
+    }
+
+    /// Means, as the fields of one JSON object.
+    pub fn figures(mut self) -> Value {
+        let of = |get: &dyn Fn(&Score) -> f64| mean(self.all.iter().map(|(_, score)| get(score)));
+        let mut categories: Vec<&String> = self.all.iter().map(|(category, _)| category).collect();
+        categories.sort();
+        categories.dedup();
+        let by_category: serde_json::Map<String, Value> = categories
+            .into_iter()
+            .map(|category| {
+                let own: Vec<&Score> = self.all.iter().filter(|(c, _)| c == category).map(|(_, s)| s).collect();
+                let figures = json!({ "cases": own.len(), "ndcg_at_10": mean(own.iter().map(|s| s.ndcg)),
+                                      "mrr": mean(own.iter().map(|s| s.reciprocal_rank)) });
+                (category.clone(), figures)
+            })
+            .collect();
+        let at_tokens: serde_json::Map<String, Value> =
+            TOKENS.iter().enumerate().map(|(n, most)| (most.to_string(), of(&|s| s.recall_at_tokens[n]))).collect();
+        let mut figures = json!({
+            "cases": self.all.len(), "ndcg_at_10": of(&|s| s.ndcg), "mrr": of(&|s| s.reciprocal_rank),
+            "recall_at_1": of(&|s| s.recall[0]), "recall_at_5": of(&|s| s.recall[1]), "recall_at_10": of(&|s| s.recall[2]),
+            "recall_at_tokens": at_tokens, "by_category": by_category,
+        });
+        for (name, share) in [("ms_p50", 0.5), ("ms_p95", 0.95)] {
+            figures[name] = json!((percentile(&mut self.ms, share) * 100.0).round() / 100.0);
+        }
+        figures
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Value {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    share_of(sum, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(ranked: &[&str], targets: &[&str], ndcg: f64, reciprocal_rank: f64, recall: [f64; 3]) {
+        let place = |path: &&str| Place { path: (*path).to_owned(), start: 1, end: 9, tokens: 400 };
+        let target = |path: &&str| Target { path: (*path).to_owned(), line: None };
+        let ranked: Vec<Place> = ranked.iter().map(place).collect();
+        let found = score(&ranked, &targets.iter().map(target).collect::<Vec<_>>());
+        assert!((found.ndcg - ndcg).abs() < 1e-3, "{found:?}");
+        assert_eq!((found.reciprocal_rank, found.recall), (reciprocal_rank, recall));
+    }
+
+    #[test]
+    fn each_target_counts_at_the_first_place_that_covers_it() {
+        check(&["a", "b", "c"], &["a"], 1.0, 1.0, [1.0; 3]);
+        check(&["x", "a", "a"], &["a"], 0.631, 0.5, [0.0, 1.0, 1.0]);
+        check(&["a", "x", "b"], &["a", "b"], 0.920, 1.0, [0.5, 1.0, 1.0]);
+        check(&["x", "x", "x", "x", "x", "x", "x", "x", "x", "x", "a"], &["a"], 0.0, 1.0 / 11.0, [0.0; 3]);
+        check(&[], &["a"], 0.0, 0.0, [0.0; 3]);
+        check(&["a"], &[], 0.0, 0.0, [0.0; 3]);
+    }
+
+    #[test]
+    fn recall_by_tokens_counts_everything_read_on_the_way() {
+        let place = |path: &str| Place { path: path.into(), start: 1, end: 9, tokens: 400 };
+        let found = score(&[place("x"), place("y"), place("a")], &[Target { path: "a".into(), line: Some(9) }])
+            .recall_at_tokens;
+        assert_eq!(found, [0.0, 0.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_line_is_covered_only_by_the_place_around_it() {
+        let places = [
+            Place { path: "a".into(), start: 1, end: 9, tokens: 1 },
+            Place { path: "a".into(), start: 10, end: 20, tokens: 1 },
+        ];
+        assert_eq!(score(&places, &[Target { path: "a".into(), line: Some(10) }]).reciprocal_rank, 0.5);
+    }
+}

@@ -1,0 +1,190 @@
+//! `eval search`: how well questions about a project lead to the files that answer them.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Predictions;
+use super::ranking::{Place, Scores, Target, score};
+use crate::base::Cancel;
+use crate::embed::Embedder;
+use crate::index::Index;
+use crate::retrieve;
+
+/// Hits asked for: ten count for nDCG, the rest for recall within tokens.
+const HITS: usize = 30;
+/// Hits written for each case.
+const RANKED_MAX: usize = 10;
+
+/// One question of a suite.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    pub query: String,
+    /// Files that answer, and files that help; both count alike.
+    pub relevant: Vec<String>,
+    #[serde(default)]
+    pub secondary: Vec<String>,
+    #[serde(default)]
+    pub category: String,
+}
+
+/// A question with the places that answer it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub text: String,
+    pub targets: Vec<Target>,
+    pub category: String,
+}
+
+/// Reads a suite: a JSON array of `{query, relevant, secondary, category}`, paths relative to `root`.
+pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
+    let text = std::fs::read_to_string(suite).with_context(|| format!("{} cannot be read", suite.display()))?;
+    let cases: Vec<Case> = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no array of {{query, relevant, secondary, category}}", suite.display()))?;
+    if cases.is_empty() {
+        bail!("{} holds no case", suite.display());
+    }
+    let labels = cases.iter().flat_map(|case| case.relevant.iter().chain(&case.secondary));
+    let missing: Vec<&String> = labels.filter(|label| !root.join(label).is_file()).collect();
+    if let Some(first) = missing.first() {
+        bail!(
+            "{} of the labelled files are not in {}, the first is {first}; give the folder that the labels are relative to with --root",
+            missing.len(),
+            root.display()
+        );
+    }
+    let question = |case: Case| {
+        let mut targets: Vec<Target> = Vec::new();
+        for path in case.relevant.into_iter().chain(case.secondary) {
+            let target = Target { path, line: None };
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        Question { text: case.query, targets, category: case.category }
+    };
+    Ok(cases.into_iter().map(question).collect())
+}
+
+/// How an evaluation runs.
+pub struct Run<'a> {
+    pub root: &'a Path,
+    /// Without one, words and graph alone are measured.
+    pub embedder: Option<&'a Embedder>,
+    pub out: Option<&'a Path>,
+    /// Print the questions that were not answered at the first place.
+    pub talk: bool,
+    pub cancel: &'a Cancel,
+}
+
+/// Indexes `root` afresh in a temporary folder, asks every question once (after one that is not timed, so that what is read once is
+/// read), and returns the figures as one JSON object.
+pub fn run(run: &Run, questions: &[Question]) -> Result<Value> {
+    let folder = tempfile::tempdir().context("no temporary folder for the index")?;
+    let index = Index::open_in(run.root, folder.path())?;
+    let from = Instant::now();
+    let report = index.refresh_lexical(&mut |_| {}, run.cancel)?;
+    let usable = from.elapsed();
+    let with_vector = match run.embedder {
+        Some(embedder) => index.refresh_vectors(embedder, &mut |_| {}, run.cancel)?,
+        None => 0,
+    };
+    let complete = from.elapsed();
+    let mut predictions = Predictions::open(run.out)?;
+    let mut scores = Scores::default();
+    if let Some(first) = questions.first() {
+        ask(&index, run.embedder, &first.text)?;
+    }
+    for question in questions {
+        if run.cancel.is_cancelled() {
+            bail!("cancelled");
+        }
+        let from = Instant::now();
+        let ranked = ask(&index, run.embedder, &question.text)?;
+        let ms = from.elapsed().as_secs_f64() * 1000.0;
+        let scored = score(&ranked, &question.targets);
+        if run.talk && scored.reciprocal_rank < 1.0 {
+            let first = ranked.first().map_or("nothing", |place| place.path.as_str());
+            let wanted: Vec<&str> = question.targets.iter().map(|target| target.path.as_str()).collect();
+            println!("nDCG {:.3}, first {first}, expected {}: {}", scored.ndcg, wanted.join(", "), question.text);
+        }
+        scores.add(&question.category, scored, ms);
+        let shown: Vec<Value> = ranked
+            .iter()
+            .take(RANKED_MAX)
+            .map(|place| json!({ "path": place.path, "start": place.start, "end": place.end }))
+            .collect();
+        predictions.write(&json!({ "query": question.text, "ranked": shown }))?;
+    }
+    predictions.finish()?;
+    let mut figures = scores.figures();
+    for (name, value) in [
+        ("index_ms_usable", usable.as_millis() as u64),
+        ("index_ms_complete", complete.as_millis() as u64),
+        ("chunks", report.chunks as u64),
+        ("chunks_with_vector", with_vector as u64),
+    ] {
+        figures[name] = json!(value);
+    }
+    Ok(figures)
+}
+
+fn ask(index: &Index, embedder: Option<&Embedder>, text: &str) -> Result<Vec<Place>> {
+    let vector = embedder.map(|embedder| embedder.embed_one(text)).transpose()?;
+    let found = retrieve::search(index, text, vector.as_deref(), HITS)?;
+    let place = |hit: retrieve::Hit| {
+        let tokens = retrieve::tokens(&hit.snippet);
+        Place { path: hit.path, start: hit.start, end: hit.end, tokens }
+    };
+    Ok(found.hits.into_iter().map(place).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("clock.ts", "/** Waits between attempts. */\nexport function pause() {}\n"),
+            ("retry.ts", "import { pause } from './clock';\nexport function retry() { pause(); }\n"),
+            (
+                "suite.json",
+                r#"[{"query": "pause", "relevant": ["clock.ts"], "secondary": ["clock.ts"], "category": "symbol"}]"#,
+            ),
+            ("lost.json", r#"[{"query": "pause", "relevant": ["gone.ts"]}]"#),
+        ] {
+            std::fs::write(folder.path().join(path), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_suite_is_asked_and_the_project_stays_untouched() {
+        let folder = project();
+        let questions = read(&folder.path().join("suite.json"), folder.path()).unwrap();
+        assert_eq!(questions[0].targets.len(), 1);
+        let out = folder.path().join("out.jsonl");
+        let cancel = Cancel::new();
+        let how = Run { root: folder.path(), embedder: None, out: Some(&out), talk: false, cancel: &cancel };
+        let figures = run(&how, &questions).unwrap();
+        assert_eq!((&figures["cases"], &figures["ndcg_at_10"]), (&json!(1), &json!(1.0)), "{figures}");
+        assert_eq!(
+            (&figures["chunks_with_vector"], &figures["by_category"]["symbol"]["mrr"]),
+            (&json!(0), &json!(1.0))
+        );
+        let line: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
+        assert_eq!(line["ranked"][0], json!({ "path": "clock.ts", "start": 1, "end": 2 }));
+        assert!(!folder.path().join(".monobloc").exists());
+    }
+
+    #[test]
+    fn labels_that_are_not_there_are_an_error() {
+        let folder = project();
+        let told = read(&folder.path().join("lost.json"), folder.path()).unwrap_err().to_string();
+        assert!(told.contains("gone.ts") && told.contains("--root"), "{told}");
+    }
+}
