@@ -6,11 +6,14 @@ mod embedding;
 mod find;
 mod graph;
 mod ids;
+mod importance;
 mod resolve;
 mod scan;
+mod status;
 mod store;
 mod syntax;
 mod vectors;
+mod watch;
 pub mod words;
 
 use std::path::{Path, PathBuf};
@@ -20,13 +23,14 @@ pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node};
 pub use resolve::EdgeKind;
 pub use scan::Skipped;
+pub use status::Status;
 pub use store::{ChunkRow, SymbolRow};
 pub use syntax::language_of;
-pub use vectors::VectorError;
+pub use vectors::{VectorError, Vectors};
+pub use watch::{Watch, WatchError};
 
 use crate::embed::EmbedError;
 use store::Store;
-use vectors::Vectors;
 
 /// What can go wrong with an index.
 #[derive(Debug, thiserror::Error)]

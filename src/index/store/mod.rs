@@ -1,6 +1,7 @@
 //! The project's index in SQLite: opened, rebuilt when its form changed, set aside when it is damaged.
 
 mod read;
+mod waiting;
 mod write;
 
 use std::fs;
@@ -11,6 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use read::{ChunkRow, FileRow, SymbolRow};
 pub use rusqlite::Error as DatabaseError;
+pub use waiting::Waiting;
 pub use write::FileRecord;
 
 use super::IndexError;

@@ -66,7 +66,7 @@ pub type EdgeRow = (i64, i64, String, f64, String, usize);
 const BOUND_MAX: usize = 500;
 
 impl Store {
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         values: &[&dyn ToSql],
@@ -181,14 +181,6 @@ impl Store {
     pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
         let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
         self.rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
-    }
-
-    /// (vector key, text to embed) of chunks that have no vector of this model yet, each key once.
-    pub fn without_embedding(&self, model: &str) -> Result<Vec<(i64, String)>, IndexError> {
-        let sql = "SELECT vector_key, summary FROM chunks c WHERE NOT EXISTS
-                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
-                   GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
-        self.rows(sql, &[&model], |r| Ok((r.get(0)?, r.get(1)?)))
     }
 
     /// Keys of the vectors that chunks use and this model has computed, ascending.
