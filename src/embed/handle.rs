@@ -109,6 +109,11 @@ impl Embedder {
         self.shared.queue.embed(sequences, self.shared.batch_tokens, Urgency::Bulk, cancel)
     }
 
+    /// How many tokens of these texts count, the two that frame each text included.
+    pub fn count_tokens(&self, texts: &[String]) -> Result<usize, EmbedError> {
+        Ok(self.shared.all_tokens(texts, &Cancel::new())?.iter().map(Vec::len).sum())
+    }
+
     /// The unit vector of a query. Blocks, but waits for no more than the batch that is being computed.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         let sequence = self.shared.tokens(0, text)?;

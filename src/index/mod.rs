@@ -153,9 +153,21 @@ impl Index {
         Ok(graph)
     }
 
+    /// At most `limit` of the texts that are embedded, each once.
+    pub fn summaries(&self, limit: usize) -> Result<Vec<String>, IndexError> {
+        // No model has this name, so everything waits.
+        let all = self.reader().without_embedding("")?;
+        Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
+    }
+
     /// The indexed files, by path.
     pub fn paths(&self) -> Result<Vec<String>, IndexError> {
         let files = self.reader().files()?;
         Ok(files.into_iter().filter(|f| f.skipped.is_none()).map(|f| f.path).collect())
     }
+}
+
+/// What would be read of a folder, by path: ignore rules hold, nothing is opened.
+pub fn files_of(folder: &Path) -> Vec<String> {
+    scan::scan(folder).files.into_iter().map(|found| found.path).collect()
 }

@@ -115,7 +115,8 @@ mod tests {
         }
         assert!(watch.wait(&cancel));
         thread::scope(|scope| {
-            let second = scope.spawn(|| watch.wait(&cancel));
+            let (flag, watch) = (&cancel, watch);
+            let second = scope.spawn(move || watch.wait(flag));
             thread::sleep(QUIET * 4);
             assert!(!second.is_finished(), "nothing has changed since");
             cancel.cancel();
