@@ -19,7 +19,7 @@ use crate::engine::Sampling;
 use crate::engine::llama::devices;
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
-use crate::index::{Index, Progress, Report};
+use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
@@ -151,6 +151,11 @@ impl App {
         }
     }
 
+    /// The fingerprint of the registry's embedder, without loading it; `None` where there is none that can be used.
+    pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {
+        embed::fingerprint(&registry.embedder()?.path, &embed::Options::default()).ok()
+    }
+
     /// The embedder, on the same ledger and the same device permit as every model. `Err` says why there is none.
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
         let Some(spec) = registry.embedder() else {
@@ -260,16 +265,6 @@ impl App {
     /// The project's index as it is on disk; see [`App::refresh`].
     pub fn index(&self) -> Result<Index> {
         Ok(Index::open(&self.config.project)?)
-    }
-
-    /// Brings words and graph up to date, and the vectors too where there is an embedder.
-    pub fn refresh(
-        &self,
-        index: &Index,
-        embedder: Option<&Embedder>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Report> {
-        Ok(index.refresh(embedder, progress, &self.cancel)?)
     }
 
     /// As much of a refresh as a request should wait for: words and graph, and vectors where few are missing. Gives the

@@ -1,7 +1,7 @@
 //! The numeric kernels of monobloc: one operation a file, on plain slices, the instruction set picked at run time.
 //!
-//! `pool`, `cosine` and the product inside `matmul` and `attention` are written by hand for the instruction sets; the rest
-//! is one text that the compiler turns into vector code, compiled once for each of them (see [`simd`]). Nothing here starts a
+//! `pool`, `cosine` and the products inside `int8` and `attention` are written by hand for the instruction sets; the rest is
+//! one text that the compiler turns into vector code, compiled once for each of them (see [`simd`]). Nothing here starts a
 //! thread, holds state or depends on another crate.
 
 #[macro_use]
@@ -12,7 +12,7 @@ pub mod cosine;
 pub mod entropy;
 mod exp;
 pub mod gelu;
-pub mod matmul;
+pub mod int8;
 pub mod norm;
 pub mod pool;
 mod product;

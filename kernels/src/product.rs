@@ -1,4 +1,4 @@
-//! The product of two matrices in tiles that stay in registers: the inner part of `matmul` and `attention`.
+//! The product of two matrices in tiles that stay in registers: the inner part of `attention`.
 
 use crate::simd::{Level, Simd, multiply_add};
 

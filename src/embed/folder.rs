@@ -89,6 +89,7 @@ impl Folder {
         hash.update(read(&self.path.join("config.json"))?);
         hash.update(read(&self.path.join("tokenizer.json"))?);
         hash.update(max_tokens.to_le_bytes());
+        hash.update(ARITHMETIC);
         let unreadable = |error: std::io::Error| unreadable(&self.weights, &error);
         let mut file = File::open(&self.weights).map_err(unreadable)?;
         let about = file.metadata().map_err(unreadable)?;
@@ -103,6 +104,14 @@ impl Folder {
         }
         Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
     }
+}
+
+/// How vectors are computed; another name makes other fingerprints, so that old vectors are not mixed with new ones.
+const ARITHMETIC: &[u8] = b"int8 rows 1";
+
+/// The fingerprint that an embedder opened with these options would have, without loading it.
+pub fn fingerprint(folder: &Path, options: &Options) -> Result<String, EmbedError> {
+    Folder::open(folder)?.fingerprint(options.max_tokens)
 }
 
 /// What an embedder will need at most: weights in f32, the tokenizer, and a batch on its way through a layer.

@@ -12,6 +12,6 @@ mod ops;
 pub mod worker;
 
 pub use error::EmbedError;
-pub use folder::memory;
+pub use folder::{fingerprint, memory};
 pub use handle::{Embedder, Options};
 pub use worker::{Gate, Urgency};

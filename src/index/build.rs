@@ -1,8 +1,7 @@
 //! Brings the index up to date: reads only what changed, and ends where a clean build would.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, mpsc};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use super::chunk::chunks;
@@ -14,10 +13,12 @@ use super::{Index, IndexError, ids};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
+mod readers;
+
+/// Set while names that other files may refer to have changed and not everything was resolved again.
+pub(super) const RESOLVE_ALL: &str = "resolve_all";
 /// Files written in one transaction: what a kill can cost.
 const BATCH_FILES: usize = 128;
-/// Threads that parse. More do not help: SQLite writes from one.
-const PARSERS_MAX: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -64,6 +65,8 @@ pub struct Report {
     pub edges: usize,
     /// References whose target is not known.
     pub unresolved: usize,
+    /// Until words, symbols and graph could be asked.
+    pub usable_ms: u64,
     pub ms: u64,
 }
 
@@ -93,59 +96,45 @@ impl Index {
         let known = store.files()?;
         let change = Change::between(&scan.files, &known);
         let mut report = Report { removed: change.gone.len(), ..Report::default() };
-        // Taken before anything is written, so that a cancelled run is resolved by the next one.
+        // Noted before anything is written: whatever ends this run, the next one resolves what refers to these names.
         let mut interface_changed = !change.gone.is_empty();
+        if interface_changed {
+            store.set_meta(RESOLVE_ALL, "1")?;
+        }
         store.remove_files(&change.gone)?;
+        let before = |path: &str| known.binary_search_by(|k| k.path.as_str().cmp(path)).ok().map(|at| &known[at]);
+        let read = |found: &Found| self.read_file(found, before(&found.path));
         let mut done = 0;
-        for batch in change.look.chunks(BATCH_FILES) {
-            stop(cancel)?;
-            let (records, touched) = self.read_batch(batch, &known);
-            for record in &records {
-                let before = known.binary_search_by(|k| k.path.as_str().cmp(&record.path)).ok().map(|at| &known[at]);
-                interface_changed |=
-                    before.is_none_or(|b| b.interface != record.interface || b.skipped != record.skipped);
+        readers::read(&change.look, BATCH_FILES, read, cancel, |batch| {
+            let (mut records, mut touched) = (Vec::new(), Vec::new());
+            done += batch.len();
+            for (found, record) in batch {
+                match record {
+                    Some(record) => records.push(record),
+                    None => touched.push((found.path.clone(), found.size, found.mtime_ns)),
+                }
+            }
+            let differs = |record: &FileRecord| {
+                before(&record.path).is_none_or(|b| b.interface != record.interface || b.skipped != record.skipped)
+            };
+            if !interface_changed && records.iter().any(differs) {
+                interface_changed = true;
+                store.set_meta(RESOLVE_ALL, "1")?;
             }
             report.parsed += records.len();
             store.put_files(&records)?;
             store.touch_files(&touched)?;
-            done += batch.len();
             progress(Progress { stage: Stage::Parse, done, total: change.look.len() });
-        }
-        self.resolve(&mut store, interface_changed, progress, cancel)?;
+            Ok(())
+        })?;
+        self.resolve(&mut store, progress, cancel)?;
         self.report(&store, scan.skipped, &mut report)?;
-        report.ms = begun.elapsed().as_millis() as u64;
+        report.usable_ms = begun.elapsed().as_millis() as u64;
+        report.ms = report.usable_ms;
         Ok(report)
     }
 
-    /// Reads and parses files on a few threads. Files whose content is as before are only noted with their new times.
-    fn read_batch(&self, batch: &[Found], known: &[FileRow]) -> (Vec<FileRecord>, Vec<(String, u64, i64)>) {
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(PARSERS_MAX).min(batch.len());
-        let next = AtomicUsize::new(0);
-        let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                let (sender, next) = (sender.clone(), &next);
-                scope.spawn(move || {
-                    while let Some(found) = batch.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let before = known.binary_search_by(|k| k.path.cmp(&found.path)).ok().map(|at| &known[at]);
-                        // The receiver lives until all threads have ended.
-                        let _ = sender.send((found, self.read_file(found, before)));
-                    }
-                });
-            }
-        });
-        drop(sender);
-        let (mut records, mut touched) = (Vec::new(), Vec::new());
-        for (found, record) in receiver {
-            match record {
-                Some(record) => records.push(record),
-                None => touched.push((found.path.clone(), found.size, found.mtime_ns)),
-            }
-        }
-        records.sort_by(|a, b| a.path.cmp(&b.path));
-        (records, touched)
-    }
-
+    /// Reads and parses a file; `None` if its content is as before, and only its new time has to be noted.
     fn read_file(&self, found: &Found, before: Option<&FileRow>) -> Option<FileRecord> {
         let language = syntax::language_of(&found.path);
         let (text, skipped) = match scan::read(&self.project, &found.path) {
@@ -167,15 +156,10 @@ impl Index {
     fn resolve(
         &self,
         store: &mut Store,
-        interface_changed: bool,
         progress: &mut dyn FnMut(Progress),
         cancel: &Cancel,
     ) -> Result<(), IndexError> {
-        let pending = "resolve_all";
-        if interface_changed {
-            store.set_meta(pending, "1")?;
-        }
-        let all = store.meta(pending)?.as_deref() == Some("1");
+        let all = store.meta(RESOLVE_ALL)?.as_deref() == Some("1");
         if !all && !store.files()?.iter().any(|f| f.resolution == 0 && f.skipped.is_none()) {
             return Ok(());
         }
@@ -198,11 +182,11 @@ impl Index {
             store.put_edges(&changed)?;
             progress(Progress {
                 stage: Stage::Resolve,
-                done: (done + 1) * BATCH_FILES.min(waiting.len()),
+                done: ((done + 1) * BATCH_FILES).min(waiting.len()),
                 total: waiting.len(),
             });
         }
-        store.set_meta(pending, "0")?;
+        store.set_meta(RESOLVE_ALL, "0")?;
         *self.graph.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
@@ -238,13 +222,13 @@ pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {
 }
 
 /// What has to be looked at: files whose size or time is new, and files that are gone.
-struct Change {
-    look: Vec<Found>,
-    gone: Vec<String>,
+pub(super) struct Change {
+    pub look: Vec<Found>,
+    pub gone: Vec<String>,
 }
 
 impl Change {
-    fn between(found: &[Found], known: &[FileRow]) -> Change {
+    pub fn between(found: &[Found], known: &[FileRow]) -> Change {
         let mut before: HashMap<&str, &FileRow> = known.iter().map(|f| (f.path.as_str(), f)).collect();
         let look = found
             .iter()

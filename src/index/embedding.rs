@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use super::build::{Progress, Stage, stop};
+use super::store::Waiting;
 use super::vectors::Vectors;
-use super::{Index, IndexError};
+use super::{Index, IndexError, importance};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
-/// Texts embedded in one call, and vectors kept in one transaction: a second or two of work.
-const BATCH_TEXTS: usize = 64;
+/// Texts embedded in one call, and vectors kept in one transaction: under a second of work, and what a kill can cost.
+const BATCH_TEXTS: usize = 128;
 /// Embeddings kept of content that is gone, so that switching branches back and forth computes nothing.
 const SPARE_EMBEDDINGS: usize = 20_000;
 
@@ -40,12 +41,12 @@ impl Index {
     ) -> Result<usize, IndexError> {
         // What is there already becomes searchable before the first new text is embedded.
         self.load_vectors(model, dimensions)?;
-        let waiting = self.reader().without_embedding(model)?;
+        let waiting = self.by_importance(model)?;
         let mut done = 0;
         for batch in waiting.chunks(BATCH_TEXTS) {
             stop(cancel)?;
-            let texts: Vec<String> = batch.iter().map(|(_, text)| text.clone()).collect();
-            let keyed: Vec<(i64, Vec<f32>)> = batch.iter().map(|(key, _)| *key).zip(embed(&texts)?).collect();
+            let texts: Vec<String> = batch.iter().map(|one| one.text.clone()).collect();
+            let keyed: Vec<(i64, Vec<f32>)> = batch.iter().map(|one| one.vector_key).zip(embed(&texts)?).collect();
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_embeddings(model, &keyed)?;
             if let Some((_, vectors)) = &mut *self.vectors.write().unwrap_or_else(PoisonError::into_inner) {
                 keyed.iter().try_for_each(|(key, vector)| vectors.add(*key, vector))?;
@@ -60,9 +61,27 @@ impl Index {
         self.reader().chunks_with_vector(model)
     }
 
-    /// Texts that have no vector of `model` yet.
+    /// Texts that have no vector of `model` yet, those first that much of the project leads to.
+    fn by_importance(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
+        let store = self.reader();
+        let mut waiting = store.without_embedding(model)?;
+        if waiting.len() > BATCH_TEXTS {
+            let ranks = importance::of_chunks(&store)?;
+            let rank = |one: &Waiting| ranks.get(&one.chunk).copied().unwrap_or(0.0);
+            // Stable: what ranks alike stays by path.
+            waiting.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+        }
+        Ok(waiting)
+    }
+
+    /// How many texts have no vector of `model` yet.
     pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
-        Ok(self.reader().without_embedding(model)?.len())
+        self.reader().missing_embeddings(model)
+    }
+
+    /// How many chunks have a vector of `model`.
+    pub fn chunks_with_vector(&self, model: &str) -> Result<usize, IndexError> {
+        self.reader().chunks_with_vector(model)
     }
 
     /// Makes the vectors that were computed earlier searchable: from the file beside the database if it is whole and current,
@@ -72,14 +91,18 @@ impl Index {
             let store = self.reader();
             (store.vector_keys(model)?, store.meta("vectors")?.unwrap_or_default())
         };
-        let current = |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions;
+        let expected = keys.len() + self.vectors_missing(model)?;
+        // Vectors of content that is gone are skipped by searches; with too many of them a new file is smaller.
+        let current = |v: &Vectors| {
+            v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected)
+        };
         let held = self.vectors.write().unwrap_or_else(PoisonError::into_inner).take();
         let held = held.filter(|(m, v)| m == model && current(v)).map(|(_, v)| v);
         let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();
-        let loaded = held.or_else(|| Vectors::load(&self.vector_file(), dimensions, keys.len(), mark).filter(current));
+        let loaded = held.or_else(|| Vectors::load(&self.vector_file(), dimensions, expected, mark).filter(current));
         let mut vectors = match loaded {
             Some(vectors) => vectors,
-            None => Vectors::new(dimensions, keys.len())?,
+            None => Vectors::new(dimensions, expected)?,
         };
         let missing: Vec<i64> = keys.into_iter().filter(|k| !vectors.contains(*k)).collect();
         for some in missing.chunks(1_000) {
@@ -97,7 +120,7 @@ impl Index {
         Ok(count)
     }
 
-    fn vector_file(&self) -> PathBuf {
+    pub(super) fn vector_file(&self) -> PathBuf {
         self.folder.join("vectors.usearch")
     }
 

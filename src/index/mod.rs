@@ -6,13 +6,16 @@ mod embedding;
 mod find;
 mod graph;
 mod ids;
+mod importance;
 pub mod paths;
 mod resolve;
 mod scan;
 mod standing;
+mod status;
 mod store;
 mod syntax;
 mod vectors;
+mod watch;
 pub mod words;
 
 use std::path::{Path, PathBuf};
@@ -23,13 +26,14 @@ pub use graph::{Graph, Neighbour, Node, Reach, Reached};
 pub use resolve::EdgeKind;
 pub use scan::Skipped;
 pub use standing::Standing;
+pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
 pub use syntax::language_of;
-pub use vectors::VectorError;
+pub use vectors::{VectorError, Vectors};
+pub use watch::{Watch, WatchError};
 
 use crate::embed::EmbedError;
 use store::Store;
-use vectors::Vectors;
 
 /// What can go wrong with an index.
 #[derive(Debug, thiserror::Error)]
@@ -206,9 +210,21 @@ impl Index {
         self.reader().places(ids)
     }
 
+    /// At most `limit` of the texts that are embedded, each once.
+    pub fn summaries(&self, limit: usize) -> Result<Vec<String>, IndexError> {
+        // No model has this name, so everything waits.
+        let all = self.reader().without_embedding("")?;
+        Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
+    }
+
     /// The indexed files, by path.
     pub fn paths(&self) -> Result<Vec<String>, IndexError> {
         let files = self.reader().files()?;
         Ok(files.into_iter().filter(|f| f.skipped.is_none()).map(|f| f.path).collect())
     }
+}
+
+/// What would be read of a folder, by path: ignore rules hold, nothing is opened.
+pub fn files_of(folder: &Path) -> Vec<String> {
+    scan::scan(folder).files.into_iter().map(|found| found.path).collect()
 }

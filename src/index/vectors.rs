@@ -70,6 +70,11 @@ impl Vectors {
         self.dimensions
     }
 
+    /// Whether it was made for about this many vectors: exact search for few, HNSW for many.
+    pub fn suits(&self, expected: usize) -> bool {
+        self.exact == (expected <= EXACT_MAX)
+    }
+
     pub fn contains(&self, key: i64) -> bool {
         self.index.contains(key as u64)
     }
@@ -110,13 +115,14 @@ impl Vectors {
         let partial = path.with_extension("usearch.partial");
         let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
         written.map_err(|source| VectorError::File { path: path.to_owned(), source })?;
-        Ok(mark(&bytes))
+        Ok(mark(&bytes, self.exact))
     }
 
-    /// Reads an index of these dimensions written by `save`; `None` if it is missing, damaged, or another than `mark` tells of.
+    /// Reads an index of these dimensions written by `save`; `None` if it is missing, damaged, another than `known` tells of,
+    /// or made for exact search while `expected` vectors ask for HNSW, or the other way round.
     pub fn load(path: &Path, dimensions: usize, expected: usize, known: &str) -> Option<Vectors> {
-        let bytes = fs::read(path).ok().filter(|bytes| mark(bytes) == known)?;
         let vectors = Vectors::new(dimensions, expected).ok()?;
+        let bytes = fs::read(path).ok().filter(|bytes| mark(bytes, vectors.exact) == known)?;
         vectors.index.load_from_buffer(&bytes).ok()?;
         if vectors.index.dimensions() != dimensions {
             return None;
@@ -127,8 +133,10 @@ impl Vectors {
     }
 }
 
-fn mark(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+/// Links that exact search never walks are of no use to HNSW, so the mark tells the two apart.
+fn mark(bytes: &[u8], exact: bool) -> String {
+    let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digest}", if exact { "exact" } else { "hnsw" })
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("candle_*", &["src/embed/"]),
     ("tokenizers", &["src/embed/"]),
     ("usearch", &["src/index/vectors.rs"]),
+    ("notify", &["src/index/watch.rs"]),
     ("tree_sitter*", &["src/index/syntax/"]),
     ("petgraph", &["src/index/graph.rs", "src/index/graph/"]),
     ("oxc_resolver", &["src/index/resolve/modules/"]),

@@ -167,7 +167,7 @@ fn so_far(text: &Text) -> String {
     String::from_utf8_lossy(&text.lock().expect("no reader panics")).into_owned()
 }
 
-/// A run under way. It is killed when its test fails.
+/// A run under way. It is killed when it is dropped, so also when its test fails.
 pub struct Running {
     child: Child,
     out: Text,

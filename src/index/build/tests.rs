@@ -1,5 +1,6 @@
 //! Tests of the module above.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -46,6 +47,8 @@ enum Edit {
     Write(usize, Vec<(usize, usize)>),
     Delete(usize),
     Rename(usize, usize),
+    /// Back to how all files were some refreshes ago: a revert, or a switch to another branch.
+    Switch(usize),
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -54,6 +57,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         4 => (file.clone(), prop::collection::vec((0..6usize, 0..NAMES.len()), 1..6)).prop_map(|(f, lines)| Edit::Write(f, lines)),
         1 => file.clone().prop_map(Edit::Delete),
         1 => (file.clone(), file).prop_map(|(a, b)| Edit::Rename(a, b)),
+        1 => (0..6usize).prop_map(Edit::Switch),
     ]
 }
 
@@ -68,7 +72,23 @@ fn line(form: usize, name: &str) -> String {
     }
 }
 
-fn apply(folder: &Path, edit: &Edit) {
+/// The text of every file there is.
+type State = Vec<Option<String>>;
+
+fn state(folder: &Path) -> State {
+    FILES.iter().map(|path| fs::read_to_string(folder.join(path)).ok()).collect()
+}
+
+fn restore(folder: &Path, state: &State) {
+    for (path, text) in FILES.iter().zip(state) {
+        match text {
+            Some(text) => write(folder, path, text),
+            None => drop(fs::remove_file(folder.join(path))),
+        }
+    }
+}
+
+fn apply(folder: &Path, edit: &Edit, past: &[State]) {
     match edit {
         Edit::Write(file, lines) => {
             write(folder, FILES[*file], &lines.iter().map(|(form, name)| line(*form, NAMES[*name])).collect::<String>())
@@ -79,7 +99,14 @@ fn apply(folder: &Path, edit: &Edit) {
             fs::create_dir_all(folder.join(FILES[*to]).parent().unwrap()).unwrap();
             drop(fs::rename(folder.join(FILES[*from]), folder.join(FILES[*to])));
         }
+        Edit::Switch(back) => past.iter().rev().nth(*back).into_iter().for_each(|state| restore(folder, state)),
     }
+}
+
+/// Keys of the contents that an index holds now.
+fn vector_keys(index: &Index) -> Vec<i64> {
+    let paths = index.paths().unwrap();
+    paths.iter().flat_map(|p| index.chunks_of_file(p).unwrap()).map(|chunk| chunk.vector_key).collect()
 }
 
 proptest! {
@@ -89,18 +116,25 @@ proptest! {
     fn an_incremental_index_equals_a_clean_one(edits in prop::collection::vec(prop::collection::vec(edit(), 1..4), 1..6)) {
         let folder = tempfile::tempdir().unwrap();
         let index = Index::open(folder.path()).unwrap();
+        let (mut past, mut embedded, mut met) = (Vec::new(), 0, HashSet::new());
         for some in &edits {
-            some.iter().for_each(|e| apply(folder.path(), e));
-            refresh(&index);
+            some.iter().for_each(|e| apply(folder.path(), e, &past));
+            past.push(state(folder.path()));
+            let chunks = refresh(&index).chunks;
             let clean = tempfile::tempdir().unwrap();
-            for path in FILES {
-                if let Ok(text) = fs::read_to_string(folder.path().join(path)) {
-                    write(clean.path(), path, &text);
-                }
-            }
+            restore(clean.path(), &past[past.len() - 1]);
             let fresh = Index::open(clean.path()).unwrap();
             refresh(&fresh);
             prop_assert_eq!(contents(&index), contents(&fresh));
+            // No content is embedded twice, wherever it moves and whenever it comes back; and none is left out.
+            met.extend(vector_keys(&index));
+            prop_assert_eq!(embed(&index, &mut embedded), chunks);
+            prop_assert_eq!(embedded, met.len());
+            let found = index.by_vector(&letters("alpha"), 1_000).unwrap();
+            let found: HashSet<i64> = found.into_iter().map(|(id, _)| id).collect();
+            let paths = index.paths().unwrap();
+            let all: HashSet<i64> = paths.iter().flat_map(|p| index.chunks_of_file(p).unwrap()).map(|c| c.id).collect();
+            prop_assert_eq!(found, all);
         }
     }
 }
@@ -179,6 +213,79 @@ fn what_is_skipped_is_said() {
             report.skipped
         );
     }
+}
+
+#[test]
+fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.ts", "import { alpha } from './a';\nexport function beta() { alpha(); }\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    // The name goes from a file that is read, while the file that refers to it stays as it was.
+    write(folder.path(), "a.ts", "export function other() { return 1; }\n");
+    let cancel = Cancel::new();
+    let ended = index.refresh_lexical(
+        &mut |p| {
+            if p.stage == Stage::Parse {
+                cancel.cancel()
+            }
+        },
+        &cancel,
+    );
+    assert!(matches!(ended, Err(IndexError::Cancelled)));
+    assert!(index.status(None).unwrap().unfinished);
+    drop(index);
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    assert!(!index.status(None).unwrap().unfinished);
+    assert!(index.graph().unwrap().callees("beta").is_empty());
+    assert_eq!(index.unresolved("alpha").unwrap().len(), 1);
+}
+
+#[test]
+fn status_says_what_is_behind_and_what_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    write(folder.path(), "b.py", "def beta():\n    return 1\n");
+    write(folder.path(), "picture.bin", "a\0b");
+    let index = Index::open(folder.path()).unwrap();
+    assert_eq!(index.status(None).unwrap().changed.len(), 3);
+    refresh(&index);
+    embed(&index, &mut 0);
+    let status = index.status(Some("model")).unwrap();
+    assert!(status.changed.is_empty() && status.gone.is_empty() && !status.unfinished, "{status:?}");
+    assert_eq!((status.files, status.chunks, status.chunks_with_vector), (2, 2, 2));
+    assert_eq!(status.skipped[0].path, "picture.bin");
+    assert_eq!(status.models, [("model".to_owned(), 2)]);
+    assert!(status.database_bytes > 0 && status.vector_file_bytes > 0);
+    fs::remove_file(folder.path().join("a.ts")).unwrap();
+    write(folder.path(), "c.ts", "export function gamma() {}\n");
+    let status = index.status(Some("other model")).unwrap();
+    assert_eq!((status.changed, status.gone), (vec!["c.ts".to_owned()], vec!["a.ts".to_owned()]));
+    assert_eq!(status.chunks_with_vector, 0);
+}
+
+#[test]
+fn what_much_refers_to_is_embedded_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = "  const value = 'a line that makes every function a chunk of its own';\n".repeat(11);
+    for number in 0..200 {
+        let call = if number % 2 == 0 { "import { zulu } from './zulu';\n" } else { "" };
+        let used = if number % 2 == 0 { "  zulu();\n" } else { "" };
+        let text = format!("{call}export function f{number}() {{\n{used}  return {number};\n{body}}}\n");
+        write(folder.path(), &format!("f{number}.ts"), &text);
+    }
+    write(folder.path(), "zulu.ts", &format!("export function zulu() {{\n{body}}}\n"));
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    let mut first = None;
+    let mut keep = |texts: &[String]| {
+        first.get_or_insert_with(|| texts[0].clone());
+        Ok(texts.iter().map(|t| letters(t)).collect())
+    };
+    index.refresh_vectors_with("model", 4, &mut keep, &mut |_| {}, &Cancel::new()).unwrap();
+    assert!(first.is_some_and(|text| text.contains("zulu")), "the last file by name is the one all others call");
 }
 
 /// A vector of four numbers that depends on the text's letters.

@@ -180,14 +180,6 @@ impl Store {
         self.rows(&format!("{SELECT_SYMBOL} ORDER BY path, start, id"), &[], symbol_row)
     }
 
-    /// (vector key, text to embed) of chunks that have no vector of this model yet, each key once.
-    pub fn without_embedding(&self, model: &str) -> Result<Vec<(i64, String)>, IndexError> {
-        let sql = "SELECT vector_key, summary FROM chunks c WHERE NOT EXISTS
-                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
-                   GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
-        self.rows(sql, &[&model], |r| Ok((r.get(0)?, r.get(1)?)))
-    }
-
     /// Keys of the vectors that chunks use and this model has computed, ascending.
     pub fn vector_keys(&self, model: &str) -> Result<Vec<i64>, IndexError> {
         let sql = "SELECT vector_key FROM embeddings e WHERE model = ?1 AND EXISTS

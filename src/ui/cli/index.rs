@@ -1,80 +1,129 @@
-//! `monobloc index`: brings a project's index up to date.
+//! `monobloc index`: brings a project's index up to date, once or whenever files change.
+
+mod lazy;
+mod status;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
 use crate::embed::Embedder;
-use crate::index::{Index as ProjectIndex, Progress};
+use crate::index::{Index as ProjectIndex, Progress, Report, Watch};
+use lazy::Lazy;
 
 /// Skipped files that are listed; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
 
 /// Index a project: words, symbols, graph and vectors; only what changed is read again
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Index {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Folder to index [default: the project]
-    dir: Option<std::path::PathBuf>,
-    /// The report as one JSON object
+    dir: Option<PathBuf>,
+    /// Stay, and follow every change of the files until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// The report as one JSON object, with --watch one for each refresh
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    Status(status::Status),
+}
+
 impl Index {
     pub fn run(self, app: &App) -> Result<()> {
-        let index = match &self.dir {
-            Some(dir) => ProjectIndex::open(dir)?,
-            None => app.index()?,
-        };
+        if let Some(Command::Status(status)) = self.command {
+            return status.run(app);
+        }
+        let index = ProjectIndex::open(self.dir.as_deref().unwrap_or(&app.config.project))?;
         if let Some(note) = index.note() {
             eprintln!("monobloc: note: {note}");
         }
-        let embedder =
-            match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
-                Ok(embedder) => Some(embedder),
-                Err(reason) => {
-                    eprintln!("monobloc: note: {reason}");
-                    None
-                }
-            };
-        let bar = bar(!self.json);
-        let report = app.refresh(&index, embedder.as_ref(), &mut |progress| show(&bar, progress))?;
-        bar.finish_and_clear();
-        if self.json {
-            let skipped: Vec<_> = report
-                .skipped
-                .iter()
-                .map(|one| serde_json::json!({ "path": one.path, "reason": one.reason }))
-                .collect();
-            println!(
-                "{}",
-                serde_json::json!({
-                    "files": report.files, "parsed": report.parsed, "removed": report.removed, "chunks": report.chunks,
-                    "chunks_with_vector": report.chunks_with_vector, "symbols": report.symbols, "edges": report.edges,
-                    "skipped": skipped, "ms": report.ms,
-                })
-            );
-            return Ok(());
+        // Before the first look at the files, so that no change falls between the two.
+        let watch = if self.watch { Some(Watch::new(index.project())?) } else { None };
+        let mut lazy = Lazy::new(app);
+        let report = refreshed(&index, &mut lazy, app, !self.json)?;
+        print(&report, self.json);
+        let Some(watch) = watch else { return Ok(()) };
+        if !self.json {
+            eprintln!("monobloc: watching {}; Ctrl-C ends it", index.project().display());
         }
-        println!(
-            "{} files ({} read, {} gone), {} chunks ({} with vectors), {} symbols, {} edges, {} ms",
-            report.files,
-            report.parsed,
-            report.removed,
-            report.chunks,
-            report.chunks_with_vector,
-            report.symbols,
-            report.edges,
-            report.ms
-        );
-        for one in report.skipped.iter().take(SKIPPED_SHOWN) {
-            println!("  skipped {}: {}", one.path, one.reason);
-        }
-        if report.skipped.len() > SKIPPED_SHOWN {
-            println!("  … {} more skipped", report.skipped.len() - SKIPPED_SHOWN);
+        while watch.wait(&app.cancel) {
+            match refreshed(&index, &mut lazy, app, !self.json) {
+                Ok(report) if report.parsed + report.removed > 0 => print(&report, self.json),
+                Ok(_) => {}
+                Err(error) if app.cancel.is_cancelled() => return Err(error),
+                // The next change is another chance: a file may have been half written, a database locked.
+                Err(error) => eprintln!("monobloc: note: {error}; the index stays as it was"),
+            }
         }
         Ok(())
+    }
+}
+
+/// Words, symbols and graph first, then vectors; the embedder is loaded only if something has none.
+fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) -> Result<Report> {
+    let bar = bar(visible);
+    let begun = std::time::Instant::now();
+    let mut report = index.refresh_lexical(&mut |progress| show(&bar, progress), &app.cancel)?;
+    let usable = |missing: usize| {
+        if visible && missing > 0 {
+            let line = format!("usable after {} ms; {missing} vectors follow, the most referred to first", report.usable_ms);
+            bar.suspend(|| eprintln!("monobloc: {line}"));
+        }
+    };
+    let with_vector = lazy.vectors(index, app, usable, &mut |progress| show(&bar, progress))?;
+    bar.finish_and_clear();
+    report.chunks_with_vector = with_vector;
+    report.ms = begun.elapsed().as_millis() as u64;
+    Ok(report)
+}
+
+fn print(report: &Report, json: bool) {
+    if json {
+        let listed = |all: &[crate::index::Skipped]| -> Vec<_> {
+            all.iter().map(|one| serde_json::json!({ "path": one.path, "reason": one.reason })).collect()
+        };
+        println!(
+            "{}",
+            serde_json::json!({
+                "files": report.files, "parsed": report.parsed, "removed": report.removed, "chunks": report.chunks,
+                "chunks_with_vector": report.chunks_with_vector, "symbols": report.symbols, "edges": report.edges,
+                "unresolved": report.unresolved, "skipped": listed(&report.skipped), "partial": listed(&report.partial),
+                "usable_ms": report.usable_ms, "ms": report.ms,
+            })
+        );
+        return;
+    }
+    println!(
+        "{} files ({} read, {} gone), {} chunks ({} with vectors), {} symbols, {} edges; usable after {} ms, complete after {} ms",
+        report.files,
+        report.parsed,
+        report.removed,
+        report.chunks,
+        report.chunks_with_vector,
+        report.symbols,
+        report.edges,
+        report.usable_ms,
+        report.ms
+    );
+    print_skipped(&report.skipped);
+}
+
+fn print_skipped(skipped: &[crate::index::Skipped]) {
+    for one in skipped.iter().take(SKIPPED_SHOWN) {
+        println!("  skipped {}: {}", one.path, one.reason);
+    }
+    if skipped.len() > SKIPPED_SHOWN {
+        println!("  … {} more skipped", skipped.len() - SKIPPED_SHOWN);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod latency;
 mod memory;
+mod retrieval;
 mod slots;
 
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use crate::app::App;
 use crate::measure::bench::subject::About;
 use crate::models::Role;
 
-/// Measure memory, latency and slots of models
+/// Measure memory, latency and slots of models, and retrieval on a project
 #[derive(Args)]
 pub struct Bench {
     #[command(subcommand)]
@@ -25,6 +26,7 @@ enum Command {
     Memory(memory::Memory),
     Latency(latency::Latency),
     Slots(slots::Slots),
+    Retrieval(retrieval::Retrieval),
     #[command(hide = true)]
     MemoryChild(memory::MemoryChild),
 }
@@ -35,6 +37,7 @@ impl Bench {
             Command::Memory(memory) => memory.run(app).await,
             Command::Latency(latency) => latency.run(app).await,
             Command::Slots(slots) => slots.run(app).await,
+            Command::Retrieval(retrieval) => retrieval.run(app),
             Command::MemoryChild(child) => child.run(app).await,
         }
     }

@@ -1,0 +1,175 @@
+//! Products with fixed weights in eight bits: a fourth of the memory, and four to eight times the sums an instruction.
+//!
+//! Both sides are symmetric: a weight is `q * scale of its output`, an activation `q * scale of its row`, |q| <= 127. Sums
+//! of eight-bit products are whole numbers, so every instruction set gives the same bits.
+
+mod dot;
+
+pub use dot::Dot;
+
+use crate::simd::{Simd, multiply_add};
+use dot::{GROUP, PANEL, Tile};
+
+/// A weight matrix [outputs, inputs] in panels of 16 outputs: [inputs / 4][16][4], padded with zeros.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    inputs: usize,
+    outputs: usize,
+    panels: Vec<i8>,
+    /// Of each output, padded like the panels.
+    scales: Vec<f32>,
+    /// 128 times the sum of each output's weights: what activations that are moved up by 128 add to its result.
+    excess: Vec<i32>,
+}
+
+impl Weights {
+    /// Rounds `rows` [outputs, inputs], each output by its own largest weight.
+    ///
+    /// # Panics
+    /// When `rows` has another size.
+    pub fn new(rows: &[f32], outputs: usize, inputs: usize) -> Weights {
+        assert_eq!(
+            rows.len(),
+            outputs * inputs,
+            "{outputs} rows of {inputs}; this is a bug in the caller of Weights::new"
+        );
+        let (groups, padded) = (inputs.div_ceil(GROUP), outputs.next_multiple_of(PANEL));
+        let mut weights = Weights {
+            inputs,
+            outputs,
+            panels: vec![0; padded * groups * GROUP],
+            scales: vec![0.0; padded],
+            excess: vec![0; padded],
+        };
+        let quantised = if inputs == 0 { Activations::default() } else { Activations::new(rows, inputs) };
+        for (output, row) in quantised.numbers.chunks_exact((groups * GROUP).max(1)).enumerate() {
+            let panel = &mut weights.panels[output / PANEL * PANEL * groups * GROUP..];
+            let mut sum = 0;
+            for (group, four) in row.as_chunks::<GROUP>().0.iter().enumerate() {
+                let signed = four.map(|moved| (moved ^ 128) as i8);
+                panel[(group * PANEL + output % PANEL) * GROUP..][..GROUP].copy_from_slice(&signed);
+                sum += signed.iter().map(|weight| i32::from(*weight)).sum::<i32>();
+            }
+            weights.scales[output] = quantised.scales[output];
+            weights.excess[output] = 128 * sum;
+        }
+        weights
+    }
+
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Memory of the weights.
+    pub fn bytes(&self) -> usize {
+        self.panels.len() + self.scales.len() * 4 + self.excess.len() * 4
+    }
+}
+
+/// Rows of numbers rounded to eight bits. Buffers are kept when another matrix is [filled](Activations::fill) in.
+#[derive(Clone, Debug, Default)]
+pub struct Activations {
+    /// q + 128 of each number, every row padded with 128 to whole groups of four.
+    numbers: Vec<u8>,
+    /// Of each row.
+    scales: Vec<f32>,
+}
+
+impl Activations {
+    /// Rounds `rows` [_, width], each row by its own largest number.
+    pub fn new(rows: &[f32], width: usize) -> Activations {
+        let mut activations = Activations::default();
+        activations.fill(Simd::best(), rows, width);
+        activations
+    }
+
+    /// The same in place of what was here, on a chosen instruction set.
+    ///
+    /// # Panics
+    /// When `rows` is not a whole number of rows of a positive `width`.
+    pub fn fill(&mut self, simd: Simd, rows: &[f32], width: usize) {
+        assert!(
+            width > 0 && rows.len().is_multiple_of(width),
+            "{} numbers in rows of {width}; this is a bug in the caller of Activations::fill",
+            rows.len()
+        );
+        let (count, stride) = (rows.len() / width, width.next_multiple_of(GROUP));
+        self.numbers.resize(count * stride, 128);
+        self.scales.resize(count, 0.0);
+        let (numbers, scales) = (&mut self.numbers[..], &mut self.scales[..]);
+        compile_for_each!(simd, round(rows: &[f32], width: usize, numbers: &mut [u8], scales: &mut [f32]));
+    }
+}
+
+#[inline(always)]
+fn round<const FMA: bool>(rows: &[f32], width: usize, numbers: &mut [u8], scales: &mut [f32]) {
+    let stride = width.next_multiple_of(GROUP);
+    for ((row, out), scale) in rows.chunks_exact(width).zip(numbers.chunks_exact_mut(stride)).zip(scales) {
+        *scale = round_row::<FMA>(row, out);
+    }
+}
+
+/// Writes q + 128 of each number; gives the scale. A row of zeros has scale 0; an infinite number makes its row NaN.
+#[inline(always)]
+fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
+    const LANES: usize = 16;
+    /// 1.5 * 2^23, where neighbouring floats differ by one, and 128: the sum's lowest byte is the rounded number plus 128.
+    const MOVED: f32 = 12_582_912.0 + 128.0;
+    let (blocks, rest) = row.as_chunks::<LANES>();
+    let mut lanes = [0.0f32; LANES];
+    for block in blocks {
+        for (lane, x) in lanes.iter_mut().zip(block) {
+            let x = x.abs();
+            *lane = if x > *lane { x } else { *lane };
+        }
+    }
+    let largest = lanes.iter().chain(rest).fold(0.0f32, |largest, x| if x.abs() > largest { x.abs() } else { largest });
+    // Below this the inverse would overflow; such a row is zero in any sum it takes part in.
+    let scale = if largest > 1e-30 { largest / 127.0 } else { 0.0 };
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    for (x, out) in row.iter().zip(out.iter_mut()) {
+        *out = multiply_add::<FMA>(*x, inverse, MOVED).to_bits() as u8;
+    }
+    out[row.len()..].fill(128);
+    scale
+}
+
+/// `x` [n, inputs] times the transposed weights: writes [n, outputs] to `out`.
+///
+/// # Panics
+/// When `x` has rows of another width, or `out` another size.
+pub fn matmul(x: &Activations, weights: &Weights, out: &mut [f32]) {
+    matmul_with(Dot::best(), x, weights, out);
+}
+
+/// [`matmul`] on chosen instructions.
+pub fn matmul_with(dot: Dot, x: &Activations, weights: &Weights, out: &mut [f32]) {
+    let stride = weights.inputs.next_multiple_of(GROUP);
+    let rows = x.scales.len();
+    assert!(
+        x.numbers.len() == rows * stride && out.len() == rows * weights.outputs,
+        "{} numbers in {rows} rows of {stride} for {} outputs of {}; this is a bug in the caller of int8::matmul",
+        x.numbers.len(),
+        out.len(),
+        weights.outputs
+    );
+    if stride == 0 || out.is_empty() {
+        return out.fill(0.0);
+    }
+    let tile = Tile {
+        numbers: &x.numbers,
+        row_scales: &x.scales,
+        stride,
+        panels: &weights.panels,
+        scales: &weights.scales,
+        excess: &weights.excess,
+    };
+    dot::multiply(dot, tile, out, weights.outputs);
+}
+
+#[cfg(test)]
+mod tests;

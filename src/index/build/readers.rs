@@ -1,0 +1,96 @@
+//! Reads files on every core while what was read is written: SQLite takes one writer, parsing takes the rest.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use super::stop;
+use crate::base::Cancel;
+use crate::index::IndexError;
+
+/// Threads that parse. More do not help: SQLite writes from one.
+const READERS_MAX: usize = 4;
+/// Files that wait to be written, a thread: enough that nobody waits for a large file, few enough to bound the memory.
+const WAITING: usize = 32;
+
+/// Reads every item once, on a few threads, and hands the results to `write` in batches of at most `batch`, in no order.
+/// Ends early when `write` fails or `cancel` is set; what was not handed over by then is lost.
+pub fn read<'a, I: Sync, T: Send>(
+    items: &'a [I],
+    batch: usize,
+    read: impl Fn(&I) -> T + Sync,
+    cancel: &Cancel,
+    mut write: impl FnMut(Vec<(&'a I, T)>) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(READERS_MAX).min(items.len());
+    let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = mpsc::sync_channel(WAITING * threads.max(1));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next, ended, read) = (sender.clone(), &next, &ended, &read);
+            scope.spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                    // Nobody listens any more after an error or a cancellation.
+                    if sender.send((item, read(item))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut all = || -> Result<(), IndexError> {
+            let mut waiting = Vec::new();
+            loop {
+                stop(cancel)?;
+                let Ok(one) = receiver.recv() else { break };
+                waiting.push(one);
+                if waiting.len() >= batch {
+                    write(std::mem::take(&mut waiting))?;
+                }
+            }
+            if waiting.is_empty() { Ok(()) } else { write(waiting) }
+        };
+        let outcome = all();
+        ended.store(true, Ordering::Relaxed);
+        // A reader that waits for room is woken by this.
+        drop(receiver);
+        outcome
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_read_once_and_batches_are_bounded() {
+        let items: Vec<usize> = (0..1_000).collect();
+        let mut seen = Vec::new();
+        let write = |batch: Vec<(&usize, usize)>| {
+            assert!(!batch.is_empty() && batch.len() <= 64);
+            seen.extend(batch.into_iter().map(|(item, double)| (*item, double)));
+            Ok(())
+        };
+        read(&items, 64, |item| item * 2, &Cancel::new(), write).unwrap();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..1_000).map(|i| (i, i * 2)).collect::<Vec<_>>());
+        read(&[] as &[usize], 64, |item| *item, &Cancel::new(), |_| panic!("there is nothing to write")).unwrap();
+    }
+
+    #[test]
+    fn a_cancellation_and_a_failed_write_end_it_without_waiting_for_the_rest() {
+        let items: Vec<usize> = (0..100_000).collect();
+        let reads = AtomicUsize::new(0);
+        let count = |_: &usize| reads.fetch_add(1, Ordering::Relaxed);
+        let cancel = Cancel::new();
+        let cancelled = read(&items, 10, count, &cancel, |_| {
+            cancel.cancel();
+            Ok(())
+        });
+        assert!(matches!(cancelled, Err(IndexError::Cancelled)));
+        let failed = read(&items, 10, count, &Cancel::new(), |_| Err(IndexError::Cancelled));
+        assert!(failed.is_err());
+        assert!(reads.load(Ordering::Relaxed) < 10_000, "{reads:?} of 200,000 were read");
+    }
+}

@@ -1,0 +1,60 @@
+//! What has no vector yet, and what decides its turn.
+
+use super::Store;
+use crate::index::IndexError;
+
+/// A text to embed, under the key of the content it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    pub vector_key: i64,
+    /// Of the first place the content stands at.
+    pub chunk: i64,
+    pub text: String,
+}
+
+impl Store {
+    /// Texts of chunks that have no vector of this model yet, each key once, by path.
+    pub fn without_embedding(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
+        let sql = "SELECT vector_key, id, summary FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
+                   GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
+        self.rows(sql, &[&model], |r| Ok(Waiting { vector_key: r.get(0)?, chunk: r.get(1)?, text: r.get(2)? }))
+    }
+
+    /// How many contents have no vector of this model yet.
+    pub fn missing_embeddings(&self, model: &str) -> Result<usize, IndexError> {
+        let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
+        Ok(self.rows(sql, &[&model], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
+    }
+
+    /// (symbol, chunk it begins in) of every symbol.
+    pub fn symbol_chunks(&self) -> Result<Vec<(i64, Option<i64>)>, IndexError> {
+        self.rows("SELECT id, chunk FROM symbols ORDER BY id", &[], |r| Ok((r.get(0)?, r.get(1)?)))
+    }
+
+    /// (source, target, confidence) of every edge but those from a container to its members.
+    pub fn links(&self) -> Result<Vec<(i64, i64, f64)>, IndexError> {
+        let sql = "SELECT source, target, confidence FROM edges WHERE kind != 'contains' ORDER BY source, target";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+    }
+
+    /// Bytes of the database's pages in use and free, its log left out.
+    pub fn bytes(&self) -> Result<u64, IndexError> {
+        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        Ok(self.rows(sql, &[], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as u64))
+    }
+
+    /// Files indexed of each language, most first.
+    pub fn languages(&self) -> Result<Vec<(String, usize)>, IndexError> {
+        let sql =
+            "SELECT language, COUNT(*) FROM files WHERE skipped IS NULL GROUP BY language ORDER BY COUNT(*) DESC, language";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
+    }
+
+    /// The models that vectors are kept of, the one with most first: (fingerprint, vectors).
+    pub fn models(&self) -> Result<Vec<(String, usize)>, IndexError> {
+        let sql = "SELECT model, COUNT(*) FROM embeddings GROUP BY model ORDER BY COUNT(*) DESC, model";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
+    }
+}

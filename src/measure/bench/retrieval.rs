@@ -1,0 +1,212 @@
+//! Measures what finding code costs: embedding, indexing, an edit, a search, a question to the graph, memory.
+//!
+//! Works on a copy of the project, with an index made for it. Searches are embedded and answered one after another, each
+//! question asked once, so that nothing is answered from memory. Left out: loading the model and starting the process.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+
+use super::subject::median;
+use crate::base::Cancel;
+use crate::budget::process::peak_memory;
+use crate::embed::Embedder;
+use crate::index::{self, Index, Vectors};
+use crate::retrieve;
+
+/// How much is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Questions asked, and names looked up in the graph.
+    pub questions: usize,
+    /// Random vectors in the scan; 0 leaves it out.
+    pub vectors: usize,
+    /// Texts embedded for the rate.
+    pub texts: usize,
+}
+
+/// What one project gave. What needs an embedder is absent without one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Retrieval {
+    pub files: usize,
+    pub lines: usize,
+    pub chunks: usize,
+    /// (threads, tokens a second)
+    pub embed_tokens_per_s: Vec<(usize, f64)>,
+    pub query_embed_ms: Option<Spread>,
+    pub index_usable_s: f64,
+    pub index_complete_s: Option<f64>,
+    pub edit_ms: f64,
+    pub unchanged_ms: f64,
+    pub search_ms: Spread,
+    pub graph_ms: Spread,
+    /// Random vectors and the time of one search among them.
+    pub vectors: usize,
+    pub vector_search_ms: Option<Spread>,
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// Milliseconds: the middle, and what 95 of 100 stay below.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Spread {
+    pub p50: f64,
+    pub p95: f64,
+}
+
+impl Spread {
+    fn of(mut ms: Vec<f64>) -> Spread {
+        ms.sort_by(f64::total_cmp);
+        let p95 = ms.get((ms.len() * 95 / 100).min(ms.len().saturating_sub(1))).copied().unwrap_or(f64::NAN);
+        Spread { p50: median(ms), p95 }
+    }
+}
+
+/// Measures `project`. `embedders`: the same model with one number of threads each; the last one serves the index.
+pub fn measure(
+    project: &Path,
+    embedders: &[(usize, Embedder)],
+    effort: Effort,
+    cancel: &Cancel,
+) -> Result<Retrieval> {
+    let folder = tempfile::tempdir().context("a temporary folder for the copy of the project")?;
+    let lines = copy(project, folder.path())?;
+    let embedder = embedders.last().map(|(_, embedder)| embedder);
+    let index = Index::open(folder.path())?;
+    let report = index.refresh(embedder, &mut |_| {}, cancel)?;
+    let unchanged_ms = timed(|| index.refresh(embedder, &mut |_| {}, cancel))?.1;
+    let edit_ms = edits(&index, folder.path(), embedder, cancel)?;
+    let questions = questions(&index, effort.questions)?;
+    if questions.is_empty() {
+        bail!("{} defines nothing that could be asked for; name the folder of a project with code", project.display());
+    }
+    let summaries = index.summaries(effort.texts)?;
+    Ok(Retrieval {
+        files: report.files,
+        lines,
+        chunks: report.chunks,
+        embed_tokens_per_s: embedders
+            .iter()
+            .map(|(threads, embedder)| Ok((*threads, rate(embedder, &summaries, cancel)?)))
+            .collect::<Result<_>>()?,
+        query_embed_ms: embedder.map(|embedder| embeds(embedder, &questions)).transpose()?,
+        index_usable_s: report.usable_ms as f64 / 1000.0,
+        index_complete_s: embedder.map(|_| report.ms as f64 / 1000.0),
+        edit_ms,
+        unchanged_ms,
+        search_ms: searches(&index, embedder, &questions)?,
+        graph_ms: lookups(&index, &questions)?,
+        vectors: effort.vectors,
+        vector_search_ms: if effort.vectors > 0 { Some(scans(effort.vectors)?) } else { None },
+        peak_memory_bytes: peak_memory().map(|bytes| bytes.0),
+    })
+}
+
+/// Copies what would be indexed; gives the lines.
+fn copy(from: &Path, to: &Path) -> Result<usize> {
+    let mut lines = 0;
+    for path in index::files_of(from) {
+        let target = to.join(&path);
+        fs::create_dir_all(target.parent().unwrap_or(to)).with_context(|| format!("a folder for {path}"))?;
+        let bytes = fs::read(from.join(&path)).with_context(|| format!("{path} of {}", from.display()))?;
+        lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+        fs::write(&target, bytes).with_context(|| format!("the copy of {path}"))?;
+    }
+    Ok(lines)
+}
+
+fn timed<T, E>(act: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
+    let begun = Instant::now();
+    let done = act()?;
+    Ok((done, begun.elapsed().as_secs_f64() * 1000.0))
+}
+
+/// One line more in a file, then the index brought up to date: the median of some files.
+fn edits(index: &Index, project: &Path, embedder: Option<&Embedder>, cancel: &Cancel) -> Result<f64> {
+    const FILES: usize = 5;
+    let paths: Vec<String> =
+        index.paths()?.into_iter().filter(|path| index::language_of(path) != "text").collect();
+    let mut times = Vec::new();
+    for path in paths.iter().step_by((paths.len() / FILES).max(1)).take(FILES) {
+        let file = project.join(path);
+        let text = fs::read_to_string(&file).with_context(|| format!("the copy of {path}"))?;
+        fs::write(&file, format!("{text}\n")).with_context(|| format!("the copy of {path}"))?;
+        times.push(timed(|| index.refresh(embedder, &mut |_| {}, cancel))?.1);
+    }
+    Ok(median(times))
+}
+
+/// Names of the project and first lines of its comments, spread over all of it.
+fn questions(index: &Index, count: usize) -> Result<Vec<String>> {
+    let paths = index.paths()?;
+    let mut questions = Vec::new();
+    for path in paths.iter().step_by((paths.len() / count.max(1)).max(1)) {
+        for symbol in index.file_symbols(path)?.into_iter().filter(|symbol| symbol.kind != "module").take(2) {
+            let sentence = symbol.doc.lines().next().filter(|line| line.len() > 20).map(str::to_owned);
+            questions.push(sentence.unwrap_or(symbol.name));
+        }
+    }
+    questions.sort();
+    questions.dedup();
+    questions.truncate(count);
+    Ok(questions)
+}
+
+/// Tokens a second over texts as the index embeds them.
+fn rate(embedder: &Embedder, texts: &[String], cancel: &Cancel) -> Result<f64> {
+    let tokens = embedder.count_tokens(texts)?;
+    let (_, ms) = timed(|| embedder.embed(texts, cancel))?;
+    Ok(tokens as f64 * 1000.0 / ms)
+}
+
+fn embeds(embedder: &Embedder, questions: &[String]) -> Result<Spread> {
+    let times = questions.iter().map(|question| Ok(timed(|| embedder.embed_one(question))?.1));
+    Ok(Spread::of(times.collect::<Result<_>>()?))
+}
+
+fn searches(index: &Index, embedder: Option<&Embedder>, questions: &[String]) -> Result<Spread> {
+    let search = |question: &String| -> Result<f64> {
+        let (found, ms) = timed(|| -> Result<_> {
+            let vector = embedder.map(|embedder| embedder.embed_one(question)).transpose()?;
+            Ok(retrieve::search(index, question, vector.as_deref(), 10)?)
+        })?;
+        std::hint::black_box(found);
+        Ok(ms)
+    };
+    // The first one reads the graph.
+    search(&"warm up".to_owned())?;
+    Ok(Spread::of(questions.iter().map(search).collect::<Result<_>>()?))
+}
+
+fn lookups(index: &Index, names: &[String]) -> Result<Spread> {
+    let graph = index.graph()?;
+    let lookup = |name: &String| -> Result<f64> {
+        let (found, ms) = timed(|| Ok::<_, anyhow::Error>((graph.callers(name), graph.callees(name))))?;
+        std::hint::black_box(found);
+        Ok(ms)
+    };
+    Ok(Spread::of(names.iter().map(lookup).collect::<Result<_>>()?))
+}
+
+/// Searches among random unit vectors as long as MiniLM's.
+fn scans(count: usize) -> Result<Spread> {
+    const DIMENSIONS: usize = 384;
+    const SEARCHES: usize = 20;
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut unit = || {
+        let vector: Vec<f32> = (0..DIMENSIONS).map(|_| random.f32() - 0.5).collect();
+        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+        vector.into_iter().map(|x| x / length).collect::<Vec<f32>>()
+    };
+    let mut vectors = Vectors::new(DIMENSIONS, count)?;
+    for key in 0..count {
+        vectors.add(key as i64, &unit())?;
+    }
+    let times = (0..SEARCHES).map(|_| {
+        let query = unit();
+        Ok(timed(|| vectors.search(&query, 150))?.1)
+    });
+    Ok(Spread::of(times.collect::<Result<_>>()?))
+}
