@@ -20,4 +20,5 @@ mod soak;
 mod stream;
 mod terminal;
 mod turn;
+mod undo;
 mod wrong_input;
