@@ -31,6 +31,9 @@ pub(super) fn calls(store: &mut Store, project: &Path) -> Result<Vec<i64>, Check
     for (call, _) in &open {
         store.atomically(|store| store.end_call(project, *call))?;
     }
+    if !open.is_empty() {
+        store.look(project)?;
+    }
     let mut checkpoints: Vec<i64> = open.into_iter().map(|(_, checkpoint)| checkpoint).collect();
     checkpoints.dedup();
     Ok(checkpoints)

@@ -39,9 +39,15 @@ pub struct Applied {
 }
 
 impl Store {
-    /// Looks at the whole project, so that a plan made next knows what others have done.
+    /// Looks at the whole project, so that a plan made next knows what others have done, and removes what writes that
+    /// were killed have left behind. The caller holds the project's lock, so no write is under way.
     pub fn look(&mut self, project: &Path) -> Result<(), CheckpointError> {
-        self.atomically(|store| Look::new(store, project, Origin::Outside)?.all().map(drop))
+        let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside)?.all())?;
+        for leftover in leftovers {
+            // It is found again the next time if this fails.
+            let _ = fs::remove_file(project.join(leftover));
+        }
+        Ok(())
     }
 
     /// Writes down what is to be done, after keeping what it will overwrite and checking that all it needs is whole.
@@ -60,8 +66,7 @@ impl Store {
         self.memory_of(target)?;
         self.atomically(|store| {
             let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
-            let look = Look { everything: true, ..Look::new(store, project, Origin::Outside)? };
-            look.paths(&paths)?;
+            Look::new(store, project, Origin::Outside)?.paths(&paths)?;
             let safety = store.add_checkpoint("rewind", about, memory)?;
             for step in &plan.steps {
                 let now = store.known_at(&step.path)?.map_or(Entry::Absent, |known| known.entry);

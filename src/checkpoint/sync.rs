@@ -1,7 +1,7 @@
 //! Compares a project with what is known of it: every difference becomes a change, and what may be needed again is kept.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
@@ -26,6 +26,8 @@ pub struct Look<'a> {
     pub(super) room: Cell<u64>,
     pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
     pub(super) now_ns: i64,
+    /// Inodes that were known when the whole project was looked at: met at another path, they were moved there.
+    pub(super) inodes: RefCell<HashSet<u64>>,
 }
 
 impl<'a> Look<'a> {
@@ -40,12 +42,14 @@ impl<'a> Look<'a> {
             room: Cell::new(room),
             uncovered: RefCell::default(),
             now_ns: now_ns(),
+            inodes: RefCell::default(),
         })
     }
 
     /// The whole project. Gives what was left behind by a killed write.
     pub fn all(&self) -> Result<Vec<PathBuf>, CheckpointError> {
         let known = self.store.known()?;
+        self.inodes.borrow_mut().extend(known.values().map(|known| known.stat.inode));
         let first = known.is_empty() && self.store.position()? == 0;
         let Scan { mut entries, uncovered, leftovers } = scan(self.project);
         self.uncovered.borrow_mut().extend(uncovered);
@@ -64,10 +68,10 @@ impl<'a> Look<'a> {
             }
         }
         for (path, stat) in &entries {
-            self.settle(path, known.get(path), Some(*stat), first)?;
+            self.settle(path, known.get(path), Some(*stat), (first, self.everything))?;
         }
         for (path, gone) in known.iter().filter(|(path, _)| !entries.contains_key(*path)) {
-            self.settle(path, Some(gone), None, first)?;
+            self.settle(path, Some(gone), None, (first, self.everything))?;
         }
         self.store.run("DELETE FROM uncovered", [])?;
         for (path, why) in self.uncovered.borrow().iter() {
@@ -87,7 +91,8 @@ impl<'a> Look<'a> {
             let stat = Stat::at(&self.project.join(path)).map_err(wrong)?;
             let known = self.store.known_at(path)?;
             // A path that ignore rules hide is met here for the first time; if it is there, it was there before.
-            self.settle(path, known.as_ref(), stat, known.is_none() && self.origin == Origin::Outside)?;
+            let baseline = known.is_none() && self.origin == Origin::Outside;
+            self.settle(path, known.as_ref(), stat, (baseline, true))?;
         }
         match self.uncovered.borrow_mut().pop() {
             Some((path, why)) => Err(CheckpointError::Path { path, why }),
@@ -95,13 +100,13 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// `baseline`: what is not known yet was there before, and nobody made it.
+    /// `baseline`: what is not known yet was there before, and nobody made it. `keep`: its content too, changed or not.
     fn settle(
         &self,
         path: &Path,
         known: Option<&Known>,
         stat: Option<Stat>,
-        baseline: bool,
+        (baseline, keep): (bool, bool),
     ) -> Result<(), CheckpointError> {
         let old = known.map_or(Entry::Absent, |known| known.entry);
         let Some(stat) = stat else {
@@ -113,14 +118,15 @@ impl<'a> Look<'a> {
         };
         let same = known.is_some_and(|known| known.stat == stat && !known.fresh);
         let kept = old.is_restorable();
-        if same && (kept || !self.everything) {
+        if same && (kept || !keep) {
             return Ok(());
         }
         let older = self.began_ns.is_some_and(|began| stat.ctime_ns < began.saturating_sub(TICK_NS));
-        let baseline = baseline || (known.is_none() && older);
+        let moved = self.inodes.borrow().contains(&stat.inode);
+        let baseline = baseline || (known.is_none() && older && !moved);
         let ours = self.origin != Origin::Outside;
         // What nobody of ours touched and nobody may overwrite next is not read.
-        let wanted = self.everything || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
+        let wanted = keep || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
         let (new, stat) = if wanted { self.kept(path, stat)? } else { (unkept(stat), stat) };
         let fresh = stat.is_fresh(self.now_ns);
         self.store.set_known(path, Some(&Known { entry: new, stat, fresh }))?;

@@ -71,6 +71,7 @@ impl Rewinder {
         }
         if let Some(pending) = self.store.pending()? {
             let rewound = self.carry_on(&pending)?;
+            self.store.look(&self.project)?;
             self.notes.push(format!("going back to {}, which was interrupted, is finished now", rewound.checkpoint));
         }
         Ok(())

@@ -73,9 +73,25 @@ fn command(line: &str, context: &Context) -> Command {
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ]);
+    ends_with_us(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     command
 }
+
+/// Should this program be killed, nobody is left to end the command: the system does it then.
+#[cfg(target_os = "linux")]
+fn ends_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec one system call is made, which takes integers and allocates nothing.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        })
+    };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ends_with_us(_: &mut Command) {}
 
 async fn cancelled(context: &Context) {
     while !context.cancel.is_cancelled() {

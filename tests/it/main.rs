@@ -8,6 +8,7 @@ mod complete;
 mod engine;
 mod fit;
 mod interrupt;
+mod kill;
 mod lora;
 mod mixed;
 mod models;

@@ -1,7 +1,8 @@
 //! Undo and rewind from the command line: everything goes back together, and what others did is not overwritten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -22,8 +23,22 @@ use crate::turn::{Turn as Asked, text};
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 
-/// Every entry of a project: its mode, and the content or target of what has one.
-pub type State = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+/// Every entry of a project: its mode, and size and hash of the content or target of what has one.
+pub type State = BTreeMap<PathBuf, (u32, usize, u64)>;
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Fails with the paths that differ.
+pub fn same(found: &State, expected: &State, what: &str) {
+    let paths: BTreeSet<&PathBuf> = found.keys().chain(expected.keys()).collect();
+    let differ = paths.into_iter().filter(|path| found.get(*path) != expected.get(*path));
+    let differ: Vec<_> = differ.map(|path| (path, found.get(path), expected.get(path))).collect();
+    assert!(differ.is_empty(), "{what}: path, found, expected: {differ:?}");
+}
 
 pub fn state(project: &Path) -> State {
     fn read(root: &Path, folder: &Path, state: &mut State) {
@@ -40,7 +55,7 @@ pub fn state(project: &Path) -> State {
                 _ => Vec::new(),
             };
             let relative = path.strip_prefix(root).expect("below").to_owned();
-            state.insert(relative, (about.permissions().mode() & 0o7777, content));
+            state.insert(relative, (about.permissions().mode() & 0o7777, content.len(), hash(&content)));
             if about.is_dir() {
                 read(root, &path, state);
             }
@@ -106,11 +121,11 @@ async fn check(calls: &[(&str, Value)]) {
     let after = state(&project.path());
     assert_ne!(before, after, "{calls:?} changes something");
     rewind(&project, &["c1"]).succeeded();
-    assert_eq!(state(&project.path()), before, "{calls:?} is undone");
+    same(&state(&project.path()), &before, &format!("{calls:?} is undone"));
     rewind(&project, &[]).succeeded();
-    assert_eq!(state(&project.path()), after, "undoing {calls:?} is undone");
+    same(&state(&project.path()), &after, &format!("undoing {calls:?} is undone"));
     rewind(&project, &["c1"]).succeeded();
-    assert_eq!(state(&project.path()), before, "{calls:?} is undone again");
+    same(&state(&project.path()), &before, &format!("{calls:?} is undone again"));
 }
 
 #[tokio::test]
@@ -166,7 +181,7 @@ async fn going_back_over_many_turns_goes_to_each_of_them() {
     }
     for checkpoint in [3, 1, 5, 2, 4] {
         rewind(&project, &[&format!("c{checkpoint}")]).succeeded();
-        assert_eq!(state(&project.path()), states[checkpoint - 1], "c{checkpoint}");
+        same(&state(&project.path()), &states[checkpoint - 1], &format!("c{checkpoint}"));
     }
 }
 
@@ -181,11 +196,11 @@ async fn ignored_files_are_left_alone_unless_a_file_tool_wrote_them() {
     let write = ("write_file", json!({ "path": "built/old", "content": "new\n" }));
     turn(&project, &[write]).await;
     rewind(&project, &["c1"]).succeeded();
-    assert_eq!(state(&project.path()), before);
+    same(&state(&project.path()), &before, "as before");
     std::thread::sleep(std::time::Duration::from_millis(50));
     turn(&project, &[command("rm .gitignore")]).await;
     rewind(&project, &["c3"]).succeeded();
-    assert_eq!(state(&project.path()), before);
+    same(&state(&project.path()), &before, "as before");
 }
 
 #[tokio::test]
@@ -201,7 +216,7 @@ async fn what_others_changed_is_not_overwritten_without_asking() {
         assert!(refused.err.contains(part), "no `{part}` in {}", refused.err);
     }
     assert!(!refused.err.contains("ours"), "{}", refused.err);
-    assert_eq!(state(&project.path()), before, "a refusal changes nothing");
+    same(&state(&project.path()), &before, &format!("a refusal changes nothing"));
     rewind(&project, &["c1", "--keep"]).succeeded();
     assert_eq!(project.text("README.md"), "by hand\n");
     assert!(!project.path().join("ours").exists() && project.path().join("theirs").exists());
@@ -232,7 +247,7 @@ async fn a_link_that_leads_out_is_not_followed() {
     let before = state(&project.path());
     turn(&project, &[command("rm -r src; ln -s ../outside src")]).await;
     rewind(&project, &["c1"]).succeeded();
-    assert_eq!(state(&project.path()), before);
+    same(&state(&project.path()), &before, "as before");
     assert_eq!(fs::read_to_string(outside.join("todo.ts")).expect("a file"), "outside\n");
 }
 
@@ -269,8 +284,9 @@ async fn lessons_and_index_go_back_with_the_files() {
 async fn a_checkpoint_costs_what_changed() {
     let project = varied();
     let size = || fs::metadata(project.path().join(".monobloc/checkpoints.db")).expect("a file").len();
-    fs::write(project.path().join("large"), (0..2_000_000u32).map(|n| (n * n >> 7) as u8).collect::<Vec<u8>>())
-        .expect("a file");
+    let mut random = fastrand::Rng::with_seed(7);
+    let noise: Vec<u8> = (0..2_000_000).map(|_| random.u8(..)).collect();
+    fs::write(project.path().join("large"), noise).expect("a file");
     turn(&project, &[command("echo 1 > one")]).await;
     rewind(&project, &["c1", "--dry-run"]).succeeded();
     let first = size();
@@ -296,7 +312,7 @@ fn a_turn_is_undone_with_its_place_in_the_conversation() {
     Run::new(&project, &["audit", "replay"]).end().succeeded();
     let undone = Run::new(&project, &["undo", "--json"]).end().succeeded().lines();
     assert_eq!(undone[0]["restored"], json!(["src/retry.ts"]));
-    assert_eq!(state(&project.path()), before);
+    same(&state(&project.path()), &before, "as before");
     assert_eq!(history()[0]["undone"], json!(true));
     let again = Run::new(&project, &["undo"]).end();
     assert!(again.err.contains("nothing to undo"), "{}", again.err);
