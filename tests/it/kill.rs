@@ -128,7 +128,18 @@ async fn a_rewind_that_is_killed_is_finished_by_the_next_start() {
     for round in 0..rounds() {
         let mut run = rewind(if at_old { "c2" } else { "c1" });
         let child = run.command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-        kill(child, whole);
+        match round % 2 {
+            0 => kill(child, whole),
+            // Starting takes most of the time, so half of the kills wait for the first file to come or go.
+            _ => {
+                let there = || project.path().join("f10").exists();
+                let (was, from) = (there(), Instant::now());
+                while there() == was && from.elapsed() < whole * 2 {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                kill(child, Duration::from_millis(20));
+            }
+        }
         let found = state(&project.path());
         midway += usize::from(found != old && found != new);
         Run::new(&project, &["checkpoints"]).end().succeeded();
