@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::Cancel;
+use crate::checkpoint::Turn;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;
@@ -20,10 +21,12 @@ pub struct Context {
     /// Turns questions into vectors; without one search goes by words.
     pub embedder: Option<Embedder>,
     pub lessons: Option<Arc<Lessons>>,
+    /// Keeps what calls overwrite; without one nothing can be undone.
+    pub turn: Option<Arc<Turn>>,
 }
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        Context { root, cancel, index: None, embedder: None, lessons: None }
+        Context { root, cancel, index: None, embedder: None, lessons: None, turn: None }
     }
 }

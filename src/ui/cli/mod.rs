@@ -1,12 +1,15 @@
 //! The command line: one file a command; its help is its doc comment.
 
 mod ask;
+mod audit;
 mod bench;
 mod chat;
+mod checkpoints;
 mod complete;
 mod eval;
 mod fit;
 mod graph;
+mod history;
 mod index;
 mod models;
 mod output;
@@ -14,6 +17,7 @@ mod sampling;
 mod search;
 mod synth;
 mod telemetry;
+mod undo;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,6 +60,11 @@ enum Command {
     Bench(bench::Bench),
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
+    Undo(undo::Undo),
+    Rewind(undo::Rewind),
+    Checkpoints(checkpoints::Checkpoints),
+    History(history::History),
+    Audit(audit::Audit),
     /// Write a completion script for a shell to standard output
     Completions {
         shell: clap_complete::Shell,
@@ -228,6 +237,11 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
         Command::Fit(fit) => fit.run(&app),
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
+        Command::Undo(undo) => undo.run(&app),
+        Command::Rewind(rewind) => rewind.run(&app),
+        Command::Checkpoints(checkpoints) => checkpoints.run(&app),
+        Command::History(history) => history.run(&app),
+        Command::Audit(audit) => runtime.block_on(audit.run(&app)),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "monobloc", &mut std::io::stdout());
             Ok(())
