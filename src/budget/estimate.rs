@@ -29,9 +29,9 @@ pub struct Wanted {
 /// Memory of one loaded model, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Tensors used as they lie in the (mapped) file.
+    /// Tensors used as they lie in the file.
     pub weights: Bytes,
-    /// Tensors that the CPU code copies into an order of its own; their mapped original is given back.
+    /// Tensors that the CPU code copies into an order of its own.
     pub repacked: Bytes,
     /// Keys and values of all slots.
     pub kv: Bytes,

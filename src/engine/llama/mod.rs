@@ -9,7 +9,6 @@ mod context;
 mod decoder;
 pub mod devices;
 mod lora;
-pub mod mapping;
 mod weights;
 
 use std::ffi::{CStr, c_int};

@@ -26,6 +26,9 @@ pub struct Loading {
     /// Whether the CPU may copy weights into an order that its kernels read faster. It costs anonymous memory as large
     /// as what is copied and, on the 24B shape, buys 28 tokens a second instead of 17 (facts of llama.cpp).
     pub repack: bool,
+    /// Whether the file is mapped. Where matrices are copied it is read instead: what lies beside the copies is then
+    /// held once and exactly, while of a mapped file whole blocks of up to 2 MiB stay for a look at any part of them.
+    pub mapped: bool,
 }
 
 /// The weights of one model file, shared by every context made from them.
@@ -61,6 +64,7 @@ impl Weights {
         let mut params = unsafe { sys::llama_model_default_params() };
         params.n_gpu_layers = i32::try_from(loading.gpu_layers).unwrap_or(i32::MAX);
         params.use_extra_bufts = loading.repack;
+        params.use_mmap = loading.mapped;
         params.progress_callback = Some(share_read);
         params.progress_callback_user_data = (&raw mut watch).cast();
         // SAFETY: path and watch outlive the call, which is the only one that uses them.
@@ -180,7 +184,7 @@ mod tests {
         let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
         let models = models.unwrap_or_else(crate::models::places::model_dir);
         let file = models.join("SmolLM2-135M-Instruct.Q4_1.gguf");
-        let weights = Weights::load(&file, Loading { gpu_layers: 0, repack: false }, |_| true).unwrap();
+        let weights = Weights::load(&file, Loading { gpu_layers: 0, repack: false, mapped: true }, |_| true).unwrap();
         // SAFETY: the model is live.
         let counted = unsafe { sys::llama_model_n_params(pointer(&weights.model)) };
         assert_eq!(counted, weights.model.n_params());

@@ -13,7 +13,7 @@ use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, repack};
 use crate::engine::handle::Engine;
-use crate::engine::llama::{Loading as Reading, Shape, Weights, mapping};
+use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
 use crate::engine::sharing::Verdicts;
 use crate::models::{ModelCapability, ModelSpec, Role, dialect};
@@ -220,11 +220,12 @@ impl Inner {
         mut progress: Progress,
     ) -> Result<(Arc<Held>, Gone), PoolError> {
         let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
-        let reading = Reading { gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX), repack: need.wanted.repack };
+        let reading = Reading {
+            gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX),
+            repack: need.wanted.repack,
+            mapped: !(need.wanted.repack && repack::copies(&need.spec.header)),
+        };
         let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
-        if need.wanted.repack {
-            mapping::give_back(&need.key.path, &repack::copied_ranges(&need.spec.header));
-        }
         let (gone, farewell) = Gone::new();
         Ok((
             Arc::new(Held {
