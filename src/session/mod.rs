@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::base::config::ApproveMode;
 use crate::base::{Cancel, ConversationId, StepId};
 use crate::budget::process;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
 use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::tools::policy::Policy;
 
 pub use journal::{Journal, JournalError, TurnCost};
 
@@ -38,14 +38,14 @@ pub struct Session {
     toolkit: Toolkit,
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
-    approve: ApproveMode,
+    policy: Policy,
 }
 
 impl Session {
     /// `database` is the project's `.monobloc/monobloc.db`; without one nothing is recorded.
-    pub fn open(toolkit: Toolkit, database: Option<&Path>, approve: ApproveMode) -> Result<Session, JournalError> {
+    pub fn open(toolkit: Toolkit, database: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = database.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, approve })
+        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy })
     }
 
     /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
@@ -60,7 +60,7 @@ impl Session {
             messages: sender,
             conversation: self.conversation.clone(),
             journal: self.journal.clone(),
-            approve: self.approve,
+            policy: self.policy.clone(),
         };
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit.clone() };
         if let Some(context) = &mut toolkit.context {
@@ -114,7 +114,7 @@ struct SessionHost {
     messages: mpsc::UnboundedSender<Message>,
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
-    approve: ApproveMode,
+    policy: Policy,
 }
 
 impl SessionHost {
@@ -141,7 +141,7 @@ impl Host for SessionHost {
         Box::pin(async move { answer.await.unwrap_or(Decision::Reject) })
     }
 
-    fn approve_mode(&self) -> ApproveMode {
-        self.approve
+    fn policy(&self) -> &Policy {
+        &self.policy
     }
 }

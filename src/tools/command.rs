@@ -45,7 +45,7 @@ pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -
     let seconds = arguments.optional_count("timeout_s")?.unwrap_or(TIMEOUT_DEFAULT_S).clamp(1, TIMEOUT_MAX_S);
     let started = Instant::now();
     let mut child = command(line, context).spawn().map_err(|e| format!("`sh` cannot be started: {e}"))?;
-    let group = Group(child.id());
+    let group = Group::of(child.id());
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = tokio::select! {
         status = child.wait() => match status {
@@ -105,7 +105,14 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept) ->
 }
 
 /// Kills the process group it was made for when it is dropped.
-struct Group(Option<u32>);
+pub(in crate::tools) struct Group(Option<u32>);
+
+impl Group {
+    /// The group that a process leads; `None` when it has ended.
+    pub(in crate::tools) fn of(leader: Option<u32>) -> Group {
+        Group(leader)
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {

@@ -7,8 +7,10 @@ mod cli;
 mod complete;
 mod engine;
 mod fit;
+mod injection;
 mod interrupt;
 mod lora;
+mod mcp;
 mod mixed;
 mod models;
 #[cfg(target_os = "linux")]
