@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -70,6 +70,8 @@ pub struct App {
     permit: Permit,
     rules: Rules,
     servers: Servers,
+    /// Made when first asked for: it may have to start servers.
+    catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
     /// The program's own part of the ledger.
     _process: Option<Arc<Lease>>,
 }
@@ -83,7 +85,16 @@ impl App {
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
         let servers = Servers::new(&config.servers, &config.project, &places::cache_dir().join("mcp"));
-        Ok(App { config, cancel, ledger, permit: Permit::new(), rules, servers, _process: process })
+        Ok(App {
+            config,
+            cancel,
+            ledger,
+            permit: Permit::new(),
+            rules,
+            servers,
+            catalog: Arc::default(),
+            _process: process,
+        })
     }
 
     /// Follows the machine's free memory for as long as it is polled.
@@ -298,16 +309,16 @@ impl App {
     }
 
     /// The tools of the program and of the configured servers, with notes about what is not there.
-    pub fn catalog(&self) -> (Catalog, Vec<String>) {
-        let (mut catalog, mut notes) = (Catalog::builtin(), Vec::new());
-        for seen in self.servers.specs() {
-            notes.extend(seen.notes);
-            notes.extend(seen.tools.into_iter().filter_map(|spec| catalog.add(spec).err()).map(|no| no.to_string()));
-        }
-        for note in &notes {
-            tracing::warn!("{note}");
-        }
-        (catalog, notes)
+    pub fn catalog(&self) -> &(Catalog, Vec<String>) {
+        self.catalog.get_or_init(|| {
+            let (mut catalog, mut notes) = (Catalog::builtin(), Vec::new());
+            for seen in self.servers.specs() {
+                notes.extend(seen.notes);
+                notes
+                    .extend(seen.tools.into_iter().filter_map(|spec| catalog.add(spec).err()).map(|no| no.to_string()));
+            }
+            (catalog, notes)
+        })
     }
 
     /// The configured servers.
@@ -329,7 +340,7 @@ impl App {
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Index>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;
         let index = index.map(Arc::new);
-        let catalog = self.catalog().0;
+        let catalog = self.catalog().0.clone();
         let lessons = Arc::new(Lessons::open(&database(&self.config.project))?);
         let context = Context {
             lessons: Some(lessons),
