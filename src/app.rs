@@ -24,7 +24,7 @@ use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
 use crate::orchestrate::{Meter, Toolkit};
-use crate::session::Session;
+use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
@@ -45,6 +45,11 @@ const VECTORS_WAITED_FOR: usize = 128;
 /// Where a project keeps what monobloc knows of it.
 pub fn database(project: &Path) -> PathBuf {
     project.join(".monobloc").join("monobloc.db")
+}
+
+/// Where a project keeps what was done in it.
+pub fn journal(project: &Path) -> PathBuf {
+    project.join(".monobloc").join("journal.ndjson")
 }
 
 /// What `monobloc fit` is asked.
@@ -382,8 +387,25 @@ impl App {
         })
     }
 
+    /// The project held still, to be taken back; what a killed program had begun is finished first.
+    pub fn rewinder(&self) -> Result<Rewinder> {
+        let project = self.project()?;
+        Ok(Rewinder::open(&project, &database(&project), &journal(&project), &self.cancel)?)
+    }
+
+    /// Finishes what a killed program had begun, unless somebody is at work. Gives what was done, in words.
+    pub fn recover(&self) -> Result<Vec<String>> {
+        let project = self.project()?;
+        Ok(session::recover(&project, &database(&project), &journal(&project))?)
+    }
+
+    /// The project's folder, without links in its path.
+    pub fn project(&self) -> Result<PathBuf> {
+        Ok(Root::open(&self.config.project)?.path().to_owned())
+    }
+
     /// A conversation on the project, recorded in its journal.
     pub fn session(&self, toolkit: Toolkit) -> Result<Session> {
-        Ok(Session::open(toolkit, Some(&database(&self.config.project)), self.policy())?)
+        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?)
     }
 }

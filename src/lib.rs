@@ -1,6 +1,7 @@
 //! monobloc: a whole agent in one process. The modules in the order in which they stand on each other.
 
 pub mod base;
+pub mod checkpoint;
 pub mod protocol;
 
 pub mod models;

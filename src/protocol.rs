@@ -43,6 +43,18 @@ pub enum Event {
     /// A model, the index or a phase has something to say that does not end the turn.
     #[serde(rename = "notice")]
     Notice { text: String },
+    /// A request was taken on. For the journal alone: who sent the request knows it.
+    #[serde(rename = "turn-started")]
+    TurnStarted { request: String, approve: String },
+    /// What the user said to a [`Proposal`]. For the journal alone.
+    #[serde(rename = "decided")]
+    Decided { step: StepId, tool: String, decision: String },
+    /// The turn has changed something, and this is the state before it.
+    #[serde(rename = "checkpoint-made")]
+    CheckpointMade { checkpoint: String, created: usize, changed: usize, deleted: usize },
+    /// The project went back to a checkpoint; `safety` is the one that undoes it.
+    #[serde(rename = "rewound")]
+    Rewound(Rewound),
     #[serde(rename = "plan-created")]
     PlanCreated { plan: PlanView },
     #[serde(rename = "step-executing")]
@@ -78,6 +90,18 @@ pub enum Event {
     /// A [`ModelsOp`] was carried out; what is in memory now.
     #[serde(rename = "models-changed")]
     ModelsChanged { text: String, memory: Memory },
+}
+
+/// A rewind that was carried out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Rewound {
+    pub checkpoint: String,
+    pub safety: String,
+    /// The last record of the journal that counts: what came after it was taken back.
+    pub journal_seq: u64,
+    pub restored: Vec<String>,
+    /// Files that stay as they are, and why.
+    pub left: Vec<(String, String)>,
 }
 
 /// What is in memory, and how much of it there is.
@@ -193,6 +217,12 @@ pub struct StepReport {
     pub status: StepStatus,
     /// One line for people: what was found, changed or went wrong.
     pub summary: String,
+    /// SHA-256 of the result, without what differs from run to run.
+    #[serde(default)]
+    pub result_hash: String,
+    /// The state before the turn's first change, when the call could change something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
     /// A unified diff, when the call changed a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,

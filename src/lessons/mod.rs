@@ -1,6 +1,7 @@
 //! What was learned: problems, what solved them and why, kept in the project's database and found again by likeness.
 
 mod likeness;
+mod snapshot;
 pub mod store;
 
 pub use store::{Lessons, LessonsError};

@@ -135,7 +135,7 @@ impl Lessons {
         Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
     }
 
-    fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
+    pub(super) fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
         // SQLite keeps its own state whole, so a panic of another thread under this lock spoils nothing.
         let connection: MutexGuard<'_, Connection> = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         ask(&connection).map_err(|source| LessonsError::Database { file: self.file.clone(), source })

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::base::{CallId, StepId};
 use crate::protocol::{StepReport, StepStatus};
@@ -18,8 +17,6 @@ pub struct Entry {
     pub arguments: Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
-    /// First 16 hexadecimal digits of the SHA-256 of the outcome's text.
-    pub result_hash: String,
     pub wall_ms: u64,
 }
 
@@ -42,6 +39,8 @@ impl Entry {
             arguments: Value::Object(self.arguments.clone()),
             status: self.status,
             summary: self.summary(),
+            result_hash: self.outcome.fingerprint(),
+            checkpoint: self.outcome.checkpoint.map(|id| format!("c{id}")),
             diff: self.outcome.diff.clone(),
             wall_ms: self.wall_ms,
         }
@@ -81,14 +80,12 @@ impl Evidence {
         if record.executing && ran {
             self.version += 1;
         }
-        let hash = Sha256::digest(record.outcome.text.as_bytes());
         self.entries.push(Entry {
             id: CallId(place + 1),
             step: record.step,
             tool: record.tool.to_owned(),
             arguments: record.arguments.clone(),
             status: record.status,
-            result_hash: hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
             outcome: record.outcome,
             wall_ms: record.wall_ms,
         });

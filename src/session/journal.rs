@@ -1,27 +1,29 @@
-//! Keeps the events of every turn in the project's database, and sums up what turns cost.
+//! The journal of a project: every request, call, decision and result in one file that only grows and hangs together.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::{Connection, params};
-
+use super::chain::{self, Damage, LINE_MAX, Link};
 use crate::protocol::{Event, Record, TurnFinished, Usage};
 
-/// How long a write waits for another process that has the database.
-const BUSY_WAIT: Duration = Duration::from_secs(5);
-
 #[derive(Debug, thiserror::Error)]
-#[error("the journal {path} failed: {source}; if this stays, move the file away, a new one is made")]
-pub struct JournalError {
-    path: PathBuf,
-    source: rusqlite::Error,
+pub enum JournalError {
+    #[error("the journal {path} failed: {source}; if this stays, move the file away, a new one is made")]
+    File { path: PathBuf, source: io::Error },
+    #[error("the journal {path}: {damage}; `monobloc audit verify` says the same, what stands before it is whole")]
+    Damaged { path: PathBuf, damage: Damage },
 }
 
-/// The table `events` of one database.
+/// `.monobloc/journal.ndjson`, one record a line (see [`chain`]). Several processes may append to one file.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    connection: Connection,
+    file: File,
+    /// The end as this process last saw it, with the length of the file then.
+    end: Link,
+    length: u64,
 }
 
 /// What one turn took.
@@ -32,6 +34,13 @@ pub struct TurnCost {
     pub usage: Usage,
 }
 
+/// A record with its place in the journal.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub seq: u64,
+    pub record: Record,
+}
+
 impl Journal {
     /// Opens a journal that must be there already.
     pub fn existing(path: &Path) -> Result<Option<Journal>, JournalError> {
@@ -40,25 +49,30 @@ impl Journal {
 
     /// Opens or makes the journal; the folder is made too.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
-        let failed = |source| JournalError { path: path.to_owned(), source };
+        let failed = |source| JournalError::File { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| failed(rusqlite::Error::ToSqlConversionFailure(error.into())))?;
+            fs::create_dir_all(folder).map_err(failed)?;
         }
-        let connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(BUSY_WAIT).map_err(failed)?;
-        connection
-            .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-                 CREATE TABLE IF NOT EXISTS events (
-                     id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, time TEXT NOT NULL, record TEXT NOT NULL);",
-            )
-            .map_err(failed)?;
-        Ok(Journal { path: path.to_owned(), connection })
+        // It holds what was asked and answered: readable by its owner alone.
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
+        let mut journal = Journal { path: path.to_owned(), file, end: Link::start(), length: 0 };
+        journal.exclusively(Journal::find_end)?;
+        Ok(journal)
     }
 
-    /// Adds one event. Tokens and signs of life are left out: the answer stands in `turn-finished`.
-    pub fn append(&self, record: &Record) -> Result<(), JournalError> {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last record.
+    pub fn end(&self) -> &Link {
+        &self.end
+    }
+
+    /// Adds one event and gives its place. Tokens and signs of life are left out, which gives `None`: the answer stands
+    /// in `turn-finished`.
+    pub fn append(&mut self, record: &Record) -> Result<Option<u64>, JournalError> {
         let fleeting = matches!(
             record.event,
             Event::Token { .. }
@@ -68,39 +82,137 @@ impl Journal {
                 | Event::ModelLoading { .. }
         );
         if fleeting {
-            return Ok(());
+            return Ok(None);
         }
-        let text = serde_json::to_string(record).unwrap_or_default();
-        self.connection
-            .execute(
-                "INSERT INTO events (conversation, time, record) VALUES (?1, ?2, ?3)",
-                params![record.conversation.0, record.time, text],
-            )
-            .map(|_| ())
-            .map_err(|source| JournalError { path: self.path.clone(), source })
+        let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
+        // What changes the project, or says that it was changed, is on disk before anything else happens.
+        let last = matches!(record.event, Event::TurnFinished(_) | Event::CheckpointMade { .. } | Event::Rewound(_));
+        self.exclusively(|journal| {
+            journal.find_end()?;
+            let (line, end) = journal.end.next(&text);
+            journal.file.write_all(line.as_bytes())?;
+            if last {
+                journal.file.sync_data()?;
+            }
+            (journal.length, journal.end) = (journal.length + line.len() as u64, end);
+            Ok(())
+        })?;
+        Ok(Some(self.end.seq))
     }
 
-    /// The last `count` turns that were finished, oldest first.
-    pub fn turns(&self, count: usize) -> Result<Vec<TurnCost>, JournalError> {
-        let failed = |source| JournalError { path: self.path.clone(), source };
-        let mut query = self
-            .connection
-            .prepare("SELECT record FROM events WHERE record LIKE '%\"turn-finished\"%' ORDER BY id DESC LIMIT ?1")
-            .map_err(failed)?;
-        let rows = query.query_map([count as i64], |row| row.get::<_, String>(0)).map_err(failed)?;
-        let mut turns: Vec<TurnCost> = rows
-            .filter_map(Result::ok)
-            .filter_map(|text| serde_json::from_str::<Record>(&text).ok())
-            .filter_map(|record| match record.event {
-                Event::TurnFinished(TurnFinished { request, usage, .. }) => {
-                    Some(TurnCost { time: record.time, request, usage })
-                }
-                _ => None,
-            })
-            .collect();
-        turns.reverse();
-        Ok(turns)
+    /// Every record in order, after checking the whole chain.
+    pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
+        let mut entries = Vec::new();
+        let ended = self.follow(|link, record, _| {
+            // A record of a later program may be of a kind that this one does not know.
+            if let Ok(record) = serde_json::from_str(record) {
+                entries.push(Entry { seq: link.seq, record });
+            }
+        })?;
+        match ended {
+            Ok(_) => Ok(entries),
+            Err(damage) => Err(JournalError::Damaged { path: self.path.clone(), damage }),
+        }
     }
+
+    /// Follows the chain from the beginning; see [`chain::follow`].
+    pub fn follow(&self, take: impl FnMut(&Link, &str, &[u8])) -> Result<Result<Link, Damage>, JournalError> {
+        let file = File::open(&self.path).map_err(|error| self.error(error))?;
+        chain::follow(BufReader::new(file), take).map_err(|error| self.error(error))
+    }
+
+    /// The last `count` turns that were finished, oldest first. Damage further on does not hide them.
+    pub fn turns(&self, count: usize) -> Result<Vec<TurnCost>, JournalError> {
+        let mut turns = std::collections::VecDeque::new();
+        self.follow(|_, record, _| {
+            if !record.contains("\"turn-finished\"") {
+                return;
+            }
+            let Ok(record) = serde_json::from_str::<Record>(record) else { return };
+            if let Event::TurnFinished(TurnFinished { request, usage, .. }) = record.event {
+                turns.push_back(TurnCost { time: record.time, request, usage });
+            }
+            while turns.len() > count {
+                turns.pop_front();
+            }
+        })?
+        .ok();
+        Ok(turns.into())
+    }
+
+    fn exclusively<T>(&mut self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> Result<T, JournalError> {
+        // Held for as long as one line takes; who holds it longer is stopped or dead, and then the system frees it.
+        let done = self.file.lock().and_then(|()| {
+            let done = work(self);
+            self.file.unlock().and(done)
+        });
+        done.map_err(|error| self.error(error))
+    }
+
+    /// Reads the last record if somebody else has written since.
+    fn find_end(&mut self) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        if length == self.length {
+            return Ok(());
+        }
+        let (tail, complete) = last_line(&mut self.file, length)?;
+        if !complete {
+            return self.mend(&tail, length);
+        }
+        self.length = length;
+        self.end = chain::parse(&tail).map(|(_, link)| link).ok_or_else(|| {
+            io::Error::other("its last record is damaged; `monobloc audit verify` names it; move the file away")
+        })?;
+        Ok(())
+    }
+
+    /// A line that a kill cut short says nothing and is taken away; one that is whole but for its end stays as it is.
+    fn mend(&mut self, tail: &[u8], length: u64) -> io::Result<()> {
+        let whole = |line: &[u8]| chain::parse(line).is_some();
+        if whole(tail) {
+            self.file.write_all(b"\n")?;
+        } else if tail.split_last().is_some_and(|(_, rest)| whole(rest)) {
+            return Err(io::Error::other("the end of its last line was changed; move the file away"));
+        } else {
+            self.file.set_len(length - tail.len() as u64)?;
+        }
+        self.length = 0;
+        self.end = Link::start();
+        match self.file.metadata()?.len() {
+            0 => Ok(()),
+            _ => self.find_end(),
+        }
+    }
+
+    fn error(&self, source: io::Error) -> JournalError {
+        JournalError::File { path: self.path.clone(), source }
+    }
+}
+
+/// The last line of a file without its end, and whether it has one.
+fn last_line(file: &mut File, length: u64) -> io::Result<(Vec<u8>, bool)> {
+    const BLOCK: u64 = 16 << 10;
+    let mut tail: Vec<u8> = Vec::new();
+    let mut from = length;
+    while from > 0 && tail.len() <= LINE_MAX {
+        let block = BLOCK.min(from);
+        from -= block;
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = vec![0; block as usize];
+        file.read_exact(&mut bytes)?;
+        bytes.append(&mut tail);
+        tail = bytes;
+        let body = tail.strip_suffix(b"\n").unwrap_or(&tail);
+        if let Some(start) = body.iter().rposition(|byte| *byte == b'\n') {
+            tail.drain(..=start);
+            break;
+        }
+    }
+    let complete = tail.last() == Some(&b'\n');
+    if complete {
+        tail.pop();
+    }
+    Ok((tail, complete || length == 0))
 }
 
 #[cfg(test)]
@@ -108,23 +220,88 @@ mod tests {
     use super::*;
     use crate::base::ConversationId;
 
+    fn finished(request: &str) -> Event {
+        Event::TurnFinished(TurnFinished {
+            request: request.to_owned(),
+            answer: "done".to_owned(),
+            steps: Vec::new(),
+            usage: Usage { model_calls: 2, ..Usage::default() },
+        })
+    }
+
+    fn record(event: Event) -> Record {
+        Record::now(&ConversationId::fresh(), event)
+    }
+
+    fn requests(journal: &Journal) -> Vec<String> {
+        journal.turns(10).unwrap().into_iter().map(|turn| turn.request).collect()
+    }
+
     #[test]
     fn finished_turns_are_found_again_in_order() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&folder.path().join("sub/monobloc.db")).unwrap();
-        let conversation = ConversationId::fresh();
+        let mut journal = Journal::open(&folder.path().join("sub/journal.ndjson")).unwrap();
         for request in ["first", "second", "third"] {
-            let finished = TurnFinished {
-                request: request.to_owned(),
-                answer: "done".to_owned(),
-                steps: Vec::new(),
-                usage: Usage { model_calls: 2, ..Usage::default() },
-            };
-            journal.append(&Record::now(&conversation, Event::Token { text: "x".to_owned() })).unwrap();
-            journal.append(&Record::now(&conversation, Event::TurnFinished(finished))).unwrap();
+            assert_eq!(journal.append(&record(Event::Token { text: "x".to_owned() })).unwrap(), None);
+            journal.append(&record(finished(request))).unwrap();
         }
         let turns = journal.turns(2).unwrap();
         assert_eq!(turns.iter().map(|turn| turn.request.as_str()).collect::<Vec<_>>(), ["second", "third"]);
         assert_eq!(turns[0].usage.model_calls, 2);
+        assert_eq!(journal.entries().unwrap().last().map(|entry| entry.seq), Some(3));
+    }
+
+    #[test]
+    fn two_who_write_make_one_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.ndjson");
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let path = path.clone();
+                std::thread::spawn(move || {
+                    let mut journal = Journal::open(&path).unwrap();
+                    for turn in 0..25 {
+                        journal.append(&record(finished(&format!("{writer} {turn}")))).unwrap();
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert_eq!(Journal::open(&path).unwrap().entries().unwrap().len(), 100);
+    }
+
+    #[test]
+    fn a_line_cut_short_by_a_kill_is_taken_away_and_the_chain_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.ndjson");
+        let mut journal = Journal::open(&path).unwrap();
+        journal.append(&record(finished("one"))).unwrap();
+        journal.append(&record(finished("two"))).unwrap();
+        let text = fs::read(&path).unwrap();
+        let first = 1 + text.iter().position(|byte| *byte == b'\n').unwrap();
+        for length in 0..text.len() {
+            fs::write(&path, &text[..length]).unwrap();
+            let mut journal = Journal::open(&path).unwrap();
+            journal.append(&record(finished("three"))).unwrap();
+            let kept: &[&str] = match length {
+                length if length + 1 < first => &["three"],
+                length if length + 1 < text.len() => &["one", "three"],
+                _ => &["one", "two", "three"],
+            };
+            assert_eq!(requests(&journal), kept, "cut after {length} bytes");
+            journal.entries().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_changed_line_end_is_not_taken_for_a_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.ndjson");
+        Journal::open(&path).unwrap().append(&record(finished("one"))).unwrap();
+        let mut text = fs::read(&path).unwrap();
+        *text.last_mut().unwrap() ^= 1;
+        fs::write(&path, &text).unwrap();
+        assert!(Journal::open(&path).unwrap_err().to_string().contains("was changed"));
+        assert_eq!(fs::read(&path).unwrap(), text, "nothing is taken away");
     }
 }

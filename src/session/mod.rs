@@ -1,7 +1,12 @@
 //! A conversation with a user: takes requests in, runs turns, records and sends out everything that happens.
 
+mod audit;
+mod chain;
+mod history;
 mod journal;
 mod models;
+mod replay;
+mod rewind;
 
 use std::future::Future;
 use std::path::Path;
@@ -12,13 +17,19 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::base::{Cancel, ConversationId, StepId};
 use crate::budget::process;
+use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
 use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 
-pub use journal::{Journal, JournalError, TurnCost};
+pub use audit::{AuditError, export, verify};
+pub use chain::{Damage, Link};
+pub use history::{CallShown, History, TurnShown};
+pub use journal::{Entry, Journal, JournalError, TurnCost};
+pub use replay::{Compared, ReplayError, Replayed, Same, replay};
+pub use rewind::{Prepared, RewindError, Rewinder, recover};
 
 /// What a user interface receives during a turn.
 #[derive(Debug)]
@@ -42,9 +53,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// `database` is the project's `.monobloc/monobloc.db`; without one nothing is recorded.
-    pub fn open(toolkit: Toolkit, database: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
-        let journal = database.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
+    /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
+    pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
+        let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
         Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy })
     }
 
@@ -63,8 +74,12 @@ impl Session {
             policy: self.policy.clone(),
         };
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit.clone() };
+        let turn = match (&op, &toolkit.context) {
+            (Op::Ask(ask), Some(context)) => host.begin(&ask.text, context.root.path(), &cancel).map(Arc::new),
+            _ => None,
+        };
         if let Some(context) = &mut toolkit.context {
-            context.cancel = cancel;
+            (context.cancel, context.turn) = (cancel, turn.clone());
         }
         tokio::spawn(async move {
             let ended = match op {
@@ -72,6 +87,9 @@ impl Session {
                 Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
                 Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };
+            if let Some(turn) = turn {
+                host.settle(turn).await;
+            }
             match ended {
                 Ok(Some(finished)) => host.emit(Event::TurnFinished(with_memory(finished))),
                 Ok(None) => {}
@@ -124,21 +142,77 @@ impl SessionHost {
     }
 }
 
-impl Host for SessionHost {
-    fn emit(&self, event: Event) {
+impl SessionHost {
+    /// Writes to the journal alone.
+    fn note(&self, event: Event) -> Record {
         let record = Record::now(&self.conversation, event);
         if let Some(journal) = &self.journal
             && let Err(error) = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
         {
             tracing::warn!(%error, "an event was not recorded");
+            let text = format!("not recorded: {error}");
+            self.send(Message::Record(Record::now(&self.conversation, Event::Notice { text })));
         }
+        record
+    }
+
+    /// Writes down that a request is taken on; what makes its changes undoable. `None` where nothing is recorded.
+    fn begin(&self, request: &str, project: &Path, cancel: &Cancel) -> Option<Turn> {
+        let journal = self.journal.as_ref()?;
+        self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.policy.mode()) });
+        let end = journal.lock().unwrap_or_else(PoisonError::into_inner).end().clone();
+        let about = About {
+            conversation: self.conversation.0.clone(),
+            request: request.to_owned(),
+            anchor: Anchor { seq: end.seq, hash: end.hash },
+            command: "monobloc ask".to_owned(),
+        };
+        Some(Turn::new(project, about, cancel.clone()))
+    }
+
+    /// Lets others at the project again, and says what was changed.
+    async fn settle(&self, turn: Arc<Turn>) {
+        match tokio::task::spawn_blocking(move || turn.finish()).await {
+            Ok(Ok(Some(Summary { checkpoint, created, changed, deleted }))) => {
+                let checkpoint = format!("c{checkpoint}");
+                self.emit(Event::CheckpointMade { checkpoint, created, changed, deleted });
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => {
+                let text = format!("what this turn changed was not all noted: {error}");
+                self.emit(Event::Notice { text });
+            }
+            Err(panic) => tracing::error!(%panic, "a checkpoint was not finished"),
+        }
+    }
+}
+
+impl Host for SessionHost {
+    fn emit(&self, event: Event) {
+        let record = self.note(event);
         self.send(Message::Record(record));
     }
 
-    fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(
+        &'a self,
+        step: StepId,
+        proposal: &'a Proposal,
+    ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Approve { proposal: proposal.clone(), reply });
-        Box::pin(async move { answer.await.unwrap_or(Decision::Reject) })
+        Box::pin(async move {
+            let decision = answer.await.unwrap_or(Decision::Reject);
+            let told = match &decision {
+                Decision::Approve => "approved".to_owned(),
+                Decision::Always => format!("approved always: {}", proposal.always.as_deref().unwrap_or_default()),
+                Decision::Reject => "rejected".to_owned(),
+                Decision::Modify(arguments) => {
+                    format!("modified: {}", serde_json::Value::Object(arguments.clone()))
+                }
+            };
+            self.note(Event::Decided { step, tool: proposal.tool.clone(), decision: told });
+            decision
+        })
     }
 
     fn policy(&self) -> &Policy {

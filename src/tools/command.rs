@@ -1,5 +1,6 @@
 //! `run_command`: a shell command in the project, bounded in time and output, gone when its call is gone.
 
+use std::io::PipeReader;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,13 @@ const INHERITED: [&str; 13] = [
     "JAVA_HOME",
 ];
 
+/// Runs `$1`. Beside it a process of the same group waits for the end of standard input, which comes when this program
+/// is killed: then nobody else is left to end the command and what it has started, and it does.
+const WATCHED: &str = "exec 3<&0 </dev/null
+{ read -r end <&3; kill -KILL 0; } >/dev/null 2>&1 &
+exec 3<&-
+exec sh -c \"$1\"";
+
 /// Dropping the future kills the whole process group.
 pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let line = arguments.text("command")?;
@@ -44,7 +52,10 @@ pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -
     }
     let seconds = arguments.optional_count("timeout_s")?.unwrap_or(TIMEOUT_DEFAULT_S).clamp(1, TIMEOUT_MAX_S);
     let started = Instant::now();
-    let mut child = command(line, context).spawn().map_err(|e| format!("`sh` cannot be started: {e}"))?;
+    let failed = |e: std::io::Error| format!("`sh` cannot be started: {e}");
+    // Open for as long as this program lives and waits; see WATCHED.
+    let (watched, _alive) = std::io::pipe().map_err(failed)?;
+    let mut child = command(line, watched, context).spawn().map_err(failed)?;
     let group = Group::of(child.id());
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = tokio::select! {
@@ -61,9 +72,9 @@ pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -
     Ok(outcome(line, &ended, started.elapsed(), &out, &err))
 }
 
-fn command(line: &str, context: &Context) -> Command {
+fn command(line: &str, watched: PipeReader, context: &Context) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(line).current_dir(context.root.path()).env_clear();
+    command.args(["-c", WATCHED, "sh", line]).current_dir(context.root.path()).env_clear();
     command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // Nothing may wait for a terminal or a person.
     command.envs([
@@ -73,7 +84,7 @@ fn command(line: &str, context: &Context) -> Command {
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+    command.stdin(watched).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     command
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::Cancel;
+use crate::checkpoint::Turn;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;
@@ -23,10 +24,12 @@ pub struct Context {
     pub lessons: Option<Arc<Lessons>>,
     /// Tools of other programs; without it they are only described.
     pub servers: Option<Servers>,
+    /// Keeps what calls overwrite; without one nothing can be undone.
+    pub turn: Option<Arc<Turn>>,
 }
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        Context { root, cancel, index: None, embedder: None, lessons: None, servers: None }
+        Context { root, cancel, index: None, embedder: None, lessons: None, servers: None, turn: None }
     }
 }

@@ -1,8 +1,10 @@
 //! Runs an approved call. There is no other way to run a tool.
 
+use crate::checkpoint::{CheckpointError, Reach};
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
+use crate::tools::confine::Access;
 use crate::tools::context::Context;
 use crate::tools::outcome::Outcome;
 use crate::tools::policy::Approved;
@@ -13,7 +15,9 @@ use crate::tools::{command, files, search};
 pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome {
     let call = approved.into_call();
     if let Some(servers) = context.servers.as_ref().filter(|servers| servers.has(&call.tool)) {
-        return servers.call(call, &context.cancel).await.unwrap_or_else(Outcome::error);
+        // What a server says of itself is not believed: it may change anything.
+        let work = servers.call(call.clone(), &context.cancel);
+        return with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
     }
     let Some(builtin) = Builtin::ALL.into_iter().find(|builtin| builtin.name() == call.tool) else {
         return Outcome::error(format!("tool `{}` is only described here; nothing can run it", call.tool));
@@ -22,14 +26,72 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         return Outcome::error(format!("`{}` was cancelled before it began", call.tool));
     }
     let result = match builtin {
-        Builtin::RunCommand => command::run(Arguments(&call.arguments), context).await,
+        Builtin::RunCommand => with_checkpoint(&call, context, command::run(Arguments(&call.arguments), context)).await,
         _ => {
             let context = context.clone();
-            let work = tokio::task::spawn_blocking(move || on_files(builtin, Arguments(&call.arguments), &context));
-            work.await.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
+            blocking(move || match reach(builtin, &call, &context)? {
+                Some(reach) => changing_files(builtin, &call, &reach, &context),
+                None => on_files(builtin, Arguments(&call.arguments), &context),
+            })
+            .await
         }
     };
     result.unwrap_or_else(Outcome::error)
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
+}
+
+/// What a tool that works on files may change; `None` for one that only reads.
+fn reach(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Option<Reach>, String> {
+    if !builtin.mutates() {
+        return Ok(None);
+    }
+    let path = Arguments(&call.arguments).text("path")?;
+    let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
+    Ok(Some(Reach::Paths(vec![file.relative().into()])))
+}
+
+fn changing_files(builtin: Builtin, call: &ToolCall, reach: &Reach, context: &Context) -> Result<Outcome, String> {
+    let work = || on_files(builtin, Arguments(&call.arguments), context);
+    let Some(turn) = &context.turn else { return work() };
+    let (outcome, checkpoint) =
+        turn.during(&call.tool, reach, || lessons(context), work).map_err(|error| not_run(call, &error))?;
+    // A failed call may have changed something as well.
+    Ok(Outcome { checkpoint: Some(checkpoint), ..outcome.unwrap_or_else(Outcome::error) })
+}
+
+/// Runs `work`, which may change anything in the project, between a checkpoint and a look at what it did. When the
+/// future is dropped that look is taken by whoever finishes the turn.
+async fn with_checkpoint(
+    call: &ToolCall,
+    context: &Context,
+    work: impl Future<Output = Result<Outcome, String>>,
+) -> Result<Outcome, String> {
+    let Some(turn) = &context.turn else { return work.await };
+    let (before, tool, lent) = (turn.clone(), call.tool.clone(), context.clone());
+    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, || lessons(&lent)))).await?;
+    let checkpoint = begun.map_err(|error| not_run(call, &error))?;
+    let outcome = work.await.unwrap_or_else(Outcome::error);
+    let after = turn.clone();
+    let ended = blocking(move || Ok(after.end())).await?;
+    let outcome = Outcome { checkpoint: Some(checkpoint), ..outcome };
+    match ended {
+        Ok(()) => Ok(outcome),
+        Err(error) => {
+            Ok(Outcome { text: format!("{}\nnote: what it changed was not noted: {error}", outcome.text), ..outcome })
+        }
+    }
+}
+
+fn lessons(context: &Context) -> Result<Vec<Vec<u8>>, String> {
+    context.lessons.as_ref().map_or(Ok(Vec::new()), |lessons| lessons.rows()).map_err(|error| error.to_string())
+}
+
+fn not_run(call: &ToolCall, error: &CheckpointError) -> String {
+    format!("`{}` was not run, because what it changes could not be undone: {error}", call.tool)
 }
 
 fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {

@@ -1,8 +1,11 @@
 //! What a tool call brought back, as data that an answer can cite.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Most text of one outcome: what `read_file` may return, and the bound for every other tool.
 pub const TEXT_MAX_BYTES: usize = 256 << 10;
@@ -51,6 +54,9 @@ pub struct Outcome {
     pub diff: Option<String>,
     /// Files that were written, relative to the project.
     pub changed: Vec<PathBuf>,
+    /// Number of the checkpoint that was made before the call, or earlier in its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<i64>,
 }
 
 impl Outcome {
@@ -65,6 +71,7 @@ impl Outcome {
             findings: Vec::new(),
             diff: None,
             changed: Vec::new(),
+            checkpoint: None,
         }
     }
 
@@ -72,6 +79,14 @@ impl Outcome {
         findings.truncate(FINDINGS_MAX);
         self.findings = findings;
         self
+    }
+
+    /// SHA-256 of the text, without how long a command took: the same call on the same project has the same.
+    pub fn fingerprint(&self) -> String {
+        static TIMES: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"(?m)^(\[.*) after \d+\.\d s\]$").expect("a pattern"));
+        let text = TIMES.replace(&self.text, "$1]");
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     pub fn is_ok(&self) -> bool {
@@ -106,6 +121,13 @@ mod tests {
         let cut = cut_middle(format!("start{}end", "ä".repeat(1_000)), 100);
         assert!(cut.starts_with("start") && cut.ends_with("end"), "{cut}");
         assert!(cut.contains("bytes left out") && cut.len() < 150, "{cut}");
+    }
+
+    #[test]
+    fn how_long_a_command_took_is_no_part_of_its_fingerprint() {
+        let of = |text: &str| Outcome::ok(text).fingerprint();
+        assert_eq!(of("$ ls\n[exit status: 0 after 0.1 s]\na\n"), of("$ ls\n[exit status: 0 after 12.3 s]\na\n"));
+        assert_ne!(of("$ ls\n[exit status: 0 after 0.1 s]\na\n"), of("$ ls\n[exit status: 1 after 0.1 s]\na\n"));
     }
 
     #[test]

@@ -208,6 +208,10 @@ impl Running {
         so_far(&self.out)
     }
 
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_none()
+    }
+
     /// Ctrl-C.
     pub fn interrupt(&self) {
         let id = i32::try_from(self.child.id()).expect("a process id");

@@ -1,6 +1,7 @@
 //! Turns with scripted models: consent, failures, the single-model loop, wording, waiting and cancelling, exactly.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -66,10 +67,14 @@ fn never_asked(proposal: &Proposal) -> Decision {
 }
 
 pub fn toolkit(project: &Project, planner: Script, router: Script) -> Toolkit {
+    toolkit_in(&project.path(), planner, router)
+}
+
+pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
     let dialect = dialect::by_name("chatml").expect("a dialect");
     let pool = Pool::scripted(vec![(Role::Planner, planner), (Role::Router, router)], dialect).expect("a pool");
     let (catalog, cancel) = (Catalog::builtin(), Cancel::new());
-    let root = Root::open(&project.path()).expect("a project");
+    let root = Root::open(project).expect("a project");
     Toolkit {
         pool,
         embedder: None,

@@ -23,6 +23,11 @@ use crate::tools::command::Group;
 const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 /// Pages of a tool list; a server that never ends it has lied.
 const PAGES_MAX: usize = 32;
+/// Becomes the server, beside which a watcher ends the group when this program is gone, even if it was killed: then nobody
+/// else is left to do it, and a server that does not look at its input would stay.
+const WATCHED: &str = "{ while kill -0 \"$1\"; do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
+shift
+exec \"$@\"";
 /// Kept of what a server says on standard error, for the message when it fails.
 const SAID_MAX_BYTES: usize = 2 << 10;
 /// Time to leave by itself once its input is closed.
@@ -130,7 +135,8 @@ impl Connection {
 fn command(config: &Server, project: &Path) -> Command {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let filled = |text: &String| text.replace("${project}", &project.display().to_string());
-    let mut command = Command::new(&config.command);
+    let mut command = Command::new("sh");
+    command.args(["-c", WATCHED, "sh"]).arg(std::process::id().to_string()).arg(filled(&config.command));
     command.args(config.args.iter().map(filled)).env_clear();
     let inherited = INHERITED.iter().copied().chain(config.inherit.iter().map(String::as_str));
     command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));

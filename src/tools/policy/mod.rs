@@ -84,6 +84,10 @@ impl Policy {
         Policy { mode, ..Policy::default() }
     }
 
+    pub fn mode(&self) -> ApproveMode {
+        self.mode
+    }
+
     /// Whether the call may run, must be asked about, or is refused.
     pub fn assess(&self, call: &ToolCall, spec: &ToolSpec) -> Verdict {
         let risk = risk_of(call, spec);

@@ -106,6 +106,9 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
 /// A conversation on the project, with everything it works with.
 pub(super) fn session(app: &App, json: bool) -> Result<Session> {
     let registry = app.registry()?;
+    for note in app.recover()? {
+        eprintln!("monobloc: note: {note}");
+    }
     // Refuses now, with its reason, what would otherwise fail after minutes of indexing.
     registry.get(crate::models::Role::Planner)?;
     let embedder = match app.embedder(&registry) {

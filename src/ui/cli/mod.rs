@@ -1,12 +1,15 @@
 //! The command line: one file a command; its help is its doc comment.
 
 mod ask;
+mod audit;
 mod bench;
 mod chat;
+mod checkpoints;
 mod complete;
 mod config;
 mod eval;
 mod fit;
+mod history;
 mod index;
 mod mcp;
 mod models;
@@ -16,6 +19,7 @@ mod search;
 mod settings;
 mod synth;
 mod telemetry;
+mod undo;
 
 use std::process::ExitCode;
 
@@ -54,6 +58,11 @@ enum Command {
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
     Mcp(mcp::Mcp),
+    Undo(undo::Undo),
+    Rewind(undo::Rewind),
+    Checkpoints(checkpoints::Checkpoints),
+    History(history::History),
+    Audit(audit::Audit),
     /// Write a completion script for a shell to standard output
     Completions {
         shell: clap_complete::Shell,
@@ -115,6 +124,11 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Config(config) => config.run(&settings),
         Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
+        Command::Undo(undo) => undo.run(&app),
+        Command::Rewind(rewind) => rewind.run(&app),
+        Command::Checkpoints(checkpoints) => checkpoints.run(&app),
+        Command::History(history) => history.run(&app),
+        Command::Audit(audit) => runtime.block_on(audit.run(&app)),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

@@ -133,7 +133,21 @@ impl Text {
             }
             Event::TurnFailed { error } => self.line(&format!("{} {error}", style("failed:").red())),
             Event::ModelsChanged { text, .. } => self.line(text),
-            Event::ApprovalRequested { .. } | Event::Thinking { .. } | Event::ToolMiss(_) | Event::Repeat(_) => {}
+            Event::CheckpointMade { checkpoint, created, changed, deleted } => {
+                if created + changed + deleted > 0 {
+                    let files = counted(*created, *changed, *deleted);
+                    self.line(
+                        &style(format!("{checkpoint}: {files}; `monobloc undo` takes it back")).dim().to_string(),
+                    );
+                }
+            }
+            Event::Rewound(rewound) => self.line(&super::undo::told(rewound)),
+            Event::TurnStarted { .. }
+            | Event::Decided { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::Thinking { .. }
+            | Event::ToolMiss(_)
+            | Event::Repeat(_) => {}
         }
         Ok(())
     }
@@ -222,6 +236,14 @@ fn paint_diff(diff: &str) -> String {
         _ => line.to_owned(),
     };
     diff.lines().map(|line| format!("   {}", paint(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// `1 created, 2 changed`.
+pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
+    let parts = [(created, "created"), (changed, "changed"), (deleted, "deleted")];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if parts.is_empty() { "no file changed".to_owned() } else { parts.join(", ") }
 }
 
 fn cost(usage: &Usage) -> String {

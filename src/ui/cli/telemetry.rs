@@ -21,7 +21,7 @@ pub struct Telemetry {
 impl Telemetry {
     pub fn run(self, app: &App) -> Result<()> {
         let project = &app.config.project;
-        let journal = Journal::existing(&app::database(project))?.with_context(|| {
+        let journal = Journal::existing(&app::journal(project))?.with_context(|| {
             format!("no turn was recorded in {}; run `monobloc ask` there first", project.display())
         })?;
         let turns = journal.turns(self.turns)?;

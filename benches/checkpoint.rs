@@ -1,0 +1,93 @@
+//! What being undoable and recorded costs a call: checkpoints and journal, on projects of three sizes.
+//!
+//! Measures the same calls with and without a checkpoint, and what is written; leaves models, consent and the index out.
+//! The disk of this machine decides most of it: each checkpoint waits until it is on disk.
+//!
+//! Run it: `cargo bench --bench checkpoint`
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use monobloc::base::config::ApproveMode;
+use monobloc::base::{Cancel, ConversationId};
+use monobloc::checkpoint::{About, Turn};
+use monobloc::protocol::{Event, Record};
+use monobloc::session::Journal;
+use monobloc::tools::confine::Root;
+use monobloc::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
+use serde_json::{Value, json};
+
+const ROUNDS: usize = 20;
+
+/// Milliseconds of one call, the median of [`ROUNDS`].
+async fn call(project: &Path, tool: &str, arguments: impl Fn(usize) -> Value, checkpoint: bool, whole: bool) -> f64 {
+    let catalog = Catalog::builtin();
+    let turn = || Arc::new(Turn::new(project, About::default(), Cancel::new()));
+    let mut one = turn();
+    let mut times: Vec<f64> = Vec::new();
+    for round in 0..ROUNDS {
+        if whole {
+            one = turn();
+        }
+        let mut context = Context::new(Root::open(project).expect("a folder"), Cancel::new());
+        context.turn = checkpoint.then(|| one.clone());
+        let wanted = ToolCall {
+            tool: tool.to_owned(),
+            arguments: arguments(round + usize::from(checkpoint)).as_object().cloned().unwrap_or_default(),
+        };
+        let spec = catalog.get(tool).expect("a tool");
+        let approved = Policy::of(ApproveMode::Never).approved(wanted, spec).expect("allowed");
+        let from = Instant::now();
+        let outcome = execute(approved, &context).await;
+        if whole {
+            one.finish().expect("a summary");
+        }
+        times.push(from.elapsed().as_secs_f64() * 1e3);
+        assert!(outcome.is_ok(), "{outcome:?}");
+    }
+    one.finish().expect("a summary");
+    times.sort_by(f64::total_cmp);
+    times[ROUNDS / 2]
+}
+
+#[tokio::main]
+async fn main() {
+    println!(
+        "files   first command ms (KiB kept)   write_file: bare, first of a turn, next   command: bare, first, next"
+    );
+    for files in [100usize, 1_000, 10_000] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let project = folder.path().canonicalize().expect("a folder");
+        for n in 0..files {
+            let path = project.join(format!("d{}/f{n}.rs", n / 100));
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, format!("// {n}\n").repeat(400)).expect("a file");
+        }
+        let write = |round: usize| json!({ "path": "d0/f0.rs", "content": format!("// {round}\n").repeat(400) });
+        let run = |round: usize| json!({ "command": format!("echo {round} > d0/f1.rs") });
+        let first = Turn::new(&project, About::default(), Cancel::new());
+        let from = Instant::now();
+        first.begin("run_command", &monobloc::checkpoint::Reach::Everything, || Ok(Vec::new())).expect("a checkpoint");
+        first.finish().expect("a summary");
+        let first = from.elapsed().as_secs_f64() * 1e3;
+        let database = project.join(".monobloc/checkpoints.db");
+        let size = || std::fs::metadata(&database).map_or(0, |about| about.len()) / 1024;
+        let kept = size();
+        let mut row = vec![format!("{files:>6}  {first:>9.0} ({kept})        ")];
+        for (tool, arguments) in [("write_file", &write as &dyn Fn(usize) -> Value), ("run_command", &run)] {
+            for (checkpoint, whole) in [(false, false), (true, true), (true, false)] {
+                row.push(format!("{:>9.1}", call(&project, tool, arguments, checkpoint, whole).await));
+            }
+        }
+        println!("{}   and {} KiB for {} changes", row.join(" "), size() - kept, ROUNDS * 4);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut journal = Journal::open(&folder.path().join("journal.ndjson")).expect("a journal");
+    let record = Record::now(&ConversationId::fresh(), Event::Notice { text: "x".repeat(500) });
+    let from = Instant::now();
+    for _ in 0..1_000 {
+        journal.append(&record).expect("a record");
+    }
+    println!("journal: {:.3} ms a record", from.elapsed().as_secs_f64());
+}

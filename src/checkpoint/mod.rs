@@ -1,0 +1,51 @@
+//! Takes a project back to what it was: what every change overwrote is kept, and every restore is journalled.
+
+mod blobs;
+mod entry;
+mod lock;
+mod prune;
+mod recover;
+mod restore;
+mod rewind;
+mod scan;
+mod scratch;
+mod store;
+mod sync;
+mod turn;
+
+use std::path::PathBuf;
+
+pub use entry::{Entry, Hash};
+pub use lock::{Holder, Lock};
+pub use recover::recover;
+pub use restore::{Applied, Pending};
+pub use rewind::{Checkpoint, Foreign, Plan, Step};
+pub use store::{Change, Origin, Store};
+pub use turn::{About, Anchor, Reach, Summary, Turn};
+
+/// Why a checkpoint could not be made or gone back to. Nothing is changed then that is not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("the folder {path} cannot be written: {source}; make the project writable or work on a copy")]
+    Folder { path: PathBuf, source: std::io::Error },
+    #[error("the checkpoints in {file} failed: {source}; if this stays, move the file away, new ones begin then")]
+    Database { file: PathBuf, source: rusqlite::Error },
+    #[error("{holder} is changing this project; wait for it or end it")]
+    Held { holder: Holder },
+    #[error("cancelled while waiting for {holder}, which is changing this project")]
+    Cancelled { holder: Holder },
+    #[error("there is no checkpoint `{0}`; `monobloc checkpoints` lists them")]
+    Unknown(String),
+    #[error("the content {hash} is not in the checkpoints any more; nothing was changed")]
+    Lost { hash: Hash },
+    #[error("the content {hash} is damaged in the checkpoints; nothing was changed")]
+    Damaged { hash: Hash },
+    #[error("the lessons cannot be read: {0}")]
+    Memory(String),
+    #[error("going back to a checkpoint was interrupted; `monobloc checkpoints` finishes it")]
+    Unfinished,
+    #[error("the turn is over")]
+    Over,
+    #[error("{path}: {why}")]
+    Path { path: PathBuf, why: String },
+}

@@ -1,0 +1,274 @@
+//! Brings files back as a plan in the database says, step by step; whoever finds the plan unfinished carries on.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::params;
+
+use super::CheckpointError;
+use super::blobs::hash;
+use super::entry::Entry;
+use super::rewind::{Checkpoint, Plan, Step};
+use super::scan::{Kind, Stat, now_ns, temporary_name};
+use super::store::{Known, Origin, Store, bytes, entry, path};
+use super::sync::Look;
+use super::turn::About;
+
+/// A restore that is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub target: i64,
+    /// The checkpoint of the state before it: going there undoes it.
+    pub safety: i64,
+    /// Files are back; what is left is to say so.
+    pub applied: bool,
+    /// Files of others that were left alone.
+    pub kept: usize,
+}
+
+/// What became of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    pub restored: Vec<PathBuf>,
+    /// Left as they are, and why.
+    pub skipped: Vec<(PathBuf, String)>,
+}
+
+impl Store {
+    /// Looks at the whole project, so that a plan made next knows what others have done, and removes what writes that
+    /// were killed have left behind. The caller holds the project's lock, so no write is under way.
+    pub fn look(&mut self, project: &Path) -> Result<(), CheckpointError> {
+        let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside)?.all())?;
+        for leftover in leftovers {
+            // It is found again the next time if this fails.
+            let _ = fs::remove_file(project.join(leftover));
+        }
+        Ok(())
+    }
+
+    /// Writes down what is to be done, after keeping what it will overwrite and checking that all it needs is whole.
+    /// Nothing is changed yet. `memory` are the lessons as they are now.
+    pub fn prepare(
+        &mut self,
+        project: &Path,
+        target: &Checkpoint,
+        plan: &Plan,
+        about: &About,
+        memory: &[Vec<u8>],
+    ) -> Result<Pending, CheckpointError> {
+        for content in plan.steps.iter().filter_map(|step| step.then.content()) {
+            self.blob(content)?;
+        }
+        self.memory_of(target)?;
+        self.atomically(|store| {
+            let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
+            Look::new(store, project, Origin::Outside)?.paths(&paths)?;
+            let safety = store.add_checkpoint("rewind", about, memory)?;
+            for step in &plan.steps {
+                let now = store.known_at(&step.path)?.map_or(Entry::Absent, |known| known.entry);
+                let sql = "INSERT INTO restore_plan VALUES (?1, ?2, ?3)";
+                store.run(sql, params![bytes(&step.path), now.to_string(), step.then.to_string()])?;
+            }
+            let sql = "INSERT INTO restore VALUES (1, ?1, ?2, 'files', 0)";
+            store.run(sql, [target.id, safety])?;
+            Ok(Pending { target: target.id, safety, applied: false, kept: 0 })
+        })
+    }
+
+    /// The restore that is under way, or was when the program was killed.
+    pub fn pending(&self) -> Result<Option<Pending>, CheckpointError> {
+        self.row("SELECT target, safety, phase, kept FROM restore", [], |row| {
+            let applied = row.get_ref(2)?.as_str()? == "applied";
+            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied, kept: row.get::<_, i64>(3)? as usize })
+        })
+    }
+
+    /// Does what the plan says and is not done yet. What somebody has changed since the plan was made is left alone.
+    pub fn apply(&mut self, project: &Path, pending: &Pending) -> Result<Applied, CheckpointError> {
+        let steps = self.rows("SELECT path, old, new FROM restore_plan ORDER BY path", [], |row| {
+            Ok(Step { path: path(row, 0)?, now: entry(row, 1)?, then: entry(row, 2)?, foreign: false })
+        })?;
+        let mut applied = Applied::default();
+        let mut todo = Vec::new();
+        for step in steps {
+            match self.still_expected(project, &step) {
+                Ok(true) => todo.push(step),
+                Ok(false) => applied.skipped.push((step.path, "changed meanwhile; it stays as it is".to_owned())),
+                Err(error) => applied.skipped.push((step.path, error.to_string())),
+            }
+        }
+        let mut failed = BTreeSet::new();
+        for (step, done) in self.work_through(project, &todo) {
+            if let Err(error) = done {
+                failed.insert(step.path.clone());
+                applied.skipped.push((step.path.clone(), error));
+            }
+        }
+        let done: Vec<Step> = todo.into_iter().filter(|step| !failed.contains(&step.path)).collect();
+        self.atomically(|store| {
+            for step in &done {
+                store.note(project, step, pending.target)?;
+            }
+            store.run("UPDATE restore SET phase = 'applied', kept = ?1", [applied.skipped.len() as i64])?;
+            store.run("DELETE FROM restore_plan", []).map(drop)
+        })?;
+        applied.restored = done.into_iter().map(|step| step.path).collect();
+        Ok(applied)
+    }
+
+    /// The restore is over and known to be.
+    pub fn settled(&mut self) -> Result<(), CheckpointError> {
+        self.run("DELETE FROM restore", []).map(drop)
+    }
+
+    fn note(&self, project: &Path, step: &Step, target: i64) -> Result<(), CheckpointError> {
+        let stat = Stat::at(&project.join(&step.path)).ok().flatten();
+        let known = stat.map(|stat| Known { entry: step.then, stat, fresh: stat.is_fresh(now_ns()) });
+        self.set_known(&step.path, known.as_ref().filter(|_| step.then != Entry::Absent))?;
+        match step.now == step.then {
+            true => Ok(()),
+            false => self.add_change(Origin::Rewind(target), &step.path, step.now, step.then),
+        }
+    }
+
+    /// Whether a path is as the plan found it, as the plan wants it, or on the way.
+    fn still_expected(&self, project: &Path, step: &Step) -> io::Result<bool> {
+        let at = project.join(&step.path);
+        let found = Entry::at(&at)?;
+        let on_the_way = match (step.now, step.then) {
+            (now, then) if found == now || found == then => return Ok(true),
+            (Entry::Dir { .. }, Entry::Dir { .. }) => found.is_dir(),
+            // One kind gives way to another through nothing.
+            (now, then) if std::mem::discriminant(&now) != std::mem::discriminant(&then) => {
+                found == Entry::Absent || (found.is_dir() && (now.is_dir() || then.is_dir()))
+            }
+            _ => false,
+        };
+        Ok(on_the_way)
+    }
+
+    /// What goes first: what is to be gone, deepest first; then folders, outermost first; files and links; modes of
+    /// folders last, since a folder may not let anything in.
+    fn work_through<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, Result<(), String>)> {
+        let mut ends: Vec<(&Step, Result<(), String>)> = Vec::new();
+        let mut run = |step: &'a Step, work: &dyn Fn(&Path) -> io::Result<()>| {
+            let done = on_real_folders(project, &step.path).and_then(|()| work(&project.join(&step.path)));
+            ends.push((step, done.map_err(|error| error.to_string())));
+        };
+        for step in steps.iter().filter(|step| step.now.is_dir()) {
+            run(step, &open_up);
+        }
+        for step in steps.iter().rev().filter(|step| step.then == Entry::Absent || changes_kind(step)) {
+            run(step, &|at| remove(at, step.then));
+        }
+        for step in steps.iter().filter(|step| step.then.is_dir()) {
+            run(step, &make_folder);
+        }
+        for step in steps {
+            if let Some(content) = step.then.content() {
+                run(step, &|at| {
+                    let bytes = self.blob(content).map_err(io::Error::other)?;
+                    write(at, step.then, bytes)
+                });
+            }
+        }
+        for step in steps.iter().rev() {
+            if let Entry::Dir { mode } = step.then {
+                run(step, &|at| fs::set_permissions(at, Permissions::from_mode(mode)));
+            }
+        }
+        ends
+    }
+}
+
+fn changes_kind(step: &Step) -> bool {
+    step.now != Entry::Absent && std::mem::discriminant(&step.now) != std::mem::discriminant(&step.then)
+}
+
+impl Entry {
+    /// What stands at a path, read whole.
+    pub fn at(path: &Path) -> io::Result<Entry> {
+        let Some(stat) = Stat::at(path).map_err(io::Error::other)? else { return Ok(Entry::Absent) };
+        Ok(match stat.kind {
+            Kind::Dir => Entry::Dir { mode: stat.mode },
+            Kind::Link => Entry::Link { hash: hash(&fs::read_link(path)?.into_os_string().into_vec()) },
+            Kind::File => Entry::File { mode: stat.mode, hash: Some(hash(&fs::read(path)?)) },
+        })
+    }
+}
+
+/// Refuses to work through a link: every folder above `path` has to be a real one.
+fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
+    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        match fs::symlink_metadata(project.join(folder)) {
+            Ok(about) if about.is_dir() => {}
+            Ok(_) => return Err(io::Error::other(format!("`{}` is no folder", folder.display()))),
+            // It is made on the way, or what is below it is gone with it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Lets its owner work in a folder, until its own mode comes back.
+fn open_up(at: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(at) {
+        Ok(about) if about.is_dir() && about.permissions().mode() & 0o700 != 0o700 => {
+            fs::set_permissions(at, Permissions::from_mode(about.permissions().mode() & 0o7777 | 0o700))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes what is there, unless it is there already as it should be. A folder with something else in it stays.
+fn remove(at: &Path, then: Entry) -> io::Result<()> {
+    let gone = match fs::symlink_metadata(at) {
+        Ok(about) if about.is_dir() && then.is_dir() => Ok(()),
+        Ok(about) if about.is_dir() => fs::remove_dir(at),
+        Ok(about) if about.is_file() && matches!(then, Entry::File { .. }) => Ok(()),
+        Ok(_) => fs::remove_file(at),
+        Err(error) => Err(error),
+    };
+    match gone {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            Err(io::Error::other("the folder has other files in it; it stays"))
+        }
+        other => other,
+    }
+}
+
+fn make_folder(at: &Path) -> io::Result<()> {
+    match fs::create_dir(at) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_up(at),
+        other => other,
+    }
+}
+
+/// Writes beside the path and renames into place, so that a reader, or a kill, meets the old content or the new one.
+pub(super) fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
+    let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
+    fs::create_dir_all(folder)?;
+    let beside = folder.join(temporary_name());
+    let written = (|| {
+        if let Entry::File { mode, .. } = then {
+            let mut options = OpenOptions::new();
+            let mut file = options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(&beside)?;
+            file.write_all(&content)?;
+            file.set_permissions(Permissions::from_mode(mode))?;
+            file.sync_all()?;
+        } else {
+            std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), &beside)?;
+        }
+        fs::rename(&beside, at)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

@@ -1,0 +1,69 @@
+//! Builds a project as it was at a checkpoint somewhere else, to try things out on.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::CheckpointError;
+use super::entry::Entry;
+use super::restore::write;
+use super::rewind::Checkpoint;
+use super::scan::Stat;
+use super::store::Store;
+
+impl Store {
+    /// Every covered path as it was. Ignored files are not among them.
+    pub fn entries_at(&self, checkpoint: &Checkpoint) -> Result<BTreeMap<PathBuf, Entry>, CheckpointError> {
+        let known = self.known()?;
+        let mut entries: BTreeMap<PathBuf, Entry> =
+            known.into_iter().map(|(path, known)| (path, known.entry)).collect();
+        for change in self.changes_after(checkpoint.position)?.into_iter().rev() {
+            entries.insert(change.path, change.old);
+        }
+        entries.retain(|_, entry| *entry != Entry::Absent);
+        Ok(entries)
+    }
+
+    /// Writes the project as it was into an empty folder. Gives the paths whose content is not to be had.
+    pub fn copy_to(
+        &self,
+        project: &Path,
+        checkpoint: &Checkpoint,
+        folder: &Path,
+    ) -> Result<Vec<PathBuf>, CheckpointError> {
+        let mut missing = Vec::new();
+        let known = self.known()?;
+        let entries = self.entries_at(checkpoint)?;
+        for (path, entry) in &entries {
+            let to = folder.join(path);
+            let wrong = |error: std::io::Error| CheckpointError::Path { path: path.clone(), why: error.to_string() };
+            match entry {
+                Entry::Absent => {}
+                Entry::Dir { .. } => fs::create_dir_all(&to).map_err(wrong)?,
+                Entry::Link { hash } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                Entry::File { hash: Some(hash), .. } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                // Never kept, because nothing ever threatened it: then it is still what it was.
+                Entry::File { mode, hash: None } => {
+                    let same = known.get(path).is_some_and(|known| {
+                        known.entry == *entry && Stat::at(&project.join(path)) == Ok(Some(known.stat))
+                    });
+                    let copied = same.then(|| fs::read(project.join(path)).ok()).flatten();
+                    match copied {
+                        Some(bytes) => {
+                            write(&to, Entry::File { mode: *mode, hash: None }, bytes).map_err(wrong)?;
+                        }
+                        None => missing.push(path.clone()),
+                    }
+                }
+            }
+        }
+        for (path, entry) in entries.iter().rev() {
+            if let Entry::Dir { mode } = entry {
+                let set = fs::set_permissions(folder.join(path), Permissions::from_mode(*mode));
+                set.map_err(|error| CheckpointError::Path { path: path.clone(), why: error.to_string() })?;
+            }
+        }
+        Ok(missing)
+    }
+}

@@ -1,0 +1,169 @@
+//! Compares a project with what is known of it: every difference becomes a change, and what may be needed again is kept.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::CheckpointError;
+use super::entry::Entry;
+use super::scan::{Kind, Scan, Stat, TICK_NS, now_ns, scan};
+use super::store::{Known, Origin, Store, bytes};
+
+/// Most bytes of contents in a project's checkpoints.
+pub const CONTENTS_MAX: u64 = 1 << 30;
+
+/// How differences are taken.
+pub struct Look<'a> {
+    pub store: &'a Store,
+    pub project: &'a Path,
+    /// Who made them.
+    pub origin: Origin,
+    /// Keep the content of every file, not only of those that changed: anything may be overwritten next.
+    pub everything: bool,
+    /// When the call began that made them. What is older and new here was there before, not covered then.
+    pub began_ns: Option<i64>,
+    /// Bytes that may still be kept.
+    pub(super) room: Cell<u64>,
+    pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
+    pub(super) now_ns: i64,
+    /// Inodes that were known when the whole project was looked at: met at another path, they were moved there.
+    pub(super) inodes: RefCell<HashSet<u64>>,
+}
+
+impl<'a> Look<'a> {
+    pub fn new(store: &'a Store, project: &'a Path, origin: Origin) -> Result<Look<'a>, CheckpointError> {
+        let room = CONTENTS_MAX.saturating_sub(store.blob_bytes()?);
+        Ok(Look {
+            store,
+            project,
+            origin,
+            everything: false,
+            began_ns: None,
+            room: Cell::new(room),
+            uncovered: RefCell::default(),
+            now_ns: now_ns(),
+            inodes: RefCell::default(),
+        })
+    }
+
+    /// The whole project. Gives what was left behind by a killed write.
+    pub fn all(&self) -> Result<Vec<PathBuf>, CheckpointError> {
+        let known = self.store.known()?;
+        self.inodes.borrow_mut().extend(known.values().map(|known| known.stat.inode));
+        let first = known.is_empty() && self.store.position()? == 0;
+        let Scan { mut entries, uncovered, leftovers } = scan(self.project);
+        self.uncovered.borrow_mut().extend(uncovered);
+        // What ignore rules have hidden since is still covered.
+        for path in known.keys().filter(|path| !entries.contains_key(*path)).cloned().collect::<Vec<_>>() {
+            match Stat::at(&self.project.join(&path)) {
+                Ok(Some(stat)) => drop(entries.insert(path, stat)),
+                Ok(None) => {}
+                // It cannot be seen, which does not mean that it is gone.
+                Err(why) => {
+                    if let Some(known) = known.get(&path) {
+                        entries.insert(path.clone(), known.stat);
+                    }
+                    self.uncovered.borrow_mut().push((path, why));
+                }
+            }
+        }
+        for (path, stat) in &entries {
+            self.settle(path, known.get(path), Some(*stat), (first, self.everything))?;
+        }
+        for (path, gone) in known.iter().filter(|(path, _)| !entries.contains_key(*path)) {
+            self.settle(path, Some(gone), None, (first, self.everything))?;
+        }
+        self.store.run("DELETE FROM uncovered", [])?;
+        for (path, why) in self.uncovered.borrow().iter() {
+            self.store.run("INSERT OR REPLACE INTO uncovered VALUES (?1, ?2)", (bytes(path), why))?;
+        }
+        Ok(leftovers)
+    }
+
+    /// These paths with the folders above them; their contents are kept, or it fails.
+    pub fn paths(&self, paths: &[PathBuf]) -> Result<(), CheckpointError> {
+        let mut all: BTreeMap<&Path, ()> = BTreeMap::new();
+        for path in paths {
+            all.extend(path.ancestors().filter(|part| !part.as_os_str().is_empty()).map(|part| (part, ())));
+        }
+        for path in all.into_keys() {
+            let wrong = |why| CheckpointError::Path { path: path.to_owned(), why };
+            let stat = Stat::at(&self.project.join(path)).map_err(wrong)?;
+            let known = self.store.known_at(path)?;
+            // A path that ignore rules hide is met here for the first time; if it is there, it was there before.
+            let baseline = known.is_none() && self.origin == Origin::Outside;
+            self.settle(path, known.as_ref(), stat, (baseline, true))?;
+        }
+        match self.uncovered.borrow_mut().pop() {
+            Some((path, why)) => Err(CheckpointError::Path { path, why }),
+            None => Ok(()),
+        }
+    }
+
+    /// `baseline`: what is not known yet was there before, and nobody made it. `keep`: its content too, changed or not.
+    fn settle(
+        &self,
+        path: &Path,
+        known: Option<&Known>,
+        stat: Option<Stat>,
+        (baseline, keep): (bool, bool),
+    ) -> Result<(), CheckpointError> {
+        let old = known.map_or(Entry::Absent, |known| known.entry);
+        let Some(stat) = stat else {
+            if known.is_some() {
+                self.store.add_change(self.origin, path, old, Entry::Absent)?;
+                self.store.set_known(path, None)?;
+            }
+            return Ok(());
+        };
+        let same = known.is_some_and(|known| known.stat == stat && !known.fresh);
+        let kept = old.is_restorable();
+        if same && (kept || !keep) {
+            return Ok(());
+        }
+        let older = self.began_ns.is_some_and(|began| stat.ctime_ns < began.saturating_sub(TICK_NS));
+        let moved = self.inodes.borrow().contains(&stat.inode);
+        let baseline = baseline || (known.is_none() && older && !moved);
+        let ours = self.origin != Origin::Outside;
+        // What nobody of ours touched and nobody may overwrite next is not read.
+        let wanted = keep || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
+        let (new, stat) = if wanted { self.kept(path, stat)? } else { (unkept(stat), stat) };
+        let fresh = stat.is_fresh(self.now_ns);
+        self.store.set_known(path, Some(&Known { entry: new, stat, fresh }))?;
+        let touched = known.is_none_or(|known| {
+            let (before, now) = (known.stat, stat);
+            (before.kind, before.mode, before.size, before.mtime_ns) != (now.kind, now.mode, now.size, now.mtime_ns)
+        });
+        // Where only one side's content is known, times decide; where both are, the contents do.
+        let differs = if kept && new.is_restorable() { old != new } else { touched };
+        if differs && !baseline {
+            self.store.add_change(self.origin, path, old, new)?;
+        }
+        Ok(())
+    }
+
+    fn kept(&self, path: &Path, stat: Stat) -> Result<(Entry, Stat), CheckpointError> {
+        let refuse = |why: String| {
+            self.uncovered.borrow_mut().push((path.to_owned(), why));
+            Ok((unkept(stat), stat))
+        };
+        if stat.kind == Kind::File && stat.size > self.room.get() {
+            return refuse("the checkpoints of this project are full (1 GiB)".to_owned());
+        }
+        match self.store.keep(&self.project.join(path), stat)? {
+            Ok((entry, stat)) => {
+                self.room.set(self.room.get().saturating_sub(stat.size));
+                Ok((entry, stat))
+            }
+            Err(why) => refuse(why),
+        }
+    }
+}
+
+fn unkept(stat: Stat) -> Entry {
+    match stat.kind {
+        Kind::Dir => Entry::Dir { mode: stat.mode },
+        // A link is always read; one that could not be is treated like a file that could not.
+        Kind::File | Kind::Link => Entry::File { mode: stat.mode, hash: None },
+    }
+}

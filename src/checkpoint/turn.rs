@@ -1,0 +1,280 @@
+//! What one turn changes: a checkpoint before its first change, and every change put down to the call that made it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::params;
+
+use super::CheckpointError;
+use super::entry::Entry;
+use super::lock::Lock;
+use super::recover;
+use super::scan::now_ns;
+use super::store::{Change, Origin, Store, bytes};
+use super::sync::Look;
+use crate::base::Cancel;
+
+/// What a call may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// These paths, relative to the project, and folders above them.
+    Paths(Vec<PathBuf>),
+    Everything,
+}
+
+/// The last record of the journal: what was written before a checkpoint stays written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Anchor {
+    /// 0 before the first record.
+    pub seq: u64,
+    pub hash: String,
+}
+
+/// For whom a checkpoint is made.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    pub conversation: String,
+    pub request: String,
+    pub anchor: Anchor,
+    /// What others are told that runs here.
+    pub command: String,
+}
+
+/// What a turn has changed in the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub checkpoint: i64,
+    pub created: usize,
+    pub changed: usize,
+    pub deleted: usize,
+}
+
+/// One turn. Nothing is opened, locked or written before its first call that may change something.
+pub struct Turn {
+    project: PathBuf,
+    about: About,
+    cancel: Cancel,
+    state: Mutex<State>,
+}
+
+enum State {
+    Untouched,
+    Open(Box<Open>),
+    Finished,
+}
+
+struct Open {
+    store: Store,
+    checkpoint: i64,
+    /// The call that runs.
+    call: Option<i64>,
+    _lock: Lock,
+}
+
+impl Turn {
+    pub fn new(project: &Path, about: About, cancel: Cancel) -> Turn {
+        Turn { project: project.to_owned(), about, cancel, state: Mutex::new(State::Untouched) }
+    }
+
+    /// Before a call: whatever it may overwrite is kept. The first one waits for the project's lock and makes the
+    /// checkpoint, whose number is given. `memory` are the lessons as they are now. If this fails the call must not run.
+    pub fn begin(
+        &self,
+        tool: &str,
+        reach: &Reach,
+        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
+    ) -> Result<i64, CheckpointError> {
+        let mut state = self.state();
+        self.begin_in(&mut state, tool, reach, memory)
+    }
+
+    /// The same for work that is done here and now, and cannot be left half way: runs it and ends the call.
+    pub fn during<T>(
+        &self,
+        tool: &str,
+        reach: &Reach,
+        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
+        work: impl FnOnce() -> T,
+    ) -> Result<(T, i64), CheckpointError> {
+        // Whoever finishes the turn waits for the work.
+        let mut state = self.state();
+        let checkpoint = self.begin_in(&mut state, tool, reach, memory)?;
+        let done = work();
+        if let State::Open(open) = &mut *state {
+            open.end(&self.project)?;
+        }
+        Ok((done, checkpoint))
+    }
+
+    fn begin_in(
+        &self,
+        state: &mut State,
+        tool: &str,
+        reach: &Reach,
+        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
+    ) -> Result<i64, CheckpointError> {
+        let first = matches!(state, State::Untouched);
+        if first {
+            let lock = Lock::wait(&self.project, &self.about.command, &self.cancel)?;
+            let mut store = Store::open(&self.project)?;
+            recover::calls(&mut store, &self.project)?;
+            if store.pending()?.is_some() {
+                return Err(CheckpointError::Unfinished);
+            }
+            let (project, about) = (&self.project, &self.about);
+            let memory = memory().map_err(CheckpointError::Memory)?;
+            let checkpoint = store.atomically(|store| {
+                let look =
+                    Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside)? };
+                look.all()?;
+                store.add_checkpoint("turn", about, &memory)
+            })?;
+            *state = State::Open(Box::new(Open { store, checkpoint, call: None, _lock: lock }));
+        }
+        let State::Open(open) = state else { return Err(CheckpointError::Over) };
+        if open.call.is_some() {
+            open.end(&self.project)?;
+        }
+        let (project, checkpoint) = (&self.project, open.checkpoint);
+        let call = open.store.atomically(|store| {
+            let look = Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside)? };
+            match reach {
+                Reach::Paths(paths) => look.paths(paths)?,
+                Reach::Everything if first => {}
+                Reach::Everything => drop(look.all()?),
+            }
+            store.add_call(checkpoint, tool, reach)
+        })?;
+        open.call = Some(call);
+        Ok(checkpoint)
+    }
+
+    /// After a call, however it ended.
+    pub fn end(&self) -> Result<(), CheckpointError> {
+        match &mut *self.state() {
+            State::Open(open) => open.end(&self.project),
+            State::Untouched | State::Finished => Ok(()),
+        }
+    }
+
+    /// After the turn: others may change the project again. `None`: no checkpoint was made.
+    pub fn finish(&self) -> Result<Option<Summary>, CheckpointError> {
+        let State::Open(mut open) = std::mem::replace(&mut *self.state(), State::Finished) else { return Ok(None) };
+        open.end(&self.project)?;
+        open.store.prune()?;
+        open.store.summary(open.checkpoint).map(Some)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The database keeps itself whole, so a panic under this lock spoils nothing.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn end(&mut self, project: &Path) -> Result<(), CheckpointError> {
+        match self.call.take() {
+            Some(call) => self.store.atomically(|store| store.end_call(project, call)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Store {
+    /// A checkpoint of what is known now.
+    pub(super) fn add_checkpoint(
+        &self,
+        reason: &str,
+        about: &About,
+        memory: &[Vec<u8>],
+    ) -> Result<i64, CheckpointError> {
+        let rows = memory.iter().map(|row| self.put_blob(row)).collect::<Result<Vec<_>, _>>()?;
+        let list: Vec<u8> = rows.iter().flat_map(|hash| hash.0).collect();
+        let list = self.put_blob(&list)?;
+        let position = self.position()?;
+        let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+        self.run(
+            "INSERT INTO checkpoints (time, reason, conversation, request, position, journal_seq, journal_hash, memory)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                time,
+                reason,
+                about.conversation,
+                about.request,
+                position,
+                about.anchor.seq as i64,
+                about.anchor.hash,
+                list.0
+            ],
+        )?;
+        Ok(self.db.last_insert_rowid())
+    }
+
+    fn add_call(&self, checkpoint: i64, tool: &str, reach: &Reach) -> Result<i64, CheckpointError> {
+        let sql = "INSERT INTO calls (checkpoint, tool, started_ns, everything, open) VALUES (?1, ?2, ?3, ?4, 1)";
+        self.run(sql, params![checkpoint, tool, now_ns(), *reach == Reach::Everything])?;
+        let call = self.db.last_insert_rowid();
+        if let Reach::Paths(paths) = reach {
+            for path in paths {
+                self.run("INSERT OR IGNORE INTO call_paths VALUES (?1, ?2)", params![call, bytes(path)])?;
+            }
+        }
+        Ok(call)
+    }
+
+    /// Puts what is different now down to the call, and removes what a killed write left behind.
+    pub(super) fn end_call(&self, project: &Path, call: i64) -> Result<(), CheckpointError> {
+        let sql = "SELECT started_ns, everything FROM calls WHERE id = ?1";
+        let found = self.row(sql, [call], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some((began, everything)): Option<(i64, bool)> = found else { return Ok(()) };
+        let look = Look { began_ns: everything.then_some(began), ..Look::new(self, project, Origin::Call(call))? };
+        if everything {
+            for leftover in look.all()? {
+                // It is found again the next time if this fails.
+                let _ = fs::remove_file(project.join(leftover));
+            }
+        } else {
+            let sql = "SELECT path FROM call_paths WHERE call = ?1";
+            let paths = self.rows(sql, [call], |row| super::store::path(row, 0))?;
+            look.paths(&paths)?;
+        }
+        self.run("UPDATE calls SET open = 0 WHERE id = ?1", [call]).map(drop)
+    }
+
+    /// What the calls of a checkpoint's turn have changed, taken together.
+    pub fn summary(&self, checkpoint: i64) -> Result<Summary, CheckpointError> {
+        let mut summary = Summary { checkpoint, ..Summary::default() };
+        for (old, new) in net(&self.changes_of(checkpoint)?).into_values() {
+            // Folders come and go with what is in them.
+            match (old, new) {
+                (Entry::Dir { .. } | Entry::Absent, Entry::Dir { .. } | Entry::Absent) => {}
+                (Entry::Absent, _) => summary.created += 1,
+                (_, Entry::Absent) => summary.deleted += 1,
+                _ => summary.changed += 1,
+            }
+        }
+        Ok(summary)
+    }
+
+    /// Every change that the calls of a checkpoint's turn have made.
+    pub fn changes_of(&self, checkpoint: i64) -> Result<Vec<Change>, CheckpointError> {
+        let sql = "SELECT id FROM calls WHERE checkpoint = ?1";
+        let calls: Vec<i64> = self.rows(sql, [checkpoint], |row| row.get(0))?;
+        let Some(found) = self.find(checkpoint)? else { return Ok(Vec::new()) };
+        let mut changes = self.changes_after(found.position)?;
+        changes.retain(|change| matches!(change.origin, Origin::Call(call) if calls.contains(&call)));
+        Ok(changes)
+    }
+}
+
+/// First old and last new entry of every path that differs in the end.
+pub(super) fn net(changes: &[Change]) -> BTreeMap<&Path, (Entry, Entry)> {
+    let mut net: BTreeMap<&Path, (Entry, Entry)> = BTreeMap::new();
+    for change in changes {
+        net.entry(&change.path).and_modify(|pair| pair.1 = change.new).or_insert((change.old, change.new));
+    }
+    net.retain(|_, (old, new)| old != new || !old.is_restorable());
+    net
+}

@@ -1,0 +1,54 @@
+//! Checks a journal against itself and against the checkpoints that were made after its records.
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use super::chain::{self, Damage, Link};
+use crate::checkpoint::{CheckpointError, Store};
+
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    #[error("the journal cannot be read: {0}")]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// Follows the chain; with a project also looks whether every record that its checkpoints remember is there, so that
+/// an end that was cut off, or a journal written anew, is found as well.
+pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Link, Damage>, AuditError> {
+    let mut anchors = match project.map(Store::existing).transpose()?.flatten() {
+        Some(store) => store.checkpoints()?,
+        None => Vec::new(),
+    };
+    // Two conversations may begin in one order and change something in the other.
+    anchors.sort_by_key(|checkpoint| checkpoint.anchor.seq);
+    let mut remembered = anchors.iter().filter(|checkpoint| checkpoint.anchor.seq > 0).peekable();
+    let mut wrong = None;
+    let end = chain::follow(journal, |link, _, _| {
+        while let Some(checkpoint) = remembered.next_if(|checkpoint| checkpoint.anchor.seq <= link.seq) {
+            let anchor = &checkpoint.anchor;
+            if wrong.is_none() && anchor.seq == link.seq && anchor.hash != link.hash {
+                let why = format!("checkpoint c{} remembers another one; the journal was written anew", checkpoint.id);
+                wrong = Some(Damage { record: link.seq, why });
+            }
+        }
+    })?;
+    let missing = remembered.next().map(|checkpoint| Damage {
+        record: checkpoint.anchor.seq,
+        why: format!("it is missing; checkpoint c{} was made after it, so the end was cut off", checkpoint.id),
+    });
+    Ok(end.and_then(|end| wrong.or(missing).map_or(Ok(end), Err)))
+}
+
+/// Copies every whole record.
+pub fn export(journal: impl BufRead, out: &mut dyn Write) -> Result<Result<Link, Damage>, AuditError> {
+    let mut written = Ok(());
+    let end = chain::follow(journal, |_, _, line| {
+        if written.is_ok() {
+            written = out.write_all(line);
+        }
+    })?;
+    written?;
+    Ok(end)
+}

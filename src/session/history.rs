@@ -1,0 +1,152 @@
+//! What was asked and done in a project, turn by turn, as its journal says; with what was taken back marked as such.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::journal::Entry;
+use crate::protocol::{Event, StepStatus};
+
+/// One request and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TurnShown {
+    /// The record that begins it.
+    pub seq: u64,
+    pub time: String,
+    pub conversation: String,
+    pub request: String,
+    /// How much the user wanted to be asked.
+    pub approve: String,
+    pub calls: Vec<CallShown>,
+    /// What it says, or why it did not end.
+    pub answer: Option<String>,
+    /// The state before it, if it could change something.
+    pub checkpoint: Option<String>,
+    /// Files created, changed and deleted.
+    pub files: (usize, usize, usize),
+    /// It was taken back.
+    pub undone: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallShown {
+    pub tool: String,
+    pub arguments: serde_json::Value,
+    /// `by rule`, or what the user said.
+    pub decision: String,
+    pub status: StepStatus,
+    pub summary: String,
+    pub result_hash: String,
+    pub wall_ms: u64,
+}
+
+/// Everything a journal tells.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Oldest first.
+    pub turns: Vec<TurnShown>,
+}
+
+impl History {
+    pub fn of(entries: &[Entry]) -> History {
+        let mut turns: Vec<TurnShown> = Vec::new();
+        // What the user said last, per conversation's turn: it belongs to the call that ends next.
+        let mut said: Option<(String, String)> = None;
+        for Entry { seq, record } in entries {
+            let conversation = &record.conversation.0;
+            if let Event::TurnStarted { request, approve } = &record.event {
+                turns.push(TurnShown {
+                    seq: *seq,
+                    time: record.time.clone(),
+                    conversation: conversation.clone(),
+                    request: request.clone(),
+                    approve: approve.clone(),
+                    ..TurnShown::default()
+                });
+                continue;
+            }
+            let Some(turn) = turns.iter_mut().rev().find(|turn| turn.conversation == *conversation) else { continue };
+            match &record.event {
+                Event::Decided { tool, decision, .. } => said = Some((tool.clone(), decision.clone())),
+                Event::StepCompleted(report) => {
+                    let decision = said.take().filter(|(tool, _)| *tool == report.tool);
+                    turn.checkpoint = turn.checkpoint.take().or_else(|| report.checkpoint.clone());
+                    turn.calls.push(CallShown {
+                        tool: report.tool.clone(),
+                        arguments: report.arguments.clone(),
+                        decision: decision.map_or_else(|| "by rule".to_owned(), |(_, decision)| decision),
+                        status: report.status,
+                        summary: report.summary.clone(),
+                        result_hash: report.result_hash.clone(),
+                        wall_ms: report.wall_ms,
+                    });
+                }
+                Event::CheckpointMade { checkpoint, created, changed, deleted } => {
+                    turn.checkpoint = Some(checkpoint.clone());
+                    turn.files = (*created, *changed, *deleted);
+                }
+                Event::TurnFinished(finished) => turn.answer = Some(finished.answer.clone()),
+                _ => {}
+            }
+        }
+        let live = live(entries);
+        for turn in &mut turns {
+            turn.undone = !live.contains(&turn.seq);
+        }
+        History { turns }
+    }
+}
+
+/// The turns that count, by the record that begins each. Going back makes those count that counted then.
+fn live(entries: &[Entry]) -> BTreeSet<u64> {
+    let mut live = BTreeSet::new();
+    // What counted before each rewind: going back to before it brings that back.
+    let mut past: Vec<(u64, BTreeSet<u64>)> = Vec::new();
+    for Entry { seq, record } in entries {
+        match &record.event {
+            Event::TurnStarted { .. } => drop(live.insert(*seq)),
+            Event::Rewound(rewound) => {
+                let then = past.iter().find(|(before, _)| *before > rewound.journal_seq).map(|(_, live)| live);
+                let mut back = then.unwrap_or(&live).clone();
+                back.retain(|turn| *turn <= rewound.journal_seq);
+                past.push((*seq, std::mem::replace(&mut live, back)));
+            }
+            _ => {}
+        }
+    }
+    live
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ConversationId;
+    use crate::protocol::{Record, Rewound};
+
+    /// `t` is a turn, a number goes back to after that record. Gives the records whose turns count in the end.
+    fn check(story: &str, expected: &[u64]) {
+        let entries: Vec<Entry> = story
+            .split_whitespace()
+            .zip(1..)
+            .map(|(word, seq)| {
+                let event = match word.parse() {
+                    Ok(journal_seq) => Event::Rewound(Rewound { journal_seq, ..Rewound::default() }),
+                    Err(_) => Event::TurnStarted { request: word.to_owned(), approve: String::new() },
+                };
+                Entry { seq, record: Record::now(&ConversationId::fresh(), event) }
+            })
+            .collect();
+        assert_eq!(live(&entries).into_iter().collect::<Vec<_>>(), expected, "{story}");
+    }
+
+    #[test]
+    fn what_was_taken_back_does_not_count_until_it_is_brought_back() {
+        check("t t t", &[1, 2, 3]);
+        check("t t t 2", &[1, 2]);
+        check("t t t 2 t", &[1, 2, 5]);
+        check("t t 1 0", &[]);
+        check("t t 1 2", &[1, 2]);
+        check("t t 1 t 2", &[1, 2]);
+        check("t t 1 t 2 4", &[1, 4]);
+    }
+}

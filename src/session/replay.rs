@@ -1,0 +1,155 @@
+//! Runs the tool calls of a turn again, on a copy of the project as it was, and compares what comes out.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::history::{CallShown, TurnShown};
+use crate::base::Cancel;
+use crate::base::config::ApproveMode;
+use crate::checkpoint::{CheckpointError, Entry, Origin, Store};
+use crate::index::Index;
+use crate::protocol::StepStatus;
+use crate::tools::confine::Root;
+use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
+
+/// Tools that answer from the project's files alone, so that the same files must give the same answer.
+const ON_FILES: [&str; 9] = [
+    "read_file",
+    "list_dir",
+    "find_files",
+    "search_text",
+    "write_file",
+    "replace_in_file",
+    "index_callers",
+    "index_callees",
+    "index_dependents",
+];
+
+/// How a call ended the second time.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Same {
+    Same,
+    Different(String),
+    /// And why.
+    NotRun(String),
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Compared {
+    pub call: CallShown,
+    pub outcome: Same,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Replayed {
+    pub calls: Vec<Compared>,
+    /// Files that differ in the end from what the turn left behind: path, what is there now, what was.
+    pub files: Vec<(String, String, String)>,
+    /// Files that the copy lacks, because their content was never kept.
+    pub missing: Vec<String>,
+    /// Whether the files of the end were compared: not where a call that changes something was left out.
+    pub files_compared: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error(
+        "the turn has no checkpoint: it ran nothing that could change something, so there is no state to run it on"
+    )]
+    NoCheckpoint,
+    #[error("the copy cannot be used: {0}")]
+    Copy(String),
+}
+
+/// Replays `turn` in `scratch`, an empty folder. `commands`: shell commands too, which may do things outside it.
+pub async fn replay(
+    project: &Path,
+    turn: &TurnShown,
+    scratch: &Path,
+    commands: bool,
+    cancel: &Cancel,
+) -> Result<Replayed, ReplayError> {
+    let store = Store::existing(project)?.ok_or(ReplayError::NoCheckpoint)?;
+    let name = turn.checkpoint.as_deref().ok_or(ReplayError::NoCheckpoint)?;
+    let number = name.strip_prefix('c').and_then(|number| number.parse().ok());
+    let found = number.map(|number: i64| store.find(number)).transpose()?.flatten();
+    let checkpoint = found.ok_or_else(|| CheckpointError::Unknown(name.to_owned()))?;
+    let missing = store.copy_to(project, &checkpoint, scratch)?;
+    let mut replayed = Replayed {
+        missing: missing.iter().map(|path| path.display().to_string()).collect(),
+        files_compared: true,
+        ..Replayed::default()
+    };
+    let copy = |error: &dyn std::fmt::Display| ReplayError::Copy(error.to_string());
+    let root = Root::open(scratch).map_err(|error| copy(&error))?;
+    let mut context = Context::new(root, cancel.clone());
+    if turn.calls.iter().any(|call| call.tool.starts_with("index_")) {
+        let index = Index::open(scratch).map_err(|error| copy(&error))?;
+        index.refresh_lexical(&mut |_| (), cancel).map_err(|error| copy(&error))?;
+        context.index = Some(index.into());
+    }
+    let catalog = Catalog::builtin();
+    for call in &turn.calls {
+        let outcome = again(call, &catalog, &context, commands).await;
+        let skipped = matches!(outcome, Same::NotRun(_)) && catalog.get(&call.tool).is_none_or(|spec| spec.mutates);
+        replayed.files_compared &= !(skipped && call.status != StepStatus::Rejected);
+        replayed.calls.push(Compared { call: call.clone(), outcome });
+    }
+    if replayed.files_compared {
+        replayed.files = differences(&store, checkpoint.id, scratch)?;
+    }
+    Ok(replayed)
+}
+
+async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands: bool) -> Same {
+    let not_run = |why: &str| Same::NotRun(why.to_owned());
+    if !matches!(call.status, StepStatus::Succeeded | StepStatus::Failed) {
+        return not_run("it was not run then either");
+    }
+    if call.summary.starts_with("the same as ") {
+        return not_run("it was answered by an earlier call");
+    }
+    let is_command = call.tool == "run_command";
+    if is_command && !commands {
+        return not_run("a command may do things outside the copy; --commands runs it");
+    }
+    if !is_command && !ON_FILES.contains(&call.tool.as_str()) {
+        return not_run("its answer depends on more than the project's files");
+    }
+    let Some(spec) = catalog.get(&call.tool) else { return not_run("this program has no such tool") };
+    let arguments: Map<String, Value> = call.arguments.as_object().cloned().unwrap_or_default();
+    let wanted = ToolCall { tool: call.tool.clone(), arguments };
+    // Consent was given then, for the project itself; what is denied to everybody is denied here too.
+    let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
+        Ok(approved) => approved,
+        Err(refusal) => return Same::NotRun(refusal.to_string()),
+    };
+    let outcome = execute(approved, context).await;
+    if outcome.fingerprint() == call.result_hash {
+        return Same::Same;
+    }
+    let first = outcome.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Same::Different(crate::tools::outcome::cut_line(first, 160))
+}
+
+/// Paths that the turn has changed and that look otherwise in the copy.
+fn differences(store: &Store, checkpoint: i64, scratch: &Path) -> Result<Vec<(String, String, String)>, ReplayError> {
+    let mut last = std::collections::BTreeMap::new();
+    for change in store.changes_of(checkpoint)? {
+        if matches!(change.origin, Origin::Call(_)) {
+            last.insert(change.path, change.new);
+        }
+    }
+    let mut different = Vec::new();
+    for (path, then) in last {
+        let now = Entry::at(&scratch.join(&path)).map_err(|error| ReplayError::Copy(error.to_string()))?;
+        if now != then && then.is_restorable() {
+            different.push((path.display().to_string(), now.to_string(), then.to_string()));
+        }
+    }
+    Ok(different)
+}

@@ -1,0 +1,172 @@
+//! `monobloc audit`: whether the journal is as it was written, and whether what it says can be done again.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::app::{self, App};
+use crate::session::{self, History, Same, TurnShown};
+
+/// Check the journal of what was done here, write it out, or do a turn again on a copy
+#[derive(Args)]
+pub struct Audit {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Verify(Verify),
+    Export(Export),
+    Replay(Replay),
+}
+
+/// Check that no byte of the journal was changed since it was written
+#[derive(Args)]
+struct Verify {
+    /// A journal that was exported [default: the project's]
+    file: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write the checked journal out, one record a line; `audit verify FILE` checks the copy
+#[derive(Args)]
+struct Export {
+    /// [default: standard output]
+    file: Option<PathBuf>,
+}
+
+/// Run the tool calls of a turn again on a copy of the project as it was, and compare what comes out
+#[derive(Args)]
+struct Replay {
+    /// A turn as `monobloc history` lists it, t12 say [default: the last that has a checkpoint]
+    turn: Option<String>,
+    /// Run shell commands too; they may do things outside the copy
+    #[arg(long)]
+    commands: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Audit {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let project = app.project()?;
+        let journal = app::journal(&project);
+        match self.what {
+            What::Verify(verify) => verify.run(&project, &journal),
+            What::Export(export) => export.run(&journal),
+            What::Replay(replay) => replay.run(app, &project, &journal).await,
+        }
+    }
+}
+
+fn open(journal: &Path) -> Result<BufReader<File>> {
+    let file = File::open(journal).with_context(|| format!("the journal {} cannot be read", journal.display()))?;
+    Ok(BufReader::new(file))
+}
+
+impl Verify {
+    fn run(self, project: &Path, journal: &Path) -> Result<()> {
+        // Anchors belong to the project's own journal.
+        let of_project = self.file.is_none().then_some(project);
+        let path = self.file.as_deref().unwrap_or(journal);
+        let checked = session::verify(open(path)?, of_project)?;
+        if self.json {
+            let damage = checked.as_ref().err().map(|damage| json!({ "record": damage.record, "why": damage.why }));
+            println!("{}", json!({ "records": checked.as_ref().ok().map(|end| end.seq), "damage": damage }));
+        }
+        match checked {
+            Ok(end) if !self.json => println!("{} records, whole; the last hash is {}", end.seq, end.hash),
+            Ok(_) => {}
+            Err(damage) => bail!("{}: {damage}", path.display()),
+        }
+        Ok(())
+    }
+}
+
+impl Export {
+    fn run(self, journal: &Path) -> Result<()> {
+        let mut out: Box<dyn Write> = match &self.file {
+            Some(file) => Box::new(File::create_new(file).with_context(|| format!("{}", file.display()))?),
+            None => Box::new(io::stdout().lock()),
+        };
+        match session::export(open(journal)?, &mut out)? {
+            Ok(_) => Ok(out.flush()?),
+            Err(damage) => bail!("{}: {damage}; the records before it were written", journal.display()),
+        }
+    }
+}
+
+impl Replay {
+    async fn run(self, app: &App, project: &Path, journal: &Path) -> Result<()> {
+        let journal = session::Journal::existing(journal)?.context("nothing was recorded here")?;
+        let turns = History::of(&journal.entries()?).turns;
+        let turn = self.find(&turns)?;
+        // Beside the project's own data, so that nothing private lands in a shared folder.
+        let scratch = Scratch::make(&project.join(".monobloc"))?;
+        let replayed = session::replay(project, turn, &scratch.0, self.commands, &app.cancel).await?;
+        let differ = replayed.calls.iter().filter(|call| matches!(call.outcome, Same::Different(_))).count();
+        if self.json {
+            println!("{}", serde_json::to_string(&replayed)?);
+        } else {
+            println!("t{} {}", turn.seq, turn.request);
+            for call in &replayed.calls {
+                let said = match &call.outcome {
+                    Same::Same => "the same".to_owned(),
+                    Same::Different(now) => format!("different: {now}; it was: {}", call.call.summary),
+                    Same::NotRun(why) => format!("not run: {why}"),
+                };
+                println!("    {} {said}", call.call.tool);
+            }
+            for path in &replayed.missing {
+                println!("    the copy lacks {path}: its content was never kept");
+            }
+            for (path, now, then) in &replayed.files {
+                println!("    {path} differs: {now}, was {then}");
+            }
+            if replayed.files_compared && replayed.files.is_empty() {
+                println!("    every file it changed is as the turn left it");
+            }
+        }
+        if differ > 0 || !replayed.files.is_empty() {
+            bail!("{differ} calls and {} files differ", replayed.files.len());
+        }
+        Ok(())
+    }
+
+    fn find<'a>(&self, turns: &'a [TurnShown]) -> Result<&'a TurnShown> {
+        let found = match &self.turn {
+            Some(name) => {
+                let seq = name.strip_prefix('t').unwrap_or(name).parse().ok();
+                turns.iter().find(|turn| Some(turn.seq) == seq)
+            }
+            None => turns.iter().rev().find(|turn| turn.checkpoint.is_some()),
+        };
+        found.context("there is no such turn; `monobloc history` lists them, t12 say")
+    }
+}
+
+/// A folder that goes when it is not needed any more.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(parent: &Path) -> Result<Scratch> {
+        let folder = parent.join(format!("replay-{:016x}", fastrand::u64(..)));
+        std::fs::create_dir(&folder).with_context(|| format!("{}", folder.display()))?;
+        Ok(Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Below the project's own folder it disturbs nobody if this fails.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

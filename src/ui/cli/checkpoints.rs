@@ -1,0 +1,61 @@
+//! `monobloc checkpoints`: the states that can be gone back to.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::output::counted;
+use crate::app::App;
+use crate::base::Bytes;
+use crate::checkpoint::Store;
+
+/// List the states this project can go back to
+#[derive(Args)]
+pub struct Checkpoints {
+    /// One JSON object a checkpoint
+    #[arg(long)]
+    json: bool,
+}
+
+impl Checkpoints {
+    pub fn run(self, app: &App) -> Result<()> {
+        for note in app.recover()? {
+            eprintln!("monobloc: note: {note}");
+        }
+        let Some(store) = Store::existing(&app.project()?)? else {
+            if !self.json {
+                println!("no checkpoint yet; the first is made before the first change");
+            }
+            return Ok(());
+        };
+        for checkpoint in store.checkpoints()? {
+            let files = store.summary(checkpoint.id)?;
+            let name = format!("c{}", checkpoint.id);
+            if self.json {
+                println!(
+                    "{}",
+                    json!({
+                        "checkpoint": name, "time": checkpoint.time, "before": checkpoint.reason,
+                        "request": checkpoint.request, "conversation": checkpoint.conversation,
+                        "created": files.created, "changed": files.changed, "deleted": files.deleted,
+                    })
+                );
+                continue;
+            }
+            let what = match checkpoint.reason.as_str() {
+                "turn" => counted(files.created, files.changed, files.deleted),
+                _ => "before going back".to_owned(),
+            };
+            let request: String = checkpoint.request.chars().take(60).collect();
+            println!("{name:>5}  {}  {what:<32}  {request}", checkpoint.time);
+        }
+        if self.json {
+            return Ok(());
+        }
+        println!("{} of contents; not covered: ignored files, .git, owners and times", Bytes(store.blob_bytes()?));
+        for (path, why) in store.uncovered()?.iter().take(20) {
+            println!("  not covered: {}: {why}", path.display());
+        }
+        Ok(())
+    }
+}

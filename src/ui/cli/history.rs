@@ -1,0 +1,50 @@
+//! `monobloc history`: what was asked and done here.
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use super::output::counted;
+use crate::app::{self, App};
+use crate::session::{self, Journal};
+
+/// Show what was asked and done in this project, turn by turn
+#[derive(Args)]
+pub struct History {
+    /// Turns to show
+    #[arg(short = 'n', long, default_value_t = 10)]
+    turns: usize,
+    /// One JSON object a turn
+    #[arg(long)]
+    json: bool,
+}
+
+impl History {
+    pub fn run(self, app: &App) -> Result<()> {
+        let project = app.project()?;
+        let journal = Journal::existing(&app::journal(&project))?.with_context(|| {
+            format!("nothing was recorded in {}; run `monobloc ask` there first", project.display())
+        })?;
+        let turns = session::History::of(&journal.entries()?).turns;
+        for turn in turns.iter().skip(turns.len().saturating_sub(self.turns)) {
+            if self.json {
+                println!("{}", serde_json::to_string(turn)?);
+                continue;
+            }
+            let (created, changed, deleted) = turn.files;
+            let undone = if turn.undone { " (taken back)" } else { "" };
+            println!("t{} {} {}{undone}", turn.seq, turn.time, turn.request);
+            for call in &turn.calls {
+                let status = serde_json::to_value(call.status)?;
+                let (status, ms) = (status.as_str().unwrap_or_default(), call.wall_ms);
+                println!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
+            }
+            if let Some(checkpoint) = &turn.checkpoint {
+                println!("    {checkpoint}: {}", counted(created, changed, deleted));
+            }
+            if turn.answer.is_none() {
+                println!("    it did not end");
+            }
+        }
+        Ok(())
+    }
+}

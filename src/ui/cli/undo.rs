@@ -1,0 +1,180 @@
+//! `monobloc undo` and `monobloc rewind`: the project as it was.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::json;
+
+use crate::app::App;
+use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
+use crate::protocol::Rewound;
+use crate::session::{Prepared, Rewinder};
+
+/// Paths that are listed; the rest is counted.
+const PATHS_SHOWN: usize = 20;
+/// Questions asked again before silence counts as a no.
+const TRIES: usize = 3;
+
+/// Take back the last request that changed files: files, lessons and conversation together
+#[derive(Args)]
+pub struct Undo {
+    #[command(flatten)]
+    how: How,
+}
+
+/// Go back to a checkpoint, one before an undo too
+#[derive(Args)]
+pub struct Rewind {
+    /// A checkpoint as `monobloc checkpoints` lists it, c3 say [default: the newest]
+    checkpoint: Option<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Args)]
+struct How {
+    /// Also overwrite what was changed outside monobloc meanwhile
+    #[arg(long, conflicts_with = "keep")]
+    force: bool,
+    /// Leave what was changed outside monobloc meanwhile as it is, and take back the rest
+    #[arg(long)]
+    keep: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Undo {
+    pub fn run(self, app: &App) -> Result<()> {
+        self.how.go(app, |rewinder| Ok(rewinder.latest()?))
+    }
+}
+
+impl Rewind {
+    pub fn run(self, app: &App) -> Result<()> {
+        self.how.go(app, |rewinder| match &self.checkpoint {
+            Some(name) => Ok(rewinder.find(name)?),
+            None => Ok(rewinder.newest()?),
+        })
+    }
+}
+
+impl How {
+    fn go(&self, app: &App, target: impl FnOnce(&Rewinder) -> Result<Checkpoint>) -> Result<()> {
+        let mut rewinder = app.rewinder()?;
+        for note in &rewinder.notes {
+            eprintln!("monobloc: note: {note}");
+        }
+        let target = target(&rewinder)?;
+        let prepared = rewinder.plan(target)?;
+        for lost in &prepared.plan.lost {
+            eprintln!("monobloc: note: {} cannot come back, its content was never kept", lost.display());
+        }
+        if self.dry_run {
+            return self.show(&prepared);
+        }
+        let foreign = self.decide(&prepared)?;
+        let commands = prepared.commands;
+        let rewound = rewinder.go(prepared, foreign)?;
+        // Others may go on; the index follows the files by itself, at the latest with the next request.
+        drop(rewinder);
+        app.index()?.refresh_lexical(&mut |_| (), &app.cancel)?;
+        if self.json {
+            println!("{}", serde_json::to_string(&rewound)?);
+        } else {
+            println!("{}", told(&rewound));
+        }
+        if commands {
+            eprintln!(
+                "monobloc: note: a command ran; what it did to ignored files, to .git or outside the project stays"
+            );
+        }
+        Ok(())
+    }
+
+    fn show(&self, prepared: &Prepared) -> Result<()> {
+        let steps = &prepared.plan.steps;
+        if self.json {
+            let steps: Vec<_> = steps
+                .iter()
+                .map(|step| json!({ "path": step.path, "what": what(step), "changed_outside": step.foreign }))
+                .collect();
+            println!("{}", json!({ "checkpoint": format!("c{}", prepared.target.id), "steps": steps }));
+            return Ok(());
+        }
+        println!("c{} ({}): {}", prepared.target.id, prepared.target.time, prepared.target.request);
+        list(steps.iter(), |step| println!("{step}"));
+        Ok(())
+    }
+
+    /// What happens to files that somebody else has changed; nobody to ask is a no.
+    fn decide(&self, prepared: &Prepared) -> Result<Foreign> {
+        let foreign: Vec<&Step> = prepared.plan.foreign().collect();
+        if foreign.is_empty() || self.force {
+            return Ok(Foreign::Overwrite);
+        }
+        if self.keep {
+            return Ok(Foreign::Keep);
+        }
+        eprintln!("Changed outside monobloc since c{}:", prepared.target.id);
+        list(foreign.into_iter(), |step| eprintln!("{step}"));
+        let refused = "nothing was changed; --force overwrites these files, --keep takes back only the others";
+        if self.json || !io::stdin().is_terminal() {
+            bail!("files were changed outside monobloc: {refused}");
+        }
+        let mut lines = io::stdin().lock().lines();
+        for _ in 0..TRIES {
+            print!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
+            io::stdout().flush()?;
+            let Some(answer) = lines.next().transpose()? else { break };
+            match answer.trim().to_lowercase().as_str() {
+                "o" | "overwrite" => return Ok(Foreign::Overwrite),
+                "k" | "keep" => return Ok(Foreign::Keep),
+                "c" | "cancel" | "n" | "no" => break,
+                _ => {}
+            }
+        }
+        bail!("{refused}")
+    }
+}
+
+fn list<'a>(steps: impl Iterator<Item = &'a Step>, mut line: impl FnMut(String)) {
+    let steps: Vec<&Step> = steps.collect();
+    for step in steps.iter().take(PATHS_SHOWN) {
+        let outside = if step.foreign { " (changed outside monobloc)" } else { "" };
+        line(format!("  {} {}{outside}", what(step), step.path.display()));
+    }
+    if steps.len() > PATHS_SHOWN {
+        line(format!("  … {} more", steps.len() - PATHS_SHOWN));
+    }
+}
+
+/// What going back does to a path.
+fn what(step: &Step) -> &'static str {
+    match (step.now, step.then) {
+        (_, Entry::Absent) => "removes",
+        (Entry::Absent, _) => "brings back",
+        (now, then) if now.content() == then.content() => "sets the mode of",
+        _ => "restores",
+    }
+}
+
+/// A rewind in words.
+pub fn told(rewound: &Rewound) -> String {
+    let mut text = format!("back at {}: ", rewound.checkpoint);
+    text.push_str(&match rewound.restored.as_slice() {
+        [] => "no file differed".to_owned(),
+        [one] => one.clone(),
+        paths if paths.len() <= 3 => paths.join(", "),
+        paths => format!("{} files and folders", paths.len()),
+    });
+    for (path, why) in rewound.left.iter().take(PATHS_SHOWN) {
+        text.push_str(&format!("\n  left: {path}: {why}"));
+    }
+    text.push_str(&format!("\n`monobloc rewind {}` undoes this", rewound.safety));
+    text
+}
