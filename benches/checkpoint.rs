@@ -15,7 +15,7 @@ use monobloc::checkpoint::{About, Turn};
 use monobloc::protocol::{Event, Record};
 use monobloc::session::Journal;
 use monobloc::tools::confine::Root;
-use monobloc::tools::{Catalog, Context, ToolCall, execute, policy};
+use monobloc::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 20;
@@ -37,7 +37,7 @@ async fn call(project: &Path, tool: &str, arguments: impl Fn(usize) -> Value, ch
             arguments: arguments(round + usize::from(checkpoint)).as_object().cloned().unwrap_or_default(),
         };
         let spec = catalog.get(tool).expect("a tool");
-        let approved = policy::approved_by_rule(wanted, spec, ApproveMode::Never).expect("allowed");
+        let approved = Policy::of(ApproveMode::Never).approved(wanted, spec).expect("allowed");
         let from = Instant::now();
         let outcome = execute(approved, &context).await;
         if whole {

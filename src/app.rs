@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -26,6 +26,8 @@ use crate::models::{ModelSpec, Registry, Role, places};
 use crate::orchestrate::{Meter, Toolkit};
 use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
+use crate::tools::mcp::Servers;
+use crate::tools::policy::{Policy, Rules};
 use crate::tools::{Catalog, Context, Prefilter, prefilter};
 
 /// Time between two looks at the machine's free memory.
@@ -71,18 +73,33 @@ pub struct App {
     pub cancel: Cancel,
     ledger: Ledger,
     permit: Permit,
+    rules: Rules,
+    servers: Servers,
+    /// Made when first asked for: it may have to start servers.
+    catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
     /// The program's own part of the ledger.
     _process: Option<Arc<Lease>>,
 }
 
 impl App {
-    /// Asks the machine how much memory there is; loads nothing.
-    pub fn open(config: Config, cancel: Cancel) -> App {
+    /// Asks the machine how much memory there is; loads and starts nothing. A rule that fails its examples is an error.
+    pub fn open(config: Config, cancel: Cancel) -> Result<App> {
         let free = device::host().map_or(Bytes::gib(4), |host| host.available.saturating_sub(HEADROOM));
         let ledger = Ledger::new(config.budget.unwrap_or(free));
         // A budget below this lets no model in anyway, and says so then.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
-        App { config, cancel, ledger, permit: Permit::new(), _process: process }
+        let rules = Rules::compile(&config.rules)?;
+        let servers = Servers::new(&config.servers, &config.project, &places::cache_dir().join("mcp"));
+        Ok(App {
+            config,
+            cancel,
+            ledger,
+            permit: Permit::new(),
+            rules,
+            servers,
+            catalog: Arc::default(),
+            _process: process,
+        })
     }
 
     /// Follows the machine's free memory for as long as it is polled.
@@ -291,16 +308,45 @@ impl App {
         Ok(0)
     }
 
+    /// The tools of the program and of the configured servers, with notes about what is not there.
+    pub fn catalog(&self) -> &(Catalog, Vec<String>) {
+        self.catalog.get_or_init(|| {
+            let (mut catalog, mut notes) = (Catalog::builtin(), Vec::new());
+            for seen in self.servers.specs() {
+                notes.extend(seen.notes);
+                notes
+                    .extend(seen.tools.into_iter().filter_map(|spec| catalog.add(spec).err()).map(|no| no.to_string()));
+            }
+            (catalog, notes)
+        })
+    }
+
+    /// The configured servers.
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    /// What the user consented to beforehand.
+    pub fn policy(&self) -> Policy {
+        Policy::new(self.config.approve, self.rules.clone(), &self.config.project)
+    }
+
+    /// Ends what would outlive the program.
+    pub fn end(&self) {
+        self.servers.end();
+    }
+
     /// Tools, models and index for turns on this project.
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Index>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;
         let index = index.map(Arc::new);
-        let catalog = Catalog::builtin();
+        let catalog = self.catalog().0.clone();
         let lessons = Arc::new(Lessons::open(&database(&self.config.project))?);
         let context = Context {
             lessons: Some(lessons),
             index: index.clone(),
             embedder: embedder.clone(),
+            servers: Some(self.servers.clone()),
             ..Context::new(root, self.cancel.clone())
         };
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
@@ -355,6 +401,6 @@ impl App {
 
     /// A conversation on the project, recorded in its journal.
     pub fn session(&self, toolkit: Toolkit) -> Result<Session> {
-        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.config.approve)?)
+        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?)
     }
 }

@@ -248,12 +248,17 @@ pub struct Proposal {
     pub reason: String,
     /// A unified diff or the command line.
     pub preview: String,
+    /// What [`Decision::Always`] would cover, in words; without it that is not offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<String>,
 }
 
 /// The user's answer to a [`Proposal`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     Approve,
+    /// Approve it, and what [`Proposal::always`] says for as long as the session lasts.
+    Always,
     Reject,
     /// Run it with these arguments instead; they are checked again like any others.
     Modify(Map<String, Value>),

@@ -1,8 +1,10 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration.
+//! The words every layer shares: units, identifiers, cancellation, configuration, nearest names, what is private.
 
 pub mod cancel;
 pub mod config;
 pub mod ids;
+pub mod near;
+pub mod private;
 pub mod units;
 
 pub use cancel::Cancel;

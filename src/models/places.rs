@@ -1,4 +1,4 @@
-//! Where models and remembered checksums live when nobody says otherwise.
+//! Where models, settings and remembered checksums live when nobody says otherwise.
 
 use std::env;
 use std::path::PathBuf;
@@ -11,6 +11,16 @@ pub fn model_dir() -> PathBuf {
         absolute("XDG_DATA_HOME").unwrap_or_else(|| home().join(".local/share"))
     };
     base.join("monobloc/models")
+}
+
+/// What the user told the program: `~/.config/monobloc`, on macOS `~/Library/Application Support/monobloc`.
+pub fn config_dir() -> PathBuf {
+    let base = if cfg!(target_os = "macos") {
+        home().join("Library/Application Support")
+    } else {
+        absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home().join(".config"))
+    };
+    base.join("monobloc")
 }
 
 /// What can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.

@@ -5,9 +5,8 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::base::config::ApproveMode;
 use crate::protocol::{Event, Proposal, StepReport, StepStatus};
-use crate::tools::policy::{self, Refusal, Verdict};
+use crate::tools::policy::{Approved, Refusal, Verdict};
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec, preview};
 
 use super::Host;
@@ -235,7 +234,7 @@ pub async fn perform(
         return Ok(status);
     }
     let started = Instant::now();
-    let (status, outcome, arguments) = match consent(step, &call, spec, context, host.approve_mode(), host).await {
+    let (status, outcome, arguments) = match consent(step, &call, spec, context, host).await {
         Err((status, reason)) => (status, Outcome::error(reason), call.arguments),
         Ok(approved) => {
             let arguments = approved.call().arguments.clone();
@@ -267,23 +266,28 @@ async fn consent(
     call: &ToolCall,
     spec: &ToolSpec,
     context: &Context,
-    mode: ApproveMode,
     host: &dyn Host,
-) -> Result<policy::Approved<ToolCall>, (StepStatus, String)> {
+) -> Result<Approved<ToolCall>, (StepStatus, String)> {
     let refused = |refusal: Refusal| match refusal {
         Refusal::Rejected { .. } => (StepStatus::Rejected, refusal.to_string()),
         _ => (StepStatus::Failed, refusal.to_string()),
     };
-    match policy::assess(call, spec, mode) {
-        Verdict::Allow => policy::approved_by_rule(call.clone(), spec, mode).map_err(refused),
+    let policy = host.policy();
+    match policy.assess(call, spec) {
+        Verdict::Allow => policy.approved(call.clone(), spec).map_err(refused),
         Verdict::Deny { reason } => Err((StepStatus::Failed, reason)),
         Verdict::Ask { reason } => {
             let shown = preview::of(call, context).map_err(|error| (StepStatus::Failed, error))?;
-            let proposal =
-                Proposal { tool: call.tool.clone(), arguments: call.arguments.clone(), reason, preview: shown.text };
+            let proposal = Proposal {
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+                reason,
+                preview: shown.text,
+                always: policy.always(call, spec),
+            };
             host.emit(Event::ApprovalRequested { step, proposal: proposal.clone() });
             let decision = host.approve(step, &proposal).await;
-            policy::approve(call.clone(), spec, decision).map_err(refused)
+            policy.approve(call.clone(), spec, decision).map_err(refused)
         }
     }
 }

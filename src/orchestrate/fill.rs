@@ -128,6 +128,7 @@ mod tests {
             server: String::new(),
             server_description: String::new(),
             mutates: true,
+            destructive: false,
             parameters: json!({"type": "object", "properties": {
                 "person": {"type": "string"}, "times": {"type": "integer"}, "how": {"enum": ["mail", "bell"]}},
                 "required": ["person"]}),

@@ -20,8 +20,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::base::StepId;
-use crate::base::config::ApproveMode;
 use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
+use crate::tools::policy::Policy;
 
 use evidence::Evidence;
 use execute::StepEnd;
@@ -39,8 +39,8 @@ pub trait Host: Send + Sync {
         proposal: &'a Proposal,
     ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
-    /// When the user wants to be asked.
-    fn approve_mode(&self) -> ApproveMode;
+    /// What the user consented to beforehand.
+    fn policy(&self) -> &Policy;
 }
 
 impl dyn Host + '_ {

@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::base::config::ApproveMode;
 use crate::base::{Cancel, ConversationId, StepId};
 use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
@@ -23,6 +22,7 @@ use crate::embed::Embedder;
 use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
 use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::tools::policy::Policy;
 
 pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
@@ -49,14 +49,14 @@ pub struct Session {
     toolkit: Toolkit,
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
-    approve: ApproveMode,
+    policy: Policy,
 }
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
-    pub fn open(toolkit: Toolkit, journal: Option<&Path>, approve: ApproveMode) -> Result<Session, JournalError> {
+    pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, approve })
+        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy })
     }
 
     /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
@@ -71,7 +71,7 @@ impl Session {
             messages: sender,
             conversation: self.conversation.clone(),
             journal: self.journal.clone(),
-            approve: self.approve,
+            policy: self.policy.clone(),
         };
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit.clone() };
         let turn = match (&op, &toolkit.context) {
@@ -132,7 +132,7 @@ struct SessionHost {
     messages: mpsc::UnboundedSender<Message>,
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
-    approve: ApproveMode,
+    policy: Policy,
 }
 
 impl SessionHost {
@@ -159,7 +159,7 @@ impl SessionHost {
     /// Writes down that a request is taken on; what makes its changes undoable. `None` where nothing is recorded.
     fn begin(&self, request: &str, project: &Path, cancel: &Cancel) -> Option<Turn> {
         let journal = self.journal.as_ref()?;
-        self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.approve) });
+        self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.policy.mode()) });
         let end = journal.lock().unwrap_or_else(PoisonError::into_inner).end().clone();
         let about = About {
             conversation: self.conversation.0.clone(),
@@ -204,6 +204,7 @@ impl Host for SessionHost {
             let decision = answer.await.unwrap_or(Decision::Reject);
             let told = match &decision {
                 Decision::Approve => "approved".to_owned(),
+                Decision::Always => format!("approved always: {}", proposal.always.as_deref().unwrap_or_default()),
                 Decision::Reject => "rejected".to_owned(),
                 Decision::Modify(arguments) => {
                     format!("modified: {}", serde_json::Value::Object(arguments.clone()))
@@ -214,7 +215,7 @@ impl Host for SessionHost {
         })
     }
 
-    fn approve_mode(&self) -> ApproveMode {
-        self.approve
+    fn policy(&self) -> &Policy {
+        &self.policy
     }
 }

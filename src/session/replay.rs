@@ -11,7 +11,7 @@ use crate::checkpoint::{CheckpointError, Entry, Origin, Store};
 use crate::index::Index;
 use crate::protocol::StepStatus;
 use crate::tools::confine::Root;
-use crate::tools::{Catalog, Context, ToolCall, execute, policy};
+use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
 /// Tools that answer from the project's files alone, so that the same files must give the same answer.
 const ON_FILES: [&str; 9] = [
@@ -124,7 +124,7 @@ async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands:
     let arguments: Map<String, Value> = call.arguments.as_object().cloned().unwrap_or_default();
     let wanted = ToolCall { tool: call.tool.clone(), arguments };
     // Consent was given then, for the project itself; what is denied to everybody is denied here too.
-    let approved = match policy::approved_by_rule(wanted, spec, ApproveMode::Never) {
+    let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
         Ok(approved) => approved,
         Err(refusal) => return Same::NotRun(refusal.to_string()),
     };

@@ -158,6 +158,7 @@ impl Builtin {
             server: server.to_owned(),
             server_description: server_description.to_owned(),
             mutates: self.mutates(),
+            destructive: false,
             parameters: schema(self.parameters()),
         }
     }

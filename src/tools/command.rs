@@ -56,7 +56,7 @@ pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -
     // Open for as long as this program lives and waits; see WATCHED.
     let (watched, _alive) = std::io::pipe().map_err(failed)?;
     let mut child = command(line, watched, context).spawn().map_err(failed)?;
-    let group = Group(child.id());
+    let group = Group::of(child.id());
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = tokio::select! {
         status = child.wait() => match status {
@@ -116,7 +116,14 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept) ->
 }
 
 /// Kills the process group it was made for when it is dropped.
-struct Group(Option<u32>);
+pub(in crate::tools) struct Group(Option<u32>);
+
+impl Group {
+    /// The group that a process leads; `None` when it has ended.
+    pub(in crate::tools) fn of(leader: Option<u32>) -> Group {
+        Group(leader)
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {

@@ -8,6 +8,7 @@ use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;
 use crate::tools::confine::Root;
+use crate::tools::mcp::Servers;
 
 /// Lent to each call. Cheap to clone.
 #[derive(Clone)]
@@ -21,12 +22,14 @@ pub struct Context {
     /// Turns questions into vectors; without one search goes by words.
     pub embedder: Option<Embedder>,
     pub lessons: Option<Arc<Lessons>>,
+    /// Tools of other programs; without it they are only described.
+    pub servers: Option<Servers>,
     /// Keeps what calls overwrite; without one nothing can be undone.
     pub turn: Option<Arc<Turn>>,
 }
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        Context { root, cancel, index: None, embedder: None, lessons: None, turn: None }
+        Context { root, cancel, index: None, embedder: None, lessons: None, servers: None, turn: None }
     }
 }

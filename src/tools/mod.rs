@@ -24,6 +24,7 @@ pub mod outcome;
 
 pub mod command;
 pub mod files;
+pub mod mcp;
 pub mod search;
 
 pub use call::ToolCall;

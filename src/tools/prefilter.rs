@@ -213,6 +213,7 @@ mod tests {
                 server: server.to_owned(),
                 server_description: String::new(),
                 mutates,
+                destructive: false,
                 parameters: json!({ "type": "object", "properties": parameters }),
             };
         let text = json!({ "type": "string" });

@@ -86,6 +86,7 @@ mod tests {
             server: String::new(),
             server_description: String::new(),
             mutates: false,
+            destructive: false,
             parameters,
         };
         match (super::check(&spec), expected) {

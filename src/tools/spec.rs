@@ -16,6 +16,9 @@ pub struct ToolSpec {
     /// An executing tool; the others only read.
     #[serde(default)]
     pub mutates: bool,
+    /// A server says of this tool, or does not deny, that it can destroy something. Never a reason to ask less.
+    #[serde(default)]
+    pub destructive: bool,
     pub parameters: Value,
 }
 

@@ -99,6 +99,8 @@ impl Run {
         command.args(arguments).current_dir(project.path()).env("MONOBLOC_MODEL_DIR", models::folder());
         // What the program remembers between runs stays with the test.
         command.env("XDG_CACHE_HOME", project.beside("cache")).stdin(Stdio::null());
+        // Nor does this user's configuration count.
+        command.env("XDG_CONFIG_HOME", project.beside("config"));
         Run { command, input: None }
     }
 

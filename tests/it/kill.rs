@@ -10,6 +10,7 @@ use monobloc::base::config::ApproveMode;
 use monobloc::engine::scripted::Script;
 use monobloc::protocol::{Ask, Event, Op};
 use monobloc::session::{Message, Session};
+use monobloc::tools::policy::Policy;
 use serde_json::json;
 
 use crate::cli::{Project, Run};
@@ -52,7 +53,7 @@ async fn a_changing_turn() {
     let project = Path::new(&project);
     let toolkit = toolkit_in(project, Script::saying("It is as it is."), Script::saying(""));
     let journal = project.join(".monobloc/journal.ndjson");
-    let session = Session::open(toolkit, Some(&journal), ApproveMode::Never).expect("a session");
+    let session = Session::open(toolkit, Some(&journal), Policy::of(ApproveMode::Never)).expect("a session");
     let mut messages = session.submit(Op::Ask(Ask { text: REQUEST.to_owned() }));
     while let Some(message) = messages.recv().await {
         if let Message::Record(record) = message

@@ -7,10 +7,12 @@ mod cli;
 mod complete;
 mod engine;
 mod fit;
+mod injection;
 mod interrupt;
 mod index_kill;
 mod kill;
 mod lora;
+mod mcp;
 mod mixed;
 mod models;
 #[cfg(target_os = "linux")]

@@ -17,6 +17,7 @@ use monobloc::models::dialect::{self, Message};
 use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
+use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Context, Prefilter};
 use serde_json::{Map, Value, json};
 
@@ -25,22 +26,23 @@ use crate::cli::Project;
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 
 /// Notes down what happens, and answers proposals with `decide`.
-struct Witness<F> {
+pub struct Witness<F> {
     events: Mutex<Vec<Event>>,
+    policy: Policy,
     decide: F,
 }
 
 impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
-    fn new(decide: F) -> Witness<F> {
-        Witness { events: Mutex::default(), decide }
+    pub fn new(decide: F) -> Witness<F> {
+        Witness { events: Mutex::default(), policy: Policy::of(ApproveMode::OnMutation), decide }
     }
 
     /// What `pick` takes of the events.
-    fn seen<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Vec<T> {
+    pub fn seen<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Vec<T> {
         self.events.lock().expect("nobody panics").iter().filter_map(pick).collect()
     }
 
-    fn reports(&self) -> Vec<StepReport> {
+    pub fn reports(&self) -> Vec<StepReport> {
         self.seen(|event| if let Event::StepCompleted(report) = event { Some(report.clone()) } else { None })
     }
 }
@@ -55,8 +57,8 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
         Box::pin(async move { decision })
     }
 
-    fn approve_mode(&self) -> ApproveMode {
-        ApproveMode::OnMutation
+    fn policy(&self) -> &Policy {
+        &self.policy
     }
 }
 
@@ -64,7 +66,7 @@ fn never_asked(proposal: &Proposal) -> Decision {
     panic!("nobody was to be asked: {proposal:?}")
 }
 
-fn toolkit(project: &Project, planner: Script, router: Script) -> Toolkit {
+pub fn toolkit(project: &Project, planner: Script, router: Script) -> Toolkit {
     toolkit_in(&project.path(), planner, router)
 }
 

@@ -15,7 +15,7 @@ use monobloc::models::dialect::RawCall;
 use monobloc::session::Journal;
 use monobloc::tools::call::check::check as checked;
 use monobloc::tools::confine::Root;
-use monobloc::tools::{Catalog, Context, Outcome, execute, policy};
+use monobloc::tools::{Catalog, Context, Outcome, execute, policy::Policy};
 use serde_json::{Value, json};
 
 use crate::cli::{Project, Run};
@@ -83,7 +83,7 @@ pub async fn turn(project: &Project, calls: &[(&str, Value)]) -> Vec<Outcome> {
         let raw = RawCall { name: (*tool).to_owned(), arguments: arguments.as_object().expect("an object").clone() };
         let call = checked(&raw, catalog.specs()).expect("a call").call;
         let spec = catalog.get(tool).expect("a tool");
-        let approved = policy::approved_by_rule(call, spec, ApproveMode::Never).expect("allowed");
+        let approved = Policy::of(ApproveMode::Never).approved(call, spec).expect("allowed");
         outcomes.push(execute(approved, &context).await);
     }
     turn.finish().expect("a summary");

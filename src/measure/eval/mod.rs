@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::base::config::ApproveMode;
 use crate::orchestrate::Host;
 use crate::protocol::{Decision, Event, Proposal};
+use crate::tools::policy::Policy;
 
 /// One case of either kind of suite.
 #[derive(Clone, Debug, Deserialize)]
@@ -83,7 +83,10 @@ impl Predictions {
 }
 
 /// Nothing is executed in an evaluation, and nobody is told.
-struct Silent;
+#[derive(Default)]
+struct Silent {
+    policy: Policy,
+}
 
 impl Host for Silent {
     fn emit(&self, _: Event) {}
@@ -96,8 +99,8 @@ impl Host for Silent {
         Box::pin(async { Decision::Reject })
     }
 
-    fn approve_mode(&self) -> ApproveMode {
-        ApproveMode::Always
+    fn policy(&self) -> &Policy {
+        &self.policy
     }
 }
 

@@ -32,10 +32,10 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let chain = case.chain.as_deref().unwrap_or_default();
         let from = Instant::now();
         let parts = decompose::parts(&case.prompt);
-        let plan = plan::make(toolkit, &parts, &case.prompt, &Silent).await?;
+        let plan = plan::make(toolkit, &parts, &case.prompt, &Silent::default()).await?;
         let mut steps = Vec::new();
         for step in &plan.steps {
-            let tool = execute::choose(toolkit, step, &Silent).await?.map(|(spec, _)| spec.name);
+            let tool = execute::choose(toolkit, step, &Silent::default()).await?.map(|(spec, _)| spec.name);
             steps.push((step.description.clone(), tool));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);

@@ -63,7 +63,7 @@ async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
         return Ok(None);
     }
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(None) };
-    Ok(execute::intent(toolkit, &step, prompt, &Evidence::default(), &Silent).await?)
+    Ok(execute::intent(toolkit, &step, prompt, &Evidence::default(), &Silent::default()).await?)
 }
 
 #[derive(Default)]

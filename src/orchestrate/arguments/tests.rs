@@ -14,6 +14,7 @@ fn tool(properties: Value, required: &[&str]) -> ToolSpec {
         server: String::new(),
         server_description: String::new(),
         mutates: false,
+        destructive: false,
         parameters: json!({"type": "object", "properties": properties, "required": required}),
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::base::near::distance;
 use crate::models::dialect::RawCall;
 use crate::tools::call::ToolCall;
 use crate::tools::call::fit::{self, Misfit};
@@ -124,21 +125,6 @@ fn plain(name: &str) -> String {
 
 fn last(name: &str) -> &str {
     name.rsplit(['.', '/', ':']).next().unwrap_or(name)
-}
-
-/// Edit distance (insert, delete, replace), over at most 128 characters a side.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(128).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(128).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Words for the same thing in arguments of tools everywhere.

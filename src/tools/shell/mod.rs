@@ -116,6 +116,34 @@ const OPTIONS: [(&str, &[&str]); 12] = [
     ("git", &["--amend", "-D", "--delete", "--force"]),
 ];
 
+/// A simple command of a line, as rules see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments, without quotes.
+    pub words: Vec<String>,
+    writes: Vec<String>,
+    /// Its words are all there is to it: no file is written into, and the program is not found out at run time.
+    pub plain: bool,
+}
+
+impl Command {
+    /// The words, and the files it writes into.
+    pub fn all_words(self) -> impl Iterator<Item = String> {
+        self.words.into_iter().chain(self.writes)
+    }
+}
+
+/// The simple commands of a line; `None` when its quotes do not close or it is too long to be looked through.
+pub fn commands(line: &str) -> Option<Vec<Command>> {
+    let all = split(line).filter(|_| line.len() <= LINE_MAX_BYTES)?;
+    let seen = |one: Simple| Command {
+        plain: !one.unknown_program && one.writes.iter().all(|target| harmless_device(target)),
+        words: one.words,
+        writes: one.writes,
+    };
+    Some(all.into_iter().filter(|one| *one != Simple::default()).map(seen).collect())
+}
+
 /// The risk of a whole command line.
 pub fn risk(line: &str) -> Risk {
     worst(line, 0)

@@ -118,6 +118,9 @@ pub(super) fn session(app: &App, json: bool) -> Result<Session> {
             None
         }
     };
+    for note in &app.catalog().1 {
+        eprintln!("monobloc: note: {note}");
+    }
     let index = super::index::opened(app, embedder.as_ref(), !json)?;
     let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
     app.session(toolkit)

@@ -6,28 +6,31 @@ mod bench;
 mod chat;
 mod checkpoints;
 mod complete;
+mod config;
 mod eval;
 mod fit;
 mod graph;
 mod history;
 mod index;
+mod mcp;
 mod models;
 mod output;
 mod sampling;
 mod search;
+mod settings;
 mod synth;
 mod telemetry;
 mod undo;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
-use crate::base::config::{ApproveMode, Profile};
-use crate::base::{Bytes, Cancel, Config};
+use crate::base::Cancel;
+use crate::base::config::{Settings, resolve};
 use crate::embed::Embedder;
 
 /// Ends with this code when the user pressed Ctrl-C, as shells expect.
@@ -39,8 +42,6 @@ const BROKEN_PIPE: i32 = 141;
 #[derive(Parser)]
 #[command(name = "monobloc", version, max_term_width = 120)]
 struct Cli {
-    #[command(flatten)]
-    global: Global,
     #[command(subcommand)]
     command: Command,
 }
@@ -60,6 +61,8 @@ enum Command {
     Bench(bench::Bench),
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
+    Config(config::Config),
+    Mcp(mcp::Mcp),
     Undo(undo::Undo),
     Rewind(undo::Rewind),
     Checkpoints(checkpoints::Checkpoints),
@@ -71,103 +74,15 @@ enum Command {
     },
 }
 
-/// Settings that every command understands.
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Settings")]
-struct Global {
-    /// Folder to work on; tools cannot leave it
-    #[arg(long, global = true, value_name = "DIR", default_value = ".", env = "MONOBLOC_PROJECT")]
-    project: PathBuf,
-    /// Folder with GGUF files and an embedding model [default: the user's data directory]
-    #[arg(long, global = true, value_name = "DIR", env = "MONOBLOC_MODEL_DIR")]
-    model_dir: Option<PathBuf>,
-    /// models.toml to use [default: the one in the model folder, else the one built in]
-    #[arg(long, global = true, value_name = "FILE", env = "MONOBLOC_MODELS_FILE")]
-    models_file: Option<PathBuf>,
-    /// Most memory to use, 8GiB say [default: what is free]
-    #[arg(long, global = true, value_name = "SIZE", env = "MONOBLOC_BUDGET")]
-    budget: Option<Bytes>,
-    /// lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine
-    #[arg(long, global = true, value_name = "NAME", default_value = "standard", env = "MONOBLOC_PROFILE")]
-    profile: ProfileName,
-    /// Conversations a model holds at once, 1 to 4
-    #[arg(long = "parallel", global = true, value_name = "N", default_value_t = 2, env = "MONOBLOC_NUM_PARALLEL",
-          value_parser = clap::value_parser!(u8).range(1..=4))]
-    parallel: u8,
-    /// Models in memory at once; the longest unused one goes first [default: as many as fit]
-    #[arg(long, global = true, value_name = "N", env = "MONOBLOC_MAX_LOADED_MODELS",
-          value_parser = clap::value_parser!(u8).range(1..))]
-    max_loaded: Option<u8>,
-    /// Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back
-    #[arg(long, global = true, env = "MONOBLOC_NO_REPACK")]
-    no_repack: bool,
-    /// Threads for inference; 0 means every core
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, env = "MONOBLOC_THREADS")]
-    threads: usize,
-    /// Tools offered to the router for one step
-    #[arg(long, global = true, value_name = "K", default_value_t = 15, env = "MONOBLOC_TOOLS_OFFERED")]
-    tools_offered: usize,
-    /// Use the plain single-model loop instead of plan, execute, answer
-    #[arg(long, global = true, env = "MONOBLOC_NO_ORCHESTRATOR")]
-    no_orchestrator: bool,
-    /// When to ask before a tool runs
-    #[arg(long, global = true, value_name = "WHEN", default_value = "on-mutation", env = "MONOBLOC_APPROVE")]
-    approve: Approve,
-    /// How models write calls [default: as the model's template does]
-    #[arg(long, global = true, value_name = "FORMAT", env = "MONOBLOC_TOOL_CALL_FORMAT",
-          value_parser = ["native_json", "pythonic", "bracket"])]
-    tool_call_format: Option<String>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum ProfileName {
-    Lite,
-    Standard,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Approve {
-    Always,
-    OnMutation,
-    OnDestructive,
-    Never,
-}
-
-impl Global {
-    fn config(self) -> Config {
-        let profile = match self.profile {
-            ProfileName::Lite => Profile::Lite,
-            ProfileName::Standard => Profile::Standard,
-        };
-        Config {
-            project: self.project,
-            model_dir: self.model_dir,
-            models_file: self.models_file,
-            budget: profile.budget(self.budget),
-            slots: profile.slots(usize::from(self.parallel)),
-            max_loaded: self.max_loaded.map(usize::from),
-            repack: !self.no_repack,
-            threads: self.threads,
-            tools_offered: self.tools_offered.max(1),
-            orchestrate: !self.no_orchestrator,
-            approve: match self.approve {
-                Approve::Always => ApproveMode::Always,
-                Approve::OnMutation => ApproveMode::OnMutation,
-                Approve::OnDestructive => ApproveMode::OnDestructive,
-                Approve::Never => ApproveMode::Never,
-            },
-            tool_call_format: self.tool_call_format,
-        }
-    }
-}
-
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
-    let cli = Cli::parse();
+    let matches = settings::arguments(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_logging();
     let cancel = Cancel::new();
-    match run(cli, cancel.clone()) {
+    let settings = resolve(&settings::given(&matches)).map_err(anyhow::Error::from);
+    match settings.and_then(|settings| run(cli, settings, cancel.clone())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) if cancel.is_cancelled() => {
             eprintln!("monobloc: cancelled");
@@ -215,13 +130,14 @@ fn told(error: &anyhow::Error) -> String {
     told
 }
 
-fn run(cli: Cli, cancel: Cancel) -> Result<()> {
+fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let app = App::open(settings.config(), cancel)?;
     // In a conversation Ctrl-C ends a request, not the program.
     if !matches!(cli.command, Command::Chat(_)) {
-        runtime.spawn(watch_for_interrupt(cancel.clone()));
+        runtime.spawn(watch_for_interrupt(app.clone()));
     }
-    let app = App::open(cli.global.config(), cancel);
+    runtime.spawn(watch_for_end(app.clone()));
     runtime.spawn(app.watch());
     let ended = match cli.command {
         Command::Ask(ask) => runtime.block_on(ask.run(&app)),
@@ -237,29 +153,54 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
         Command::Fit(fit) => fit.run(&app),
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
+        Command::Config(config) => config.run(&settings),
+        Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
         Command::Undo(undo) => undo.run(&app),
         Command::Rewind(rewind) => rewind.run(&app),
         Command::Checkpoints(checkpoints) => checkpoints.run(&app),
         Command::History(history) => history.run(&app),
         Command::Audit(audit) => runtime.block_on(audit.run(&app)),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "monobloc", &mut std::io::stdout());
+            clap_complete::generate(
+                shell,
+                &mut settings::arguments(Cli::command()),
+                "monobloc",
+                &mut std::io::stdout(),
+            );
             Ok(())
         }
     };
+    app.end();
     // A blocked background thread (a load that was cancelled, say) must not hold the process.
     runtime.shutdown_background();
     ended
 }
 
 /// The first Ctrl-C cancels; the second ends the process at once.
-async fn watch_for_interrupt(cancel: Cancel) {
+async fn watch_for_interrupt(app: App) {
     while tokio::signal::ctrl_c().await.is_ok() {
-        if cancel.is_cancelled() {
-            std::process::exit(i32::from(CANCELLED));
+        if app.cancel.is_cancelled() {
+            leave(&app, i32::from(CANCELLED));
         }
-        cancel.cancel();
+        app.cancel.cancel();
     }
+}
+
+/// A terminal that goes away and a polite kill end the program, and with it what it started.
+async fn watch_for_end(app: App) {
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
+    let Ok(mut hung_up) = signal(SignalKind::hangup()) else { return };
+    let number = tokio::select! {
+        _ = terminated.recv() => SignalKind::terminate(),
+        _ = hung_up.recv() => SignalKind::hangup(),
+    };
+    leave(&app, 128 + number.as_raw_value());
+}
+
+/// Ends the process now, and before it what it started.
+fn leave(app: &App, code: i32) -> ! {
+    app.end();
+    std::process::exit(code)
 }
 
 /// `MONOBLOC_LOG=debug` shows the program's log, llama.cpp's included, on standard error.

@@ -8,6 +8,7 @@ use console::style;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
+use super::chat::consent::choices;
 use crate::protocol::{Decision, Event, PlanView, Proposal, Record, StepReport, StepStatus, Usage};
 
 /// Where events go.
@@ -76,11 +77,12 @@ const TRIES: usize = 3;
 fn ask_on_terminal(proposal: &Proposal) -> Result<Decision> {
     let mut lines = io::stdin().lock().lines();
     for _ in 0..TRIES {
-        print!("{} {} [y]es, [n]o, [e]dit the arguments: ", style("?").yellow().bold(), proposal.reason);
+        print!("{} {} {}: ", style("?").yellow().bold(), proposal.reason, choices(proposal));
         io::stdout().flush()?;
         let Some(answer) = lines.next().transpose()? else { return Ok(Decision::Reject) };
         match answer.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(Decision::Approve),
+            "a" | "always" if proposal.always.is_some() => return Ok(Decision::Always),
             "n" | "no" => return Ok(Decision::Reject),
             "e" | "edit" => {
                 println!("now:  {}", serde_json::Value::Object(proposal.arguments.clone()));

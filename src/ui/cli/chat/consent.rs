@@ -9,6 +9,12 @@ use crate::protocol::{Decision, Proposal};
 /// Answers that are none, after which silence counts as a no.
 const TRIES: usize = 3;
 
+/// The answers there are, each with its letter.
+pub fn choices(proposal: &Proposal) -> String {
+    let always = proposal.always.as_ref().map_or(String::new(), |what| format!(" [a]lways now: {what},"));
+    format!("[y]es,{always} [n]o, [e]dit the arguments")
+}
+
 /// A question that waits for a line. Dropping it is a no.
 pub struct Question {
     proposal: Proposal,
@@ -28,7 +34,7 @@ impl Question {
         match self.editing {
             true => format!("now:  {}\nnew:  ", Value::Object(self.proposal.arguments.clone())),
             false => {
-                format!("{} {} [y]es, [n]o, [e]dit the arguments: ", style("?").yellow().bold(), self.proposal.reason)
+                format!("{} {} {}: ", style("?").yellow().bold(), self.proposal.reason, choices(&self.proposal))
             }
         }
     }
@@ -45,6 +51,7 @@ impl Question {
                 }
             },
             (false, "y" | "yes") => Decision::Approve,
+            (false, "a" | "always") if self.proposal.always.is_some() => Decision::Always,
             (false, "n" | "no") => Decision::Reject,
             (false, "e" | "edit") => {
                 self.editing = true;
@@ -73,6 +80,7 @@ mod tests {
             arguments: Map::new(),
             reason: "it changes a file".into(),
             preview: String::new(),
+            always: Some("write_file in src/".into()),
         };
         let (reply, mut decided) = oneshot::channel();
         let mut question = Some(Question::new(proposal, reply));
@@ -85,6 +93,7 @@ mod tests {
     #[test]
     fn the_first_clear_answer_decides() {
         check(&["y"], Some(Decision::Approve));
+        check(&["a"], Some(Decision::Always));
         check(&["what?", "No"], Some(Decision::Reject));
         check(&["e", "{}"], Some(Decision::Modify(Map::new())));
         check(&["e", "nonsense", "yes"], Some(Decision::Approve));

@@ -1,6 +1,6 @@
 //! `monobloc chat`: a conversation. Standard input, the running request and Ctrl-C are heard side by side.
 
-mod consent;
+pub(super) mod consent;
 mod input;
 mod line;
 mod table;
@@ -40,7 +40,7 @@ pub struct Chat {
 impl Chat {
     pub async fn run(self, app: &App) -> Result<()> {
         let talking = Arc::new(AtomicBool::new(false));
-        let interrupts = interrupts(app.cancel.clone(), talking.clone());
+        let interrupts = interrupts(app.clone(), talking.clone());
         let session = Arc::new(super::ask::session(app, self.json)?);
         talking.store(true, Ordering::SeqCst);
         let terminal = io::stdin().is_terminal();
@@ -62,17 +62,17 @@ impl Chat {
 }
 
 /// Ctrl-C, one message each. Before the conversation begins it ends the program, as everywhere else.
-fn interrupts(cancel: Cancel, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()> {
+fn interrupts(app: App, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()> {
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
             if talking.load(Ordering::SeqCst) {
                 // The conversation is over; then the program ends anyway.
                 let _ = sender.send(());
-            } else if cancel.is_cancelled() {
-                std::process::exit(i32::from(super::CANCELLED));
+            } else if app.cancel.is_cancelled() {
+                super::leave(&app, i32::from(super::CANCELLED));
             } else {
-                cancel.cancel();
+                app.cancel.cancel();
             }
         }
     });

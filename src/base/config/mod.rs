@@ -1,10 +1,22 @@
 //! What the program was told: every setting once, with its default and the reason for it.
 
+pub mod consent;
+pub mod file;
+pub mod resolve;
+pub mod rule;
+pub mod server;
+pub mod setting;
+
 use std::path::PathBuf;
+
+pub use file::{ConfigError, Place};
+pub use resolve::{Given, Origin, Settings, resolve};
+pub use rule::{Consent, Example, Rule};
+pub use server::Server;
 
 use crate::base::Bytes;
 
-/// Settings of one run, after flags, variables and defaults have been put together.
+/// Settings of one run, after flags, variables, files and defaults have been put together ([`resolve`]).
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder the agent works on; tools cannot leave it.
@@ -30,6 +42,10 @@ pub struct Config {
     pub approve: ApproveMode,
     /// `tool_call_format`: `None` follows the model's template.
     pub tool_call_format: Option<String>,
+    /// Rules over tools, arguments and paths, of every file that counts.
+    pub rules: Vec<Rule>,
+    /// MCP servers the user configured.
+    pub servers: Vec<Server>,
 }
 
 /// How much of a machine the program means to use.
@@ -82,6 +98,8 @@ impl Default for Config {
             orchestrate: true,
             approve: ApproveMode::OnMutation,
             tool_call_format: None,
+            rules: Vec::new(),
+            servers: Vec::new(),
         }
     }
 }

@@ -1,0 +1,77 @@
+//! Remembers which project files the user has consented to, by their content: a changed file has to be read again.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+/// Projects remembered; the oldest goes first.
+const PROJECTS_MAX: usize = 1_000;
+
+/// Whether the user has consented to exactly this text in exactly this project.
+pub fn given(store: &Path, project: &Path, text: &str) -> bool {
+    lines(store).contains(&line(project, text))
+}
+
+/// Remembers the consent, in place of an earlier one for the same project.
+pub fn give(store: &Path, project: &Path, text: &str) -> io::Result<()> {
+    let mut kept = without(store, project);
+    kept.push(line(project, text));
+    write(store, &kept[kept.len().saturating_sub(PROJECTS_MAX)..])
+}
+
+/// Takes a consent back; says whether there was one.
+pub fn withdraw(store: &Path, project: &Path) -> io::Result<bool> {
+    let kept = without(store, project);
+    let had = kept.len() < lines(store).len();
+    if had {
+        write(store, &kept)?;
+    }
+    Ok(had)
+}
+
+fn line(project: &Path, text: &str) -> String {
+    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{hash} {}", named(project))
+}
+
+/// The project's folder without links, on one line.
+fn named(project: &Path) -> String {
+    let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    format!("{:?}", real.as_os_str())
+}
+
+fn without(store: &Path, project: &Path) -> Vec<String> {
+    let end = format!(" {}", named(project));
+    lines(store).into_iter().filter(|line| !line.ends_with(&end)).collect()
+}
+
+fn lines(store: &Path) -> Vec<String> {
+    fs::read_to_string(store).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+fn write(store: &Path, lines: &[String]) -> io::Result<()> {
+    fs::create_dir_all(store.parent().unwrap_or(Path::new(".")))?;
+    let beside = store.with_extension("new");
+    fs::write(&beside, lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+    fs::rename(beside, store)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consent_holds_for_one_text_in_one_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, one, other) = (dir.path().join("a/consents"), dir.path().join("one"), dir.path().join("other"));
+        assert!(!given(&store, &one, "x"));
+        give(&store, &one, "x").unwrap();
+        assert!(given(&store, &one, "x") && !given(&store, &one, "y") && !given(&store, &other, "x"));
+        give(&store, &one, "y").unwrap();
+        assert!(given(&store, &one, "y") && !given(&store, &one, "x"));
+        assert!(withdraw(&store, &one).unwrap() && !withdraw(&store, &one).unwrap());
+        assert!(!given(&store, &one, "y"));
+    }
+}

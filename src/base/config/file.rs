@@ -1,0 +1,237 @@
+//! Reads one configuration file; whatever it cannot take is named with file, line and key.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::setting::{Kind, SETTINGS, Setting, Trust};
+use super::{Rule, Server};
+use crate::base::near::nearest;
+
+/// Largest configuration file.
+const FILE_MAX_BYTES: u64 = 256 << 10;
+
+/// A line of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub file: PathBuf,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("the configuration `{file}` cannot be read: {why}")]
+    Unreadable { file: String, why: String },
+    #[error("{place}: {why}")]
+    Wrong { place: Place, why: String },
+    #[error("the variable {variable} is `{value}`; it must be {expected}")]
+    Variable { variable: String, value: String, expected: String },
+    #[error("--{flag} is `{value}`; it must be {expected}")]
+    Flag { flag: String, value: String, expected: String },
+}
+
+/// What a file says.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// By key: the value, as [`Kind::read`] gives it, and its line.
+    pub settings: BTreeMap<&'static str, (String, usize)>,
+    pub rules: Vec<Rule>,
+    pub servers: Vec<Server>,
+}
+
+/// The text of a file that may be missing.
+pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
+    let unreadable = |why: String| ConfigError::Unreadable { file: path.display().to_string(), why };
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => {}
+        Ok(_) => return Err(unreadable("it is not a regular file".to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error.to_string())),
+    }
+    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let mut text = String::new();
+    file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
+    match text.len() as u64 > FILE_MAX_BYTES {
+        true => Err(unreadable(format!("it is larger than {FILE_MAX_BYTES} bytes"))),
+        false => Ok(Some(text)),
+    }
+}
+
+/// Reads the text of the file at `path`.
+pub fn read(path: &Path, text: &str) -> Result<Said, ConfigError> {
+    let source = Source { path, text };
+    let root = DeTable::parse(text).map_err(|error| {
+        source.wrong(error.span().unwrap_or(0..0), format!("this is no TOML: {}", error.message().replace('\n', ", ")))
+    })?;
+    let mut said = Said::default();
+    for (name, value) in root.get_ref() {
+        match (name.get_ref().as_ref(), value.get_ref()) {
+            ("rules", DeValue::Array(all)) => {
+                for one in all.iter() {
+                    said.rules.push(super::rule::read(&source, one)?);
+                }
+            }
+            ("rules", _) => return Err(source.wrong(name.span(), "`rules` are written as [[rules]]")),
+            ("mcp", DeValue::Table(all)) => {
+                for (name, one) in all {
+                    said.servers.push(super::server::read(&source, name, one)?);
+                }
+            }
+            ("mcp", _) => return Err(source.wrong(name.span(), "a server is written as [mcp.NAME]")),
+            (table, DeValue::Table(below)) if SETTINGS.iter().any(|one| below_of(one, table)) => {
+                for (name, value) in below {
+                    source.setting(&format!("{table}.{}", name.get_ref()), name.span(), value, &mut said)?;
+                }
+            }
+            (key, _) => source.setting(key, name.span(), value, &mut said)?,
+        }
+    }
+    Ok(said)
+}
+
+fn below_of(setting: &Setting, table: &str) -> bool {
+    setting.key.split_once('.').is_some_and(|(above, _)| above == table)
+}
+
+/// A file under way: its path for messages, its text for lines.
+pub(super) struct Source<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+/// A value with its place.
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+
+impl Source<'_> {
+    pub fn place(&self, span: Range<usize>) -> Place {
+        let before = &self.text[..self.text.floor_char_boundary(span.start)];
+        Place { file: self.path.to_owned(), line: before.matches('\n').count() + 1 }
+    }
+
+    pub fn wrong(&self, span: Range<usize>, why: impl Into<String>) -> ConfigError {
+        ConfigError::Wrong { place: self.place(span), why: why.into() }
+    }
+
+    /// An unknown `name` in a table that knows `names`.
+    pub fn unknown<'n>(
+        &self,
+        name: &Spanned<std::borrow::Cow<'_, str>>,
+        table: &str,
+        names: impl IntoIterator<Item = &'n str> + Clone,
+    ) -> ConfigError {
+        let said = name.get_ref().as_ref();
+        let way = match nearest(said, names.clone()) {
+            Some(near) => format!("the nearest is `{near}`"),
+            None => format!("it knows {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+        };
+        self.wrong(name.span(), format!("`{said}` is no key of {table}; {way}"))
+    }
+
+    pub fn text(&self, key: &str, value: &Value<'_>) -> Result<String, ConfigError> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            other => Err(self.wrong(value.span(), format!("`{key}` is {}; it must be a text", shown(other)))),
+        }
+    }
+
+    /// One text, or a list of texts.
+    pub fn texts(&self, key: &str, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
+        match value.get_ref() {
+            DeValue::Array(all) => all.iter().map(|one| self.text(key, one)).collect(),
+            _ => Ok(vec![self.text(key, value)?]),
+        }
+    }
+
+    pub fn count(&self, key: &str, value: &Value<'_>, least: u64, most: u64) -> Result<u64, ConfigError> {
+        let read = plain(value.get_ref()).map(|text| Kind::Count(least, most).read(&text));
+        match (value.get_ref(), read) {
+            (DeValue::Integer(_), Some(Ok(count))) => Ok(count.parse().unwrap_or(least)),
+            (other, _) => Err(self.wrong(
+                value.span(),
+                format!("`{key}` is {}; it must be a whole number from {least} to {most}", shown(other)),
+            )),
+        }
+    }
+
+    pub fn table<'v, 'i>(&self, key: &str, value: &'v Value<'i>) -> Result<&'v DeTable<'i>, ConfigError> {
+        value.get_ref().as_table().ok_or_else(|| {
+            self.wrong(value.span(), format!("`{key}` is {}; it must be a table", shown(value.get_ref())))
+        })
+    }
+
+    fn setting(&self, key: &str, at: Range<usize>, value: &Value<'_>, said: &mut Said) -> Result<(), ConfigError> {
+        let in_files = || SETTINGS.iter().filter(|setting| setting.project != Trust::NotInFiles);
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
+            let names = in_files().map(|setting| setting.key).chain(["rules", "mcp"]);
+            let near = match nearest(key, names) {
+                Some(near) => format!("the nearest is `{near}`"),
+                None => "`monobloc config show` lists them all".to_owned(),
+            };
+            return Err(self.wrong(at, format!("`{key}` is no setting; {near}")));
+        };
+        if setting.project == Trust::NotInFiles {
+            let way = format!("`{key}` stands in no file; give --{} or {}", setting.flag, setting.variable);
+            return Err(self.wrong(at, way));
+        }
+        let fits = matches!(
+            (setting.kind, value.get_ref()),
+            (Kind::Path | Kind::Choice(_), DeValue::String(_))
+                | (Kind::Size, DeValue::String(_) | DeValue::Integer(_))
+                | (Kind::Switch, DeValue::Boolean(_))
+                | (Kind::Count(..), DeValue::Integer(_))
+        );
+        let read = match (fits, plain(value.get_ref())) {
+            (true, Some(text)) => setting.kind.read(&text),
+            _ => Err(setting.kind.read("\0").err().unwrap_or_else(|| "a text".to_owned())),
+        };
+        let value_of = read.map_err(|expected| {
+            self.wrong(value.span(), format!("`{key}` is {}; it must be {expected}", shown(value.get_ref())))
+        })?;
+        let value_of = match setting.kind {
+            Kind::Path => self.path_of(&value_of),
+            _ => value_of,
+        };
+        said.settings.insert(setting.key, (value_of, self.place(at).line));
+        Ok(())
+    }
+
+    /// Paths of a file are relative to its folder; `~/` is the user's home.
+    fn path_of(&self, text: &str) -> String {
+        let home = text.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest)));
+        let path = home.unwrap_or_else(|| self.path.parent().unwrap_or(Path::new(".")).join(text));
+        path.display().to_string()
+    }
+}
+
+/// A single value as a variable would say it.
+fn plain(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Boolean(flag) => Some(flag.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string()),
+        _ => None,
+    }
+}
+
+/// A value as an error shows it.
+pub(super) fn shown(value: &DeValue<'_>) -> String {
+    match (plain(value), value) {
+        (Some(text), DeValue::String(_)) => format!("\"{}\"", text.chars().take(80).collect::<String>()),
+        (Some(text), _) => text,
+        (None, _) => format!("a {}", value.type_str()),
+    }
+}

@@ -1,0 +1,204 @@
+//! Puts flags, variables, files and defaults together: the first of them that says something holds, and it is remembered which.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::file::{self, ConfigError, Place, Said};
+use super::setting::{SETTINGS, Setting, Trust, of_key};
+use super::{ApproveMode, Config, Consent, Profile, Rule, Server, consent};
+use crate::base::Bytes;
+use crate::base::near::nearest;
+
+/// What a run was given, before any file is read.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// By key, as typed.
+    pub flags: BTreeMap<&'static str, String>,
+    /// Variables of the process that begin with `MONOBLOC_`.
+    pub variables: BTreeMap<String, String>,
+    /// Where the user's file lies when nobody names another.
+    pub user_file: PathBuf,
+    /// Where consents to projects' files are kept.
+    pub consents: PathBuf,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    UserFile(Place),
+    ProjectFile(Place),
+    Variable,
+    Flag,
+}
+
+/// One setting with its value.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub setting: &'static Setting,
+    /// `None` where the machine or a model decides.
+    pub value: Option<String>,
+    pub origin: Origin,
+}
+
+/// Everything a run was told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub values: Vec<Resolved>,
+    pub rules: Vec<Rule>,
+    pub servers: Vec<Server>,
+    pub user_file: PathBuf,
+    pub project_file: PathBuf,
+    /// The project's file is there and the user has consented to it.
+    pub consented: bool,
+    /// What the project's file says and what does not count without consent.
+    pub left_out: Vec<String>,
+    /// Variables that look like settings and are none.
+    pub unknown_variables: Vec<String>,
+}
+
+/// Variables that are no settings of a run.
+const OTHER_VARIABLES: [&str; 3] = ["MONOBLOC_LOG", "MONOBLOC_TEST_MODELS", "MONOBLOC_BENCH_FILES"];
+
+/// The file of a project.
+pub fn project_file(project: &Path) -> PathBuf {
+    project.join(".monobloc").join("config.toml")
+}
+
+/// Reads the files and puts everything together.
+pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
+    let outside = |setting: &'static Setting| -> Result<Option<Resolved>, ConfigError> {
+        if let Some(text) = given.flags.get(setting.key) {
+            let read = setting.read_outside(text);
+            let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: text.clone(), expected };
+            return Ok(Some(Resolved { setting, value: Some(read.map_err(wrong)?), origin: Origin::Flag }));
+        }
+        let Some(text) = given.variables.get(setting.variable).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let wrong =
+            |expected| ConfigError::Variable { variable: setting.variable.to_owned(), value: text.clone(), expected };
+        let value = setting.read_outside(text).map_err(wrong)?;
+        Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
+    };
+    let path = |key: &str, default: &Path| -> Result<PathBuf, ConfigError> {
+        let said = of_key(key).map(outside).transpose()?.flatten();
+        Ok(said.and_then(|said| said.value).map_or(default.to_owned(), PathBuf::from))
+    };
+    let (project, user_file) = (path("project", Path::new("."))?, path("config", &given.user_file)?);
+    let project_file = project_file(&project);
+    let user = match file::text(&user_file)? {
+        Some(text) => file::read(&user_file, &text)?,
+        None if user_file != given.user_file => {
+            let why = "it does not exist; give another with --config".to_owned();
+            return Err(ConfigError::Unreadable { file: user_file.display().to_string(), why });
+        }
+        None => Said::default(),
+    };
+    let text = file::text(&project_file)?;
+    let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
+    let mut left_out = Vec::new();
+    let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
+    let mut values = Vec::new();
+    for setting in &SETTINGS {
+        let default = setting.default.map(str::to_owned);
+        let mut held = Resolved { setting, value: default, origin: Origin::Default };
+        if let Some((value, line)) = user.settings.get(setting.key) {
+            let place = Place { file: user_file.clone(), line: *line };
+            held = Resolved { setting, value: Some(value.clone()), origin: Origin::UserFile(place) };
+        }
+        if let Some((value, line)) = own.settings.get(setting.key) {
+            let place = Place { file: project_file.clone(), line: *line };
+            if consented || setting.may_replace(held.value.as_deref(), value) {
+                held = Resolved { setting, value: Some(value.clone()), origin: Origin::ProjectFile(place) };
+            } else {
+                left_out.push(format!("{place}: {} = {}{}", setting.key, setting.kind.show(value), why(setting)));
+            }
+        }
+        values.push(outside(setting)?.unwrap_or(held));
+    }
+    let mut rules = user.rules;
+    for rule in own.rules {
+        if consented || rule.decision > Consent::Allow {
+            rules.push(rule);
+        } else {
+            left_out.push(format!("{}: a rule that allows {}", rule.place, rule.tools.join(", ")));
+        }
+    }
+    let mut servers = user.servers;
+    for server in own.servers {
+        let twice = servers.iter().find(|other| other.name == server.name);
+        match (consented, twice) {
+            (true, None) => servers.push(server),
+            (true, Some(other)) => {
+                let why = format!("[mcp.{}] stands in {} already; give it another name", server.name, other.place);
+                return Err(ConfigError::Wrong { place: server.place, why });
+            }
+            (false, _) => left_out.push(format!("{}: the server [mcp.{}]", server.place, server.name)),
+        }
+    }
+    let unknown_variables = given.variables.keys().filter(|name| !known(name)).map(|name| unknown(name)).collect();
+    Ok(Settings { values, rules, servers, user_file, project_file, consented, left_out, unknown_variables })
+}
+
+fn why(setting: &Setting) -> &'static str {
+    match setting.project {
+        Trust::Lower => " (it would not lower it)",
+        Trust::Stricter => " (it would not be stricter)",
+        _ => "",
+    }
+}
+
+fn known(name: &str) -> bool {
+    OTHER_VARIABLES.contains(&name) || SETTINGS.iter().any(|setting| setting.variable == name)
+}
+
+fn unknown(name: &str) -> String {
+    match nearest(name, SETTINGS.iter().map(|setting| setting.variable)) {
+        Some(near) => format!("{name} is no setting; the nearest is {near}"),
+        None => format!("{name} is no setting"),
+    }
+}
+
+impl Settings {
+    fn value(&self, key: &str) -> Option<&str> {
+        self.values.iter().find(|one| one.setting.key == key)?.value.as_deref()
+    }
+
+    fn count(&self, key: &str) -> Option<usize> {
+        self.value(key)?.parse().ok()
+    }
+
+    /// The settings as the program uses them.
+    pub fn config(&self) -> Config {
+        let plain = Config::default();
+        let path = |key: &str| self.value(key).map(PathBuf::from);
+        let profile = match self.value("profile") {
+            Some("lite") => Profile::Lite,
+            _ => Profile::Standard,
+        };
+        let budget = self.value("budget").and_then(|bytes| bytes.parse().ok()).map(Bytes);
+        Config {
+            project: path("project").unwrap_or(plain.project),
+            model_dir: path("model_dir"),
+            models_file: path("models_file"),
+            budget: profile.budget(budget),
+            slots: profile.slots(self.count("parallel").unwrap_or(plain.slots)),
+            max_loaded: self.count("max_loaded"),
+            repack: self.value("repack") != Some("false"),
+            threads: self.count("threads").unwrap_or(plain.threads),
+            tools_offered: self.count("tools_offered").unwrap_or(plain.tools_offered),
+            orchestrate: self.value("orchestrator.enabled") != Some("false"),
+            approve: match self.value("approve") {
+                Some("always") => ApproveMode::Always,
+                Some("on-destructive") => ApproveMode::OnDestructive,
+                Some("never") => ApproveMode::Never,
+                _ => ApproveMode::OnMutation,
+            },
+            tool_call_format: self.value("tool_call_format").map(str::to_owned),
+            rules: self.rules.clone(),
+            servers: self.servers.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

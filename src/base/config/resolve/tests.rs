@@ -1,0 +1,177 @@
+//! Precedence, provenance, what is refused, and what a project's own file may do.
+
+use super::*;
+
+/// A user's file, a project with a file, and what a run was given.
+struct World {
+    dir: tempfile::TempDir,
+    given: Given,
+}
+
+impl World {
+    fn new(user: &str, project: &str) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let given = Given {
+            flags: BTreeMap::from([("project", dir.path().join("project").display().to_string())]),
+            user_file: dir.path().join("config.toml"),
+            consents: dir.path().join("consents"),
+            ..Given::default()
+        };
+        std::fs::create_dir_all(dir.path().join("project/.monobloc")).unwrap();
+        std::fs::write(&given.user_file, user).unwrap();
+        std::fs::write(dir.path().join("project/.monobloc/config.toml"), project).unwrap();
+        World { dir, given }
+    }
+
+    fn flag(mut self, key: &'static str, value: &str) -> World {
+        self.given.flags.insert(key, value.to_owned());
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> World {
+        self.given.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    fn consent(self, text: &str) -> World {
+        consent::give(&self.given.consents, &self.dir.path().join("project"), text).unwrap();
+        self
+    }
+
+    /// Value and origin of one setting, with the line where it stands.
+    fn check(&self, key: &str, expected: &str) {
+        let settings = resolve(&self.given).unwrap();
+        let one = settings.values.iter().find(|one| one.setting.key == key).unwrap();
+        let from = match &one.origin {
+            Origin::Default => "default".to_owned(),
+            Origin::UserFile(place) => format!("user:{}", place.line),
+            Origin::ProjectFile(place) => format!("project:{}", place.line),
+            Origin::Variable => "variable".to_owned(),
+            Origin::Flag => "flag".to_owned(),
+        };
+        assert_eq!(format!("{} {from}", one.value.as_deref().unwrap_or("-")), expected, "{key}");
+    }
+}
+
+#[test]
+fn flag_before_variable_before_file_before_default() {
+    let file = "# mine\nparallel = 3\n[orchestrator]\nenabled = false\n";
+    World::new("", "").check("parallel", "2 default");
+    World::new("", "").check("budget", "- default");
+    World::new(file, "").check("parallel", "3 user:2");
+    World::new(file, "").check("orchestrator.enabled", "false user:4");
+    let world = World::new(file, "").variable("MONOBLOC_NUM_PARALLEL", "4").variable("MONOBLOC_NO_ORCHESTRATOR", "0");
+    world.check("parallel", "4 variable");
+    world.check("orchestrator.enabled", "true variable");
+    world.flag("parallel", "1").check("parallel", "1 flag");
+}
+
+#[test]
+fn what_was_said_is_what_the_program_uses() {
+    let world = World::new("budget = \"1GiB\"\napprove = \"always\"\nrepack = false\nmodel_dir = \"models\"", "");
+    let config = resolve(&world.given).unwrap().config();
+    assert_eq!(config.budget, Some(Bytes::gib(1)));
+    assert_eq!((config.approve, config.repack), (ApproveMode::Always, false));
+    assert_eq!(config.model_dir, Some(world.dir.path().join("models")));
+    let plain = resolve(&World::new("", "").given).unwrap().config();
+    let default = Config::default();
+    assert_eq!(
+        (plain.slots, plain.threads, plain.tools_offered),
+        (default.slots, default.threads, default.tools_offered)
+    );
+    assert_eq!(
+        (plain.approve, plain.repack, plain.orchestrate),
+        (default.approve, default.repack, default.orchestrate)
+    );
+}
+
+/// The message for a user's file, which names the line.
+fn refused(file: &str, line: usize, parts: &[&str]) {
+    let world = World::new(file, "");
+    let error = resolve(&world.given).unwrap_err().to_string();
+    assert!(error.contains(&format!("config.toml:{line}: ")), "{error}");
+    parts.iter().for_each(|part| assert!(error.contains(part), "{part}: {error}"));
+}
+
+#[test]
+fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
+    refused("threads = 1\nparalel = 2\n", 2, &["`paralel`", "nearest is `parallel`"]);
+    refused("colour = 1", 1, &["`colour` is no setting", "config show"]);
+    refused("[orchestrator]\nenable = true", 2, &["`orchestrator.enable`", "`orchestrator.enabled`"]);
+    refused("parallel = \"2\"", 1, &["`parallel` is \"2\"", "whole number from 1 to 4"]);
+    refused("\nparallel = 9", 2, &["`parallel` is 9"]);
+    refused("repack = 1", 1, &["true or false"]);
+    refused("approve = \"sometimes\"", 1, &["on-mutation"]);
+    refused("project = \"x\"", 1, &["--project"]);
+    refused("a = [", 1, &["no TOML"]);
+    refused("rules = 1", 1, &["[[rules]]"]);
+    refused("[[rules]]\ntool = \"x\"", 1, &["no `decision`"]);
+    refused("[[rules]]\ntool = \"x\"\ndecision = \"allow\"", 1, &["no example"]);
+    refused("[[rules]]\ntoll = \"x\"", 2, &["`toll`", "`tool`"]);
+    refused("[mcp.a]\nargs = []", 1, &["no `command`"]);
+    refused("[mcp.\"a b\"]\ncommand = \"x\"", 1, &["letters, digits"]);
+    refused("[mcp.a]\ncommand = \"x\"\ntimeout_s = 0", 3, &["from 1 to 600"]);
+}
+
+#[test]
+fn a_wrong_variable_and_a_wrong_flag_are_named() {
+    let error = resolve(&World::new("", "").variable("MONOBLOC_NUM_PARALLEL", "many").given).unwrap_err().to_string();
+    assert!(error.contains("MONOBLOC_NUM_PARALLEL is `many`") && error.contains("1 to 4"), "{error}");
+    let error = resolve(&World::new("", "").flag("approve", "maybe").given).unwrap_err().to_string();
+    assert!(error.contains("--approve is `maybe`"), "{error}");
+    let settings = resolve(&World::new("", "").variable("MONOBLOC_PARALLEL", "3").given).unwrap();
+    assert_eq!(settings.unknown_variables.len(), 1, "{:?}", settings.unknown_variables);
+}
+
+const LOOSE: &str = r#"approve = "never"
+parallel = 4
+model_dir = "/tmp/models"
+tools_offered = 20
+[[rules]]
+tool = "run_command"
+decision = "allow"
+matches = [{ command = "anything" }]
+[[rules]]
+tool = "write_file"
+decision = "deny"
+matches = [{ path = "a" }]
+[mcp.evil]
+command = "evil"
+"#;
+
+#[test]
+fn a_projects_file_loosens_nothing_until_the_user_consents() {
+    let world = World::new("", LOOSE);
+    let settings = resolve(&world.given).unwrap();
+    assert_eq!(settings.left_out.len(), 5, "{:#?}", settings.left_out);
+    assert_eq!((settings.rules.len(), settings.rules[0].decision), (1, Consent::Deny));
+    assert!(settings.servers.is_empty() && !settings.consented);
+    world.check("approve", "on-mutation default");
+    world.check("parallel", "2 default");
+    world.check("tools_offered", "20 project:4");
+    let world = world.consent(LOOSE);
+    let settings = resolve(&world.given).unwrap();
+    assert_eq!((settings.rules.len(), settings.servers.len(), settings.left_out.len()), (2, 1, 0));
+    world.check("approve", "never project:1");
+    world.flag("approve", "always").check("approve", "always flag");
+}
+
+#[test]
+fn consent_to_another_text_is_none() {
+    let world = World::new("", LOOSE).consent("tools_offered = 20");
+    assert!(!resolve(&world.given).unwrap().consented);
+}
+
+#[test]
+fn a_projects_file_may_be_stricter() {
+    let world = World::new("parallel = 3", "approve = \"always\"\nparallel = 1");
+    world.check("approve", "always project:1");
+    world.check("parallel", "1 project:2");
+}
+
+#[test]
+fn a_file_that_was_named_and_is_not_there_is_an_error() {
+    let world = World::new("", "").flag("config", "/no/such/config.toml");
+    let error = resolve(&world.given).unwrap_err().to_string();
+    assert!(error.contains("/no/such/config.toml") && error.contains("--config"), "{error}");
+}

@@ -1,0 +1,117 @@
+//! An MCP server as a file writes it: a program that offers tools over its standard input and output.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::file::{ConfigError, Place, Source, Value, shown};
+
+/// ```toml
+/// [mcp.files]
+/// command = "npx"
+/// args = ["@modelcontextprotocol/server-filesystem", "${project}"]
+/// env = { NODE_ENV = "production" }  # beside PATH, HOME and the like, all it sees
+/// inherit = ["HTTP_PROXY"]           # variables of this process that it may see too
+/// tools = ["read_*", "list_*"]       # all, when left out
+/// timeout_s = 60                     # of one call
+/// start_timeout_s = 20
+/// enabled = true
+/// about = "files outside the project"
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    pub place: Place,
+    /// What its tools are called after: `files.read_text_file`.
+    pub name: String,
+    pub command: String,
+    /// `${project}` stands for the project's folder, here and in `env` and `dir`.
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub inherit: Vec<String>,
+    /// Where it runs; the project's folder when left out.
+    pub dir: Option<PathBuf>,
+    /// Patterns of the tools that are offered.
+    pub tools: Vec<String>,
+    pub timeout: Duration,
+    pub start_timeout: Duration,
+    pub enabled: bool,
+    /// What the planner is told about it.
+    pub about: String,
+}
+
+const KEYS: [&str; 10] =
+    ["command", "args", "env", "inherit", "dir", "tools", "timeout_s", "start_timeout_s", "enabled", "about"];
+const TIMEOUT_DEFAULT_S: u64 = 60;
+const START_TIMEOUT_DEFAULT_S: u64 = 20;
+/// Nothing waits longer, whatever a file says.
+const TIMEOUT_MAX_S: u64 = 600;
+/// Longest name of a server: tool names are read by small models.
+const NAME_MAX_BYTES: usize = 32;
+
+pub(super) fn read(
+    source: &Source<'_>,
+    name: &Spanned<Cow<'_, str>>,
+    value: &Value<'_>,
+) -> Result<Server, ConfigError> {
+    let called = name.get_ref().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if called.is_empty() || called.len() > NAME_MAX_BYTES || !called.chars().all(plain) {
+        return Err(source.wrong(
+            name.span(),
+            format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
+        ));
+    }
+    let mut server = Server {
+        place: source.place(name.span()),
+        name: called,
+        command: String::new(),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        inherit: Vec::new(),
+        dir: None,
+        tools: Vec::new(),
+        timeout: Duration::from_secs(TIMEOUT_DEFAULT_S),
+        start_timeout: Duration::from_secs(START_TIMEOUT_DEFAULT_S),
+        enabled: true,
+        about: String::new(),
+    };
+    for (name, value) in source.table("mcp", value)? {
+        let key = name.get_ref().as_ref();
+        let seconds = || source.count(key, value, 1, TIMEOUT_MAX_S).map(Duration::from_secs);
+        match key {
+            "command" => server.command = source.text(key, value)?,
+            "args" => server.args = source.texts(key, value)?,
+            "inherit" => server.inherit = source.texts(key, value)?,
+            "tools" => server.tools = source.texts(key, value)?,
+            "about" => server.about = source.text(key, value)?,
+            "dir" => server.dir = Some(PathBuf::from(source.text(key, value)?)),
+            "timeout_s" => server.timeout = seconds()?,
+            "start_timeout_s" => server.start_timeout = seconds()?,
+            "env" => {
+                for (name, value) in source.table(key, value)? {
+                    server.env.insert(name.get_ref().to_string(), source.text(name.get_ref(), value)?);
+                }
+            }
+            "enabled" => {
+                server.enabled = match value.get_ref() {
+                    DeValue::Boolean(flag) => *flag,
+                    other => {
+                        let why = format!("`enabled` is {}; it must be true or false", shown(other));
+                        return Err(source.wrong(value.span(), why));
+                    }
+                }
+            }
+            _ => return Err(source.unknown(name, "a server", KEYS)),
+        }
+    }
+    if server.command.trim().is_empty() {
+        return Err(
+            source.wrong(name.span(), format!("[mcp.{}] has no `command`; name the program to start", server.name))
+        );
+    }
+    Ok(server)
+}

@@ -1,0 +1,174 @@
+//! One running server: its process group, its streams within bounds, and the protocol over them.
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams, Tool};
+use rmcp::service::{RoleClient, RunningService, ServiceError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{Peer, ServiceExt};
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::sync::watch;
+
+use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
+use super::describe::{TOOLS_MAX, clean};
+use crate::base::config::Server;
+use crate::tools::command::Group;
+
+/// Beside what the configuration names, all that a server sees of this process's variables.
+const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+/// Pages of a tool list; a server that never ends it has lied.
+const PAGES_MAX: usize = 32;
+/// Becomes the server, beside which a watcher ends the group when this program is gone, even if it was killed: then nobody
+/// else is left to do it, and a server that does not look at its input would stay.
+const WATCHED: &str = "{ while kill -0 \"$1\"; do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
+shift
+exec \"$@\"";
+/// Kept of what a server says on standard error, for the message when it fails.
+const SAID_MAX_BYTES: usize = 2 << 10;
+/// Time to leave by itself once its input is closed.
+const LEAVE_MAX: Duration = Duration::from_millis(500);
+
+pub struct Connection {
+    service: Mutex<Option<RunningService<RoleClient, ()>>>,
+    peer: Peer<RoleClient>,
+    flow: Arc<Flow>,
+    said: Arc<Mutex<Vec<u8>>>,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    /// Taken out when the server is ended; dropping it ends the whole group.
+    group: Mutex<Option<Group>>,
+}
+
+impl Connection {
+    /// Starts the program and shakes hands. Has no deadline of its own; dropping the future ends the process.
+    pub async fn open(config: &Server, project: &Path) -> Result<Connection, String> {
+        let mut child = command(config, project)
+            .spawn()
+            .map_err(|error| format!("`{}` cannot be started: {error}; {} names it", config.command, config.place))?;
+        let group = Group::of(child.id());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("its pipes are missing; this is a bug in tools/mcp".to_owned());
+        };
+        let (flow, said) = (Arc::new(Flow::default()), Arc::default());
+        tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&said)));
+        let (ended, exit) = watch::channel(None);
+        tokio::spawn(async move { drop(child.wait().await.map(|status| ended.send(Some(status)))) });
+        let transport = AsyncRwTransport::new_client(Bounded::new(stdout, flow.clone()), stdin)
+            .with_max_line_length(LINE_MAX_BYTES);
+        let service = ().serve(transport).await.map_err(|error| {
+            let why = flow.verdict().unwrap_or_else(|| clean(&error.to_string()));
+            format!("it did not shake hands: {why}{}", told(&said))
+        })?;
+        let peer = service.peer().clone();
+        let (service, group) = (Mutex::new(Some(service)), Mutex::new(Some(group)));
+        Ok(Connection { service, peer, flow, said, exit, group })
+    }
+
+    /// What the server says it is for.
+    pub fn about(&self) -> String {
+        let Some(info) = self.peer.peer_info() else { return String::new() };
+        let title = info.server_info.as_ref().map(|one| one.title.clone().unwrap_or_else(|| one.name.clone()));
+        info.instructions.clone().or(title).unwrap_or_default()
+    }
+
+    pub async fn tools(&self) -> Result<Vec<Tool>, String> {
+        self.flow.restart();
+        let (mut all, mut cursor) = (Vec::new(), None);
+        for _ in 0..PAGES_MAX {
+            let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let page = self.peer.list_tools(page).await.map_err(|error| self.why(&error))?;
+            all.extend(page.tools);
+            cursor = page.next_cursor;
+            if cursor.is_none() || all.len() > 2 * TOOLS_MAX {
+                return Ok(all);
+            }
+        }
+        Err(format!("its list of tools has more than {PAGES_MAX} pages"))
+    }
+
+    /// Dropping the future tells the server that the call is over.
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResponse, String> {
+        self.flow.restart();
+        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        self.peer.call_tool_once(request).await.map_err(|error| self.why(&error))
+    }
+
+    /// Why a request failed, in the server's last words where it has died.
+    fn why(&self, error: &ServiceError) -> String {
+        match (self.flow.verdict(), *self.exit.borrow(), error) {
+            (Some(verdict), ..) => verdict,
+            (None, Some(status), _) => format!("it ended ({status}){}", told(&self.said)),
+            (None, None, ServiceError::McpError(error)) => {
+                format!("it refused: {}", clean(&error.message.chars().take(1_000).collect::<String>()))
+            }
+            (None, None, error) => clean(&error.to_string().chars().take(1_000).collect::<String>()),
+        }
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.exit.borrow().is_none() && self.flow.verdict().is_none() && !self.peer.is_transport_closed()
+    }
+
+    /// Closes its input, gives it a moment to leave, then ends the whole group.
+    pub async fn end(&self) {
+        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Closes the pipe: what servers are told to take as the end.
+        drop(self.service.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut exit = self.exit.clone();
+        let left = exit.wait_for(Option::is_some);
+        // Whether it left or not, the group ends now.
+        let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+        drop(group);
+    }
+
+    /// Ends the whole group at once.
+    pub fn kill(&self) {
+        drop(self.group.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+fn command(config: &Server, project: &Path) -> Command {
+    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let filled = |text: &String| text.replace("${project}", &project.display().to_string());
+    let mut command = Command::new("sh");
+    command.args(["-c", WATCHED, "sh"]).arg(std::process::id().to_string()).arg(filled(&config.command));
+    command.args(config.args.iter().map(filled)).env_clear();
+    let inherited = INHERITED.iter().copied().chain(config.inherit.iter().map(String::as_str));
+    command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(config.env.iter().map(|(name, value)| (name, filled(value))));
+    let dir = config.dir.as_ref().map(|dir| project.join(filled(&dir.display().to_string())));
+    command.current_dir(dir.unwrap_or(project));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+    command
+}
+
+/// Reads standard error so that the server never blocks on it, and keeps the end.
+async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, said: Arc<Mutex<Vec<u8>>>) {
+    let own = Flow::default();
+    let mut buffer = vec![0; 8 << 10];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(&buffer[..read]);
+        let surplus = said.len().saturating_sub(SAID_MAX_BYTES);
+        said.drain(..surplus);
+        if own.add(&buffer[..read], "standard error") {
+            // Not read any more: the server blocks, and is ended at the deadline of its call at the latest.
+            flow.end(own.verdict().unwrap_or_default());
+            return;
+        }
+    }
+}
+
+fn told(said: &Mutex<Vec<u8>>) -> String {
+    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = clean(&String::from_utf8_lossy(&said));
+    match text.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(last) => format!("; its last words: {}", last.trim().chars().take(300).collect::<String>()),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,122 @@
+//! A server's own words about its tools and results, turned into ours: bounded, cleaned, and believed only where that asks more.
+
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents, Tool};
+use serde_json::Value;
+
+use crate::base::config::Server;
+use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
+use crate::tools::policy::glob;
+use crate::tools::spec::ToolSpec;
+use crate::tools::{Outcome, schema};
+
+/// Most tools of one server; more would be lost on small models.
+pub const TOOLS_MAX: usize = 256;
+const DESCRIPTION_MAX_CHARS: usize = 1_000;
+const ABOUT_MAX_CHARS: usize = 160;
+
+/// The tools that can be offered, and what was left out and why.
+pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Vec<String>) {
+    let (mut taken, mut notes): (Vec<ToolSpec>, Vec<String>) = (Vec::new(), Vec::new());
+    for tool in all {
+        if taken.len() >= TOOLS_MAX {
+            notes.push(format!("{}: only its first {TOOLS_MAX} tools are offered", config.name));
+            break;
+        }
+        if !config.tools.is_empty() && !config.tools.iter().any(|pattern| glob(pattern, &tool.name)) {
+            continue;
+        }
+        let spec = spec(tool, config, about);
+        let twice = taken.iter().any(|other| other.name == spec.name);
+        match schema::check(&spec) {
+            Ok(()) if !twice => taken.push(spec),
+            Ok(()) => notes.push(format!("{} is listed twice; the first is taken", spec.name)),
+            Err(why) => notes.push(format!("{} is left out: {why}", clean(&cut_line(&spec.name, 80)))),
+        }
+    }
+    (taken, notes)
+}
+
+fn spec(tool: Tool, config: &Server, about: &str) -> ToolSpec {
+    let hints = tool.annotations.unwrap_or_default();
+    // As the protocol has it: what says nothing of itself may change and destroy.
+    let mutates = hints.read_only_hint != Some(true);
+    let own = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+    let about = if config.about.is_empty() { about } else { &config.about };
+    let mut parameters = Value::Object((*tool.input_schema).clone());
+    if let Some(fields) = parameters.as_object_mut() {
+        fields.remove("$schema");
+    }
+    ToolSpec {
+        name: format!("{}.{}", config.name, tool.name),
+        description: cut_line(&one_line(own), DESCRIPTION_MAX_CHARS),
+        server: config.name.clone(),
+        server_description: cut_line(&one_line(about), ABOUT_MAX_CHARS),
+        mutates,
+        destructive: mutates && hints.destructive_hint != Some(false),
+        parameters,
+    }
+}
+
+/// The result of a call as an outcome: text, and a line for everything that is none.
+pub fn outcome(response: CallToolResponse) -> Outcome {
+    let CallToolResponse::Complete(result) = response else {
+        return Outcome::error("the server asked for something back, which is not offered to servers".to_owned());
+    };
+    let text = clean(&text(&result));
+    match result.is_error {
+        Some(true) => Outcome::error(text),
+        _ => Outcome::ok(text),
+    }
+}
+
+fn text(result: &CallToolResult) -> String {
+    let mut text = String::new();
+    for block in &result.content {
+        match block {
+            ContentBlock::Text(block) => text.push_str(&block.text),
+            ContentBlock::Image(block) => {
+                text.push_str(&format!("[image, {}, {}]", block.mime_type, base64(&block.data)))
+            }
+            ContentBlock::Audio(block) => {
+                text.push_str(&format!("[audio, {}, {}]", block.mime_type, base64(&block.data)))
+            }
+            ContentBlock::Resource(block) => match &block.resource {
+                ResourceContents::TextResourceContents { uri, text: inner, .. } => {
+                    text.push_str(&format!("{uri}:\n{inner}"));
+                }
+                ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                    text.push_str(&format!("[{uri}, {}]", base64(blob)));
+                }
+                _ => text.push_str("[a resource of an unknown kind]"),
+            },
+            ContentBlock::ResourceLink(link) => text.push_str(&format!("[{} {}]", link.name, link.uri)),
+            _ => text.push_str("[content of an unknown kind]"),
+        }
+        text.push('\n');
+        // What lies beyond is cut anyway.
+        if text.len() > 2 * TEXT_MAX_BYTES {
+            break;
+        }
+    }
+    match &result.structured_content {
+        Some(value) if text.trim().is_empty() => value.to_string(),
+        _ => text.trim_end().to_owned(),
+    }
+}
+
+/// How much base64 text stands for.
+fn base64(data: &str) -> String {
+    format!("{} bytes", data.len() / 4 * 3)
+}
+
+/// Text from outside may not steer a terminal.
+pub fn clean(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.replace("\r\n", "\n").replace(hidden, "�")
+}
+
+fn one_line(text: &str) -> String {
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,143 @@
+//! A configured server over a session: started when needed, restarted at most so often, asked within deadlines.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex as Guarded, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use super::connection::Connection;
+use super::{cache, describe};
+use crate::base::config::Server as Configured;
+use crate::models::dialect::RawCall;
+use crate::tools::Outcome;
+use crate::tools::call::check::check;
+use crate::tools::spec::ToolSpec;
+
+/// Starts within [`WINDOW`]: the first and three more. A server that falls over again and again costs no more than that.
+const STARTS_MAX: usize = 4;
+const WINDOW: Duration = Duration::from_secs(600);
+
+pub struct Server {
+    pub config: Configured,
+    project: PathBuf,
+    cache: PathBuf,
+    /// Held while it starts, so that two calls do not start it twice.
+    state: Mutex<State>,
+    /// The same connection, for whoever has to end it at once.
+    live: Guarded<Option<Arc<Connection>>>,
+}
+
+#[derive(Default)]
+struct State {
+    starts: Vec<Instant>,
+    connection: Option<Arc<Connection>>,
+    /// As the running server lists them.
+    tools: Vec<ToolSpec>,
+    notes: Vec<String>,
+}
+
+impl Server {
+    pub fn new(config: Configured, project: &Path, cache: &Path) -> Server {
+        let cache = cache::place(cache, &config);
+        Server { config, project: project.to_owned(), cache, state: Mutex::default(), live: Guarded::default() }
+    }
+
+    /// The list on disk and its age.
+    pub fn cached(&self) -> Option<(Vec<ToolSpec>, Duration)> {
+        cache::read(&self.cache)
+    }
+
+    /// The tools of the running server, which is started if need be, and what was left out of them.
+    pub async fn tools(&self) -> Result<(Vec<ToolSpec>, Vec<String>), String> {
+        let mut state = self.state.lock().await;
+        self.running(&mut state).await?;
+        Ok((state.tools.clone(), state.notes.clone()))
+    }
+
+    /// One call, with a deadline. Whatever goes wrong is an error in words; the next call finds a server again.
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<Outcome, String> {
+        let named = |why: String| format!("the server `{}` could not do it: {why}", self.config.name);
+        let (connection, spec) = {
+            let mut state = self.state.lock().await;
+            let connection = self.running(&mut state).await.map_err(named)?;
+            let full = format!("{}.{tool}", self.config.name);
+            (connection, state.tools.iter().find(|spec| spec.name == full).cloned())
+        };
+        let Some(spec) = spec else { return Err(named(format!("it offers no tool `{tool}` any more"))) };
+        // What was consented to is sent as it is, or not at all.
+        let raw = RawCall { name: spec.name.clone(), arguments: arguments.clone() };
+        let checked = check(&raw, std::slice::from_ref(&spec)).map_err(|problem| problem.to_string())?;
+        if let Some(repair) = checked.repairs.first().filter(|_| checked.call.arguments != arguments) {
+            return Err(format!("the arguments do not fit `{}` as it is now: {repair}", spec.name));
+        }
+        let deadline = self.config.timeout;
+        match tokio::time::timeout(deadline, connection.call(tool, arguments)).await {
+            Ok(Ok(response)) => Ok(describe::outcome(response)),
+            Ok(Err(why)) => {
+                if !connection.is_alive() {
+                    connection.end().await;
+                }
+                Err(named(why))
+            }
+            Err(_) => {
+                // It may hang for good; a fresh one is started when next needed.
+                connection.end().await;
+                Err(named(format!("it did not answer within {} s and was ended; raise timeout_s", deadline.as_secs())))
+            }
+        }
+    }
+
+    /// The connection, made anew if there is none that works.
+    async fn running(&self, state: &mut State) -> Result<Arc<Connection>, String> {
+        if let Some(connection) = state.connection.as_ref().filter(|connection| connection.is_alive()) {
+            return Ok(connection.clone());
+        }
+        if let Some(old) = state.connection.take() {
+            old.kill();
+        }
+        state.starts.retain(|start| start.elapsed() < WINDOW);
+        if state.starts.len() >= STARTS_MAX {
+            let (times, minutes) = (state.starts.len(), WINDOW.as_secs() / 60);
+            return Err(format!("it was started {times} times in {minutes} minutes and is not started again yet"));
+        }
+        state.starts.push(Instant::now());
+        let limit = self.config.start_timeout;
+        let start = async {
+            let connection = Arc::new(Connection::open(&self.config, &self.project).await?);
+            // Whoever ends everything finds it from now on.
+            *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+            let listed = connection.tools().await;
+            if listed.is_err() {
+                connection.kill();
+            }
+            Ok::<_, String>((listed?, connection))
+        };
+        let started = tokio::time::timeout(limit, start).await;
+        let (listed, connection) = started.unwrap_or_else(|_| {
+            self.kill();
+            Err(format!("it was not ready within {} s and was ended; raise start_timeout_s", limit.as_secs()))
+        })?;
+        let (tools, notes) = describe::tools(listed, &self.config, &connection.about());
+        cache::write(&self.cache, &tools);
+        (state.tools, state.notes) = (tools, notes);
+        state.connection = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Ends it, with a moment to leave by itself.
+    pub async fn end(&self) {
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(connection) = live {
+            connection.end().await;
+        }
+    }
+
+    /// Ends it at once.
+    pub fn kill(&self) {
+        if let Some(connection) = self.live.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            connection.kill();
+        }
+    }
+}

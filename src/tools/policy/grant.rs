@@ -1,0 +1,71 @@
+//! "Always" for one session: one tool in one folder, or one sort of command. Nothing of it outlives the session.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::tools::call::ToolCall;
+use crate::tools::policy::places;
+use crate::tools::shell;
+
+/// What was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// The tool, for files in the folder and below it.
+    Folder { tool: String, folder: String },
+    /// Commands that begin with these words.
+    Command { words: Vec<String> },
+    /// A tool that names no files.
+    Tool(String),
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Grant::Folder { tool, folder } => write!(f, "{tool} in {folder}/"),
+            Grant::Command { words } => write!(f, "commands that begin with `{}`", words.join(" ")),
+            Grant::Tool(tool) => write!(f, "{tool}"),
+        }
+    }
+}
+
+/// What a call would need; `None` when nothing that could be granted covers it.
+pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
+    if call.tool == "run_command" {
+        let line = call.arguments.get("command")?.as_str()?;
+        let hidden = ["$", "`", "<(", "\n"].iter().any(|sign| line.contains(sign));
+        return match &shell::commands(line)?[..] {
+            [one] if one.plain && !hidden => Some(vec![Grant::Command { words: sort(&one.words) }]),
+            _ => None,
+        };
+    }
+    let files = places::of(call, project);
+    if files.is_empty() {
+        return Some(vec![Grant::Tool(call.tool.clone())]);
+    }
+    // Outside the project, or led out of it by a link: asked about each time.
+    let folder = |real: &str| {
+        let inside = !real.starts_with('/') && !real.starts_with("..");
+        let parent = Path::new(real).parent().map(|parent| parent.to_string_lossy().into_owned());
+        inside.then(|| parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned()))
+    };
+    files.iter().map(|file| Some(Grant::Folder { tool: call.tool.clone(), folder: folder(&file.real)? })).collect()
+}
+
+/// The program, and its subcommand if it looks like one.
+fn sort(words: &[String]) -> Vec<String> {
+    let subcommand =
+        |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !word.starts_with('-');
+    words.iter().take(1).chain(words.iter().skip(1).take(1).filter(subcommand)).cloned().collect()
+}
+
+impl Grant {
+    /// Whether what was granted includes what is needed.
+    pub fn covers(&self, needed: &Grant) -> bool {
+        match (self, needed) {
+            (Grant::Folder { tool, folder }, Grant::Folder { tool: other, folder: wanted }) => {
+                tool == other && (folder == "." || Path::new(wanted).starts_with(folder))
+            }
+            _ => self == needed,
+        }
+    }
+}

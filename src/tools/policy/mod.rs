@@ -1,0 +1,312 @@
+//! Decides whether a call may run, must be asked about, or is refused; the only place where consent is made.
+
+mod grant;
+mod pattern;
+mod places;
+mod rules;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::base::config::{ApproveMode, Consent};
+use crate::models::dialect::RawCall;
+use crate::protocol::Decision;
+use crate::tools::builtin::Builtin;
+use crate::tools::call::ToolCall;
+use crate::tools::call::check::{CallProblem, check};
+use crate::tools::shell::{self, Risk};
+use crate::tools::spec::ToolSpec;
+use crate::tools::words;
+
+use grant::Grant;
+pub use rules::{RuleError, Rules};
+
+/// What was consented to beforehand: a mode, the user's rules, and what was granted in this session. Clones share the
+/// grants. A file's content or a tool's result has no way in.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    mode: ApproveMode,
+    rules: Arc<Rules>,
+    grants: Arc<Mutex<Vec<Grant>>>,
+    /// Tells where links lead; without one paths are taken as they are said.
+    project: Option<PathBuf>,
+}
+
+/// Grants of one session; a person does not give more.
+const GRANTS_MAX: usize = 1_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    Ask {
+        reason: String,
+    },
+    /// Nobody is asked: it is refused in every mode.
+    Deny {
+        reason: String,
+    },
+}
+
+/// Something that was consented to. Only this module makes one, and running it uses it up.
+#[derive(Debug)]
+pub struct Approved<T>(T);
+
+impl Approved<ToolCall> {
+    pub fn call(&self) -> &ToolCall {
+        &self.0
+    }
+
+    pub(super) fn into_call(self) -> ToolCall {
+        self.0
+    }
+}
+
+/// Why a call was not approved.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum Refusal {
+    #[error("`{tool}` needs consent: {reason}")]
+    NeedsConsent { tool: String, reason: String },
+    #[error("`{tool}` was rejected by the user")]
+    Rejected { tool: String },
+    #[error("`{tool}` is refused: {reason}")]
+    Denied { tool: String, reason: String },
+    #[error("the changed arguments cannot be used: {0}")]
+    Modified(CallProblem),
+}
+
+impl Policy {
+    pub fn new(mode: ApproveMode, rules: Rules, project: &Path) -> Policy {
+        Policy { mode, rules: Arc::new(rules), grants: Arc::default(), project: Some(project.to_owned()) }
+    }
+
+    /// A mode without rules.
+    pub fn of(mode: ApproveMode) -> Policy {
+        Policy { mode, ..Policy::default() }
+    }
+
+    pub fn mode(&self) -> ApproveMode {
+        self.mode
+    }
+
+    /// Whether the call may run, must be asked about, or is refused.
+    pub fn assess(&self, call: &ToolCall, spec: &ToolSpec) -> Verdict {
+        let risk = risk_of(call, spec);
+        if let Risk::Forbidden(reason) = risk {
+            return Verdict::Deny { reason };
+        }
+        let said = self.rules.decide(call, self.project.as_deref());
+        match (said, self.mode) {
+            (Some((Consent::Deny, reason)), _) => Verdict::Deny { reason: format!("{reason} denies it") },
+            (_, ApproveMode::Always) => {
+                Verdict::Ask { reason: "every call is asked about (approve = always)".to_owned() }
+            }
+            (Some((Consent::Ask, reason)), _) => Verdict::Ask { reason: format!("{}: {reason} asks", call.tool) },
+            (Some((Consent::Allow, _)), _) => Verdict::Allow,
+            (None, mode) => match by_mode(call, spec, mode, risk) {
+                Verdict::Ask { .. } if self.is_granted(call, spec) => Verdict::Allow,
+                verdict => verdict,
+            },
+        }
+    }
+
+    /// Consent that was given beforehand.
+    pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
+        let tool = call.tool.clone();
+        match self.assess(&call, spec) {
+            Verdict::Allow if call.tool == spec.name => Ok(Approved(call)),
+            Verdict::Allow => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
+            Verdict::Ask { reason } => Err(Refusal::NeedsConsent { tool, reason }),
+            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
+        }
+    }
+
+    /// Consent that the user gave. Changed arguments are checked like any others; what is denied stays denied, whoever
+    /// asks.
+    pub fn approve(&self, call: ToolCall, spec: &ToolSpec, decision: Decision) -> Result<Approved<ToolCall>, Refusal> {
+        let call = match decision {
+            Decision::Reject => return Err(Refusal::Rejected { tool: call.tool }),
+            Decision::Approve => call,
+            Decision::Always => {
+                self.grant(&call, spec);
+                call
+            }
+            Decision::Modify(arguments) => {
+                let raw = RawCall { name: spec.name.clone(), arguments };
+                check(&raw, std::slice::from_ref(spec)).map_err(Refusal::Modified)?.call
+            }
+        };
+        let tool = call.tool.clone();
+        match self.assess(&call, spec) {
+            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
+            _ if call.tool == spec.name => Ok(Approved(call)),
+            _ => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
+        }
+    }
+
+    /// What "always" would cover for this call, in words; `None` where it has to be asked about each time.
+    pub fn always(&self, call: &ToolCall, spec: &ToolSpec) -> Option<String> {
+        Some(self.grants_of(call, spec)?.first()?.to_string())
+    }
+
+    fn grants_of(&self, call: &ToolCall, spec: &ToolSpec) -> Option<Vec<Grant>> {
+        let asked_each_time = self.mode == ApproveMode::Always
+            || risk_of(call, spec) != Risk::Plain
+            || self.rules.decide(call, self.project.as_deref()).is_some();
+        if asked_each_time { None } else { grant::of(call, self.project.as_deref()) }
+    }
+
+    fn grant(&self, call: &ToolCall, spec: &ToolSpec) {
+        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(new) = self.grants_of(call, spec)
+            && grants.len() < GRANTS_MAX
+        {
+            grants.extend(new);
+        }
+    }
+
+    fn is_granted(&self, call: &ToolCall, spec: &ToolSpec) -> bool {
+        let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let needed = if grants.is_empty() { None } else { self.grants_of(call, spec) };
+        needed.is_some_and(|needed| needed.iter().all(|one| grants.iter().any(|given| given.covers(one))))
+    }
+}
+
+/// Whether a name matches a pattern with `*` and `?`; a pattern that is none matches nothing.
+pub fn glob(pattern: &str, name: &str) -> bool {
+    pattern::Pattern::text(pattern).is_ok_and(|pattern| pattern.matches(name))
+}
+
+/// What a mode says by itself.
+fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> Verdict {
+    let tool = &call.tool;
+    let ask = |reason: String| Verdict::Ask { reason };
+    match (mode, risk) {
+        (ApproveMode::Always, _) => ask("every call is asked about (approve = always)".to_owned()),
+        (ApproveMode::Never, _) => Verdict::Allow,
+        (_, Risk::Destructive(why)) => ask(format!("{tool}: {why}")),
+        (ApproveMode::OnMutation, _) if is_command(call) => ask("run_command can do anything you can".to_owned()),
+        (ApproveMode::OnMutation, _) if spec.mutates => ask(format!("{tool} changes something")),
+        // What a server says of its own tools is no reason to trust it.
+        (ApproveMode::OnMutation, _) if is_outside(spec) => {
+            ask(format!("{tool} says that it only reads, but it runs in the server `{}`", spec.server))
+        }
+        _ => Verdict::Allow,
+    }
+}
+
+/// Not one of the program's own tools.
+fn is_outside(spec: &ToolSpec) -> bool {
+    Builtin::ALL.iter().all(|builtin| builtin.name() != spec.name)
+}
+
+/// Words of a name that say that something is lost or leaves the machine. A description from outside that calls such a
+/// tool reading is not believed.
+const DESTRUCTIVE_WORDS: [&str; 20] = [
+    "delete",
+    "remove",
+    "erase",
+    "drop",
+    "purge",
+    "wipe",
+    "clear",
+    "destroy",
+    "trash",
+    "overwrite",
+    "truncate",
+    "reset",
+    "kill",
+    "send",
+    "publish",
+    "upload",
+    "pay",
+    "transfer",
+    "uninstall",
+    "revoke",
+];
+
+fn risk_of(call: &ToolCall, spec: &ToolSpec) -> Risk {
+    if is_command(call) {
+        return match call.arguments.get("command").and_then(|line| line.as_str()) {
+            Some(line) => shell::risk(line),
+            None => Risk::Destructive("its command is no text".to_owned()),
+        };
+    }
+    let parts = words::parts(&spec.name);
+    match parts.iter().find(|part| DESTRUCTIVE_WORDS.contains(&part.as_str())) {
+        Some(word) => Risk::Destructive(format!("its name says `{word}`")),
+        None if spec.destructive => Risk::Destructive(format!("the server `{}` says that it may destroy", spec.server)),
+        None => Risk::Plain,
+    }
+}
+
+fn is_command(call: &ToolCall) -> bool {
+    call.tool == "run_command"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Catalog;
+    use serde_json::json;
+
+    fn call(tool: &str, arguments: serde_json::Value) -> ToolCall {
+        ToolCall { tool: tool.to_owned(), arguments: arguments.as_object().unwrap().clone() }
+    }
+
+    /// Verdicts in the order always, on-mutation, on-destructive, never: `a`llow, `?`, `d`eny.
+    fn check(tool: &str, arguments: serde_json::Value, expected: &str) {
+        let catalog = Catalog::builtin();
+        let call = call(tool, arguments);
+        let modes = [ApproveMode::Always, ApproveMode::OnMutation, ApproveMode::OnDestructive, ApproveMode::Never];
+        let got: String = modes
+            .into_iter()
+            .map(|mode| match Policy::of(mode).assess(&call, catalog.get(tool).unwrap()) {
+                Verdict::Allow => 'a',
+                Verdict::Ask { .. } => '?',
+                Verdict::Deny { .. } => 'd',
+            })
+            .collect();
+        assert_eq!(got, expected, "{call:?}");
+    }
+
+    #[test]
+    fn each_mode_asks_what_it_promises() {
+        check("read_file", json!({ "path": "a" }), "?aaa");
+        check("write_file", json!({ "path": "a", "content": "" }), "??aa");
+        check("run_command", json!({ "command": "cargo test" }), "??aa");
+        check("run_command", json!({ "command": "git push" }), "???a");
+        check("run_command", json!({ "command": "rm -rf /" }), "dddd");
+        check("run_command", json!({}), "???a");
+    }
+
+    #[test]
+    fn a_tool_from_outside_that_calls_itself_reading_is_not_believed() {
+        let spec =
+            ToolSpec { name: "mail.sendMessage".to_owned(), mutates: false, ..Catalog::builtin().specs()[0].clone() };
+        let policy = Policy::of(ApproveMode::OnMutation);
+        let verdict = policy.assess(&call("mail.sendMessage", json!({})), &spec);
+        assert_eq!(verdict, Verdict::Ask { reason: "mail.sendMessage: its name says `send`".to_owned() });
+        let spec = ToolSpec { name: "mail.read".to_owned(), server: "mail".to_owned(), ..spec };
+        let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
+        assert!(reason.contains("the server `mail`"), "{reason}");
+    }
+
+    #[test]
+    fn consent_is_given_by_the_user_and_not_by_what_a_model_says() {
+        let catalog = Catalog::builtin();
+        let spec = catalog.get("run_command").unwrap();
+        let policy = Policy::of(ApproveMode::OnMutation);
+        let run = |line: &str| call("run_command", json!({ "command": line }));
+        assert!(policy.approve(run("make"), spec, Decision::Approve).is_ok());
+        assert!(matches!(policy.approve(run("make"), spec, Decision::Reject), Err(Refusal::Rejected { .. })));
+        assert!(matches!(policy.approve(run("rm -rf /"), spec, Decision::Approve), Err(Refusal::Denied { .. })));
+        assert!(matches!(policy.approved(run("make"), spec), Err(Refusal::NeedsConsent { .. })));
+        let other = catalog.get("read_file").unwrap();
+        assert!(policy.approve(run("make"), other, Decision::Approve).is_err());
+        let changed = json!({ "command": "rm -rf /" }).as_object().unwrap().clone();
+        assert!(policy.approve(run("make"), spec, Decision::Modify(changed)).is_err());
+    }
+}
+
+#[cfg(test)]
+mod rule_tests;

@@ -1,0 +1,141 @@
+//! The files a call names, relative to the project, as they are said and as they are without links.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::tools::call::ToolCall;
+use crate::tools::words;
+
+/// Words in the name of an argument that takes a file or folder.
+const NAMES: [&str; 13] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filename",
+    "filepath",
+    "dir",
+    "directory",
+    "folder",
+    "source",
+    "destination",
+    "root",
+    "uri",
+];
+/// Most files of one call that are looked at, and how deep arguments are followed.
+const PLACES_MAX: usize = 256;
+const DEPTH_MAX: usize = 6;
+
+/// One file of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// `src/a.rs`, `../beside`, `/etc/passwd`.
+    pub said: String,
+    /// The same without links; equal where no project is known.
+    pub real: String,
+}
+
+/// The files that the arguments of `call` name.
+pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
+    let mut texts = Vec::new();
+    call.arguments.iter().for_each(|(name, value)| collect(name, value, 0, &mut texts));
+    texts.into_iter().map(|text| named(&text, project)).collect()
+}
+
+fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
+    if depth > DEPTH_MAX || found.len() >= PLACES_MAX {
+        return;
+    }
+    match value {
+        Value::String(text) if words::parts(name).iter().any(|part| NAMES.contains(&part.as_str())) => {
+            found.push(text.clone());
+        }
+        Value::Array(all) => all.iter().for_each(|one| collect(name, one, depth + 1, found)),
+        Value::Object(all) => all.iter().for_each(|(name, one)| collect(name, one, depth + 1, found)),
+        _ => {}
+    }
+}
+
+/// A path as rules see it.
+pub fn named(text: &str, project: Option<&Path>) -> Named {
+    let text = text.strip_prefix("file://").unwrap_or(text);
+    let said = lexical(Path::new(text));
+    let Some(project) = project else {
+        let said = shown(&said);
+        return Named { real: said.clone(), said };
+    };
+    let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let below = |path: &Path| path.strip_prefix(&root).or_else(|_| path.strip_prefix(project)).map(Path::to_owned);
+    let real = resolved(&root, Path::new(text));
+    let said = if said.is_absolute() { below(&said).unwrap_or(said) } else { said };
+    Named { said: shown(&said), real: shown(&below(&real).unwrap_or(real)) }
+}
+
+/// Without `.` and `..`, as far as names alone say.
+fn lexical(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// As the system would follow it from `root`: links first, then `..`. What does not exist is taken by its name.
+fn resolved(root: &Path, path: &Path) -> PathBuf {
+    let mut at = root.to_owned();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                at.pop();
+            }
+            other => at.push(other),
+        }
+        at = at.canonicalize().unwrap_or(at);
+    }
+    at
+}
+
+fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_seen_as_said_and_as_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(project.join("src/deep")).unwrap();
+        std::os::unix::fs::symlink("/etc", project.join("out")).unwrap();
+        std::os::unix::fs::symlink("src/deep", project.join("in")).unwrap();
+        let check = |text: &str, said: &str, real: &str| {
+            let expected = Named { said: said.to_owned(), real: real.to_owned() };
+            assert_eq!(named(text, Some(&project)), expected, "{text}");
+        };
+        check("src/./a.rs", "src/a.rs", "src/a.rs");
+        check("src/../../x", "../x", &project.parent().unwrap().join("x").display().to_string());
+        check(&project.join("src/a").display().to_string(), "src/a", "src/a");
+        check("out/passwd", "out/passwd", "/etc/passwd");
+        check("in/../b", "b", "src/b");
+        check("file:///etc/passwd", "/etc/passwd", "/etc/passwd");
+        check("", ".", ".");
+    }
+
+    #[test]
+    fn arguments_that_name_files_are_found_however_deep() {
+        let arguments = serde_json::json!({ "filePath": "a", "edits": [{ "path": "b" }], "content": "c", "n": 1 });
+        let call = ToolCall { tool: "t".into(), arguments: arguments.as_object().unwrap().clone() };
+        let said: Vec<String> = of(&call, None).into_iter().map(|one| one.said).collect();
+        assert_eq!(said, ["a", "b"]);
+    }
+}

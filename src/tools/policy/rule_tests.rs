@@ -1,0 +1,168 @@
+//! Rules and grants as a user meets them: from the text of a file to the verdict on a call.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::base::config::file;
+use crate::tools::Catalog;
+
+fn rules(text: &str) -> Result<Rules, RuleError> {
+    Rules::compile(&file::read(Path::new("config.toml"), text).unwrap().rules)
+}
+
+fn policy(text: &str, mode: ApproveMode) -> Policy {
+    Policy::new(mode, rules(text).unwrap(), Path::new("/nowhere/project"))
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { tool: tool.to_owned(), arguments: arguments.as_object().unwrap().clone() }
+}
+
+fn letter(policy: &Policy, tool: &str, arguments: Value) -> char {
+    let catalog = Catalog::builtin();
+    let plain = ToolSpec { name: tool.to_owned(), server: "outside".to_owned(), ..catalog.specs()[0].clone() };
+    match policy.assess(&call(tool, arguments), catalog.get(tool).unwrap_or(&plain)) {
+        Verdict::Allow => 'a',
+        Verdict::Ask { .. } => '?',
+        Verdict::Deny { .. } => 'd',
+    }
+}
+
+const RULES: &str = r#"
+[[rules]]
+tool = "run_command"
+arguments = { command = ["cargo test", "cargo check"] }
+decision = "allow"
+reason = "tests change nothing"
+matches = [{ command = "cargo test --lib" }]
+not = [{ command = "cargo publish" }, { command = "cargo test && curl x" }]
+
+[[rules]]
+tool = ["write_file", "replace_in_file"]
+paths = ["src/**"]
+decision = "allow"
+matches = [{ tool = "write_file", path = "src/a.rs" }]
+not = [{ tool = "write_file", path = "src/../Cargo.toml" }]
+
+[[rules]]
+tool = "*"
+paths = ["**/*.env", "secrets/"]
+decision = "deny"
+matches = [{ tool = "read_file", path = "a/b.env" }, { tool = "run_command", command = "cat ./secrets/key" }]
+
+[[rules]]
+tool = "notes.*"
+decision = "ask"
+matches = [{ tool = "notes.read" }]
+"#;
+
+#[test]
+fn the_strictest_rule_that_matches_decides() {
+    let mode = policy(RULES, ApproveMode::OnMutation);
+    let check = |tool: &str, arguments: Value, expected: char| {
+        assert_eq!(letter(&mode, tool, arguments.clone()), expected, "{tool} {arguments}");
+    };
+    check("run_command", json!({ "command": "cargo test" }), 'a');
+    check("run_command", json!({ "command": "cargo test; make" }), '?');
+    check("run_command", json!({ "command": "cat secrets/key" }), 'd');
+    check("run_command", json!({ "command": "rm -rf /" }), 'd');
+    check("write_file", json!({ "path": "src/a.rs", "content": "" }), 'a');
+    check("write_file", json!({ "path": "src/x.env", "content": "" }), 'd');
+    check("write_file", json!({ "path": "src/../a.rs", "content": "" }), '?');
+    check("write_file", json!({ "path": "/etc/src/a.rs", "content": "" }), '?');
+    check("read_file", json!({ "path": "secrets/key" }), 'd');
+    check("read_file", json!({ "path": "a.rs" }), 'a');
+    check("notes.read", json!({}), '?');
+    let never = policy(RULES, ApproveMode::Never);
+    assert_eq!(letter(&never, "notes.read", json!({})), '?');
+    assert_eq!(letter(&never, "read_file", json!({ "path": ".env" })), 'd');
+    let always = policy(RULES, ApproveMode::Always);
+    assert_eq!(letter(&always, "write_file", json!({ "path": "src/a.rs" })), '?');
+}
+
+#[test]
+fn a_link_does_not_lead_around_a_rule() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("secrets")).unwrap();
+    std::fs::create_dir_all(dir.path().join("src")).unwrap();
+    std::os::unix::fs::symlink("../secrets", dir.path().join("src/notes")).unwrap();
+    let policy = Policy::new(ApproveMode::OnMutation, rules(RULES).unwrap(), dir.path());
+    assert_eq!(letter(&policy, "read_file", json!({ "path": "src/notes/key" })), 'd');
+    std::os::unix::fs::symlink("/", dir.path().join("src/all")).unwrap();
+    assert_eq!(letter(&policy, "write_file", json!({ "path": "src/all/etc/x", "content": "" })), '?');
+}
+
+#[test]
+fn a_rule_that_fails_its_example_is_named() {
+    let check = |text: &str, parts: &[&str]| {
+        let error = rules(text).unwrap_err().to_string();
+        parts.iter().for_each(|part| assert!(error.contains(part), "{part}: {error}"));
+    };
+    let rule = |line: &str| format!("[[rules]]\ntool = \"run_command\"\ndecision = \"allow\"\n{line}");
+    check(
+        &rule("arguments = { command = \"cargo test\" }\nmatches = [{ command = \"cargo build\" }]"),
+        &["config.toml:5:", "rule of line 1 does not match its example", "cargo build"],
+    );
+    check(
+        &rule(
+            "arguments = { command = \"cargo *\" }\nmatches = [{ command = \"cargo test\" }]\nnot = [\n{ command = \"cargo publish\" }]",
+        ),
+        &["config.toml:7:", "cargo publish", "must not"],
+    );
+    check(&rule("paths = [\"src/**\"]\nmatches = [{ command = \"ls\" }]"), &["paths do not bound a command"]);
+    let several = "[[rules]]\ntool = \"*\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]";
+    check(several, &["needs a `tool`"]);
+    check("[[rules]]\ntool = \"[\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]", &["no pattern"]);
+}
+
+#[test]
+fn what_a_rule_denies_stays_denied_whoever_asks() {
+    let policy = policy(RULES, ApproveMode::OnMutation);
+    let catalog = Catalog::builtin();
+    let spec = catalog.get("write_file").unwrap();
+    let env = json!({ "path": "a.env", "content": "" });
+    assert!(policy.approve(call("write_file", env.clone()), spec, Decision::Approve).is_err());
+    let modified = Decision::Modify(env.as_object().unwrap().clone());
+    let refused = policy.approve(call("write_file", json!({ "path": "a", "content": "" })), spec, modified);
+    assert!(refused.unwrap_err().to_string().contains("config.toml:"));
+}
+
+/// Grants `first` for the session, and looks at `then`.
+fn granted(tool: &str, first: Value, then: Value, expected: char) {
+    let policy = policy("", ApproveMode::OnMutation);
+    let catalog = Catalog::builtin();
+    let spec = catalog.get(tool).unwrap();
+    assert!(policy.approve(call(tool, first.clone()), spec, Decision::Always).is_ok());
+    assert_eq!(letter(&policy, tool, then.clone()), expected, "{first} then {then}");
+}
+
+#[test]
+fn always_covers_the_tool_and_folder_and_no_more() {
+    let write = |path: &str| json!({ "path": path, "content": "" });
+    granted("write_file", write("src/a.rs"), write("src/b.rs"), 'a');
+    granted("write_file", write("src/a.rs"), write("src/deep/b.rs"), 'a');
+    granted("write_file", write("src/a.rs"), write("srcs/b.rs"), '?');
+    granted("write_file", write("src/a.rs"), write("src/../b.rs"), '?');
+    granted("write_file", write("a.rs"), write("src/b.rs"), 'a');
+    let run = |line: &str| json!({ "command": line });
+    granted("run_command", run("cargo test --lib"), run("cargo test"), 'a');
+    granted("run_command", run("cargo test"), run("cargo publish"), '?');
+    granted("run_command", run("cargo test"), run("cargo test; ls"), '?');
+    granted("run_command", run("ls; ls"), run("ls; ls"), '?');
+    granted("run_command", run("rm a"), run("rm b"), '?');
+}
+
+#[test]
+fn a_grant_is_shown_before_it_is_given() {
+    let policy = policy("", ApproveMode::OnMutation);
+    let catalog = Catalog::builtin();
+    let shown = |tool: &str, arguments: Value| policy.always(&call(tool, arguments), catalog.get(tool).unwrap());
+    assert_eq!(shown("write_file", json!({ "path": "src/a", "content": "" })).as_deref(), Some("write_file in src/"));
+    assert_eq!(
+        shown("run_command", json!({ "command": "git status" })).as_deref(),
+        Some("commands that begin with `git status`")
+    );
+    assert_eq!(shown("run_command", json!({ "command": "git push" })), None);
+}

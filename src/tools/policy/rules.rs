@@ -1,0 +1,140 @@
+//! The user's rules, compiled once; each is held against its own examples before it counts.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::base::config::{Consent, Place, Rule};
+use crate::tools::call::ToolCall;
+use crate::tools::policy::pattern::{Pattern, Sense};
+use crate::tools::policy::places::{self, Named};
+use crate::tools::shell;
+
+/// A rule that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{place}: {why}")]
+pub struct RuleError {
+    pub place: Place,
+    pub why: String,
+}
+
+/// Every rule that counts.
+#[derive(Clone, Debug, Default)]
+pub struct Rules(Vec<Compiled>);
+
+#[derive(Clone, Debug)]
+struct Compiled {
+    rule: Rule,
+    tools: Vec<Pattern>,
+    arguments: Vec<(String, Vec<Pattern>)>,
+    paths: Vec<Pattern>,
+}
+
+impl Rules {
+    /// An error names the rule, and the example it fails.
+    pub fn compile(rules: &[Rule]) -> Result<Rules, RuleError> {
+        rules.iter().map(Compiled::new).collect::<Result<_, _>>().map(Rules)
+    }
+
+    /// The strictest decision of the rules that match, and why. `project` tells where links lead.
+    pub fn decide(&self, call: &ToolCall, project: Option<&Path>) -> Option<(Consent, String)> {
+        let files = if self.0.is_empty() { Vec::new() } else { places::of(call, project) };
+        let matching = self.0.iter().filter(|one| one.matches(call, &files, project));
+        // The first of equals, so that the reason does not depend on what follows it.
+        let strictest = matching.reduce(|best, one| if one.rule.decision > best.rule.decision { one } else { best })?;
+        let rule = &strictest.rule;
+        let reason = if rule.reason.is_empty() { String::new() } else { format!(" ({})", rule.reason) };
+        Some((rule.decision, format!("the rule at {}{reason}", rule.place)))
+    }
+}
+
+impl Compiled {
+    fn new(rule: &Rule) -> Result<Compiled, RuleError> {
+        let wrong = |why: String| RuleError { place: rule.place.clone(), why };
+        let texts = |all: &[String]| all.iter().map(|one| Pattern::text(one)).collect::<Result<Vec<_>, _>>();
+        let compiled = Compiled {
+            tools: texts(&rule.tools).map_err(wrong)?,
+            arguments: rule
+                .arguments
+                .iter()
+                .map(|(name, all)| Ok((name.clone(), texts(all)?)))
+                .collect::<Result<_, _>>()
+                .map_err(wrong)?,
+            paths: rule.paths.iter().map(|one| Pattern::path(one)).collect::<Result<_, _>>().map_err(wrong)?,
+            rule: rule.clone(),
+        };
+        let allows_commands = rule.decision == Consent::Allow && rule.tools.iter().any(|tool| tool == "run_command");
+        if allows_commands && !rule.paths.is_empty() {
+            return Err(wrong("paths do not bound a command; use arguments = { command = \"…\" }".to_owned()));
+        }
+        compiled.hold_against_examples()?;
+        Ok(compiled)
+    }
+
+    fn hold_against_examples(&self) -> Result<(), RuleError> {
+        let examples = [(true, &self.rule.matches), (false, &self.rule.not)];
+        for (expected, example) in examples.iter().flat_map(|(expected, all)| all.iter().map(|one| (*expected, one))) {
+            let wrong = |why: String| RuleError { place: Place { line: example.line, ..self.rule.place.clone() }, why };
+            let plain = |tool: &&String| !tool.contains(['*', '?', '[', '{']);
+            let own = self.rule.tools.first().filter(plain).filter(|_| self.rule.tools.len() == 1);
+            let Some(tool) = example.tool.as_ref().or(own) else {
+                return Err(wrong("this example needs a `tool`, because its rule is for several".to_owned()));
+            };
+            let call = ToolCall { tool: tool.clone(), arguments: example.arguments.clone() };
+            if self.matches(&call, &places::of(&call, None), None) != expected {
+                let shown = Value::Object(call.arguments);
+                return Err(wrong(match expected {
+                    true => {
+                        format!("the rule of line {} does not match its example {tool} {shown}", self.rule.place.line)
+                    }
+                    false => {
+                        format!("the rule of line {} matches {tool} {shown}, which it must not", self.rule.place.line)
+                    }
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn matches(&self, call: &ToolCall, files: &[Named], project: Option<&Path>) -> bool {
+        let sense = if self.rule.decision == Consent::Allow { Sense::All } else { Sense::Any };
+        self.tools.iter().any(|tool| tool.matches(&call.tool))
+            && self.arguments.iter().all(|(name, patterns)| argument(call, name, patterns, sense))
+            && self.paths_match(call, files, project, sense)
+    }
+
+    fn paths_match(&self, call: &ToolCall, files: &[Named], project: Option<&Path>, sense: Sense) -> bool {
+        if self.paths.is_empty() {
+            return true;
+        }
+        let within = |path: &str| self.paths.iter().any(|pattern| pattern.matches(path));
+        match (sense, call.tool == "run_command") {
+            (Sense::All, true) => false,
+            (Sense::All, false) => !files.is_empty() && files.iter().all(|one| within(&one.said) && within(&one.real)),
+            (Sense::Any, false) => files.iter().any(|one| within(&one.said) || within(&one.real)),
+            // Any word of a command may be a file.
+            (Sense::Any, true) => {
+                let line = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+                let words = shell::commands(line).unwrap_or_default().into_iter().flat_map(|one| one.all_words());
+                words.map(|word| places::named(&word, project)).any(|one| within(&one.said) || within(&one.real))
+            }
+        }
+    }
+}
+
+/// One of the patterns matches the argument; of a list each or one of its items, as the sense is.
+fn argument(call: &ToolCall, name: &str, patterns: &[Pattern], sense: Sense) -> bool {
+    let Some(value) = call.arguments.get(name) else { return false };
+    if let (true, Some(line)) = (call.tool == "run_command" && name == "command", value.as_str()) {
+        return patterns.iter().any(|pattern| pattern.matches_command(line, sense));
+    }
+    let one = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        patterns.iter().any(|pattern| pattern.matches(&text))
+    };
+    match (value, sense) {
+        (Value::Array(all), Sense::All) => !all.is_empty() && all.iter().all(one),
+        (Value::Array(all), Sense::Any) => all.iter().any(one),
+        _ => one(value),
+    }
+}

@@ -1,0 +1,168 @@
+//! `monobloc config`: what each setting is and where that was said.
+
+use std::io::IsTerminal;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::base::config::resolve::Resolved;
+use crate::base::config::{Origin, Settings, consent, file};
+use crate::models::places;
+
+/// Show the settings and where each was said, the files they are read from, or consent to a project's file
+#[derive(Args)]
+pub struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Every setting with its value and where it was said, then rules and servers
+    Show {
+        #[arg(long)]
+        json: bool,
+    },
+    /// The files that settings are read from, the later one in front of the earlier
+    Path,
+    /// Let the project's file count as yours, as it stands now: it may then loosen rules, raise limits and start servers
+    Trust {
+        /// Take it back
+        #[arg(long)]
+        forget: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl Config {
+    pub fn run(self, settings: &Settings) -> Result<()> {
+        match self.command {
+            Command::Show { json: true } => Ok(println!("{}", as_json(settings))),
+            Command::Show { json: false } => {
+                show(settings);
+                Ok(())
+            }
+            Command::Path => {
+                path(settings);
+                Ok(())
+            }
+            Command::Trust { forget: true, .. } => forget_project(settings),
+            Command::Trust { yes, .. } => trust(settings, yes),
+        }
+    }
+}
+
+fn origin(one: &Resolved) -> String {
+    match &one.origin {
+        Origin::Default => "default".to_owned(),
+        Origin::UserFile(place) | Origin::ProjectFile(place) => place.to_string(),
+        Origin::Variable => one.setting.variable.to_owned(),
+        Origin::Flag => format!("--{}", one.setting.flag),
+    }
+}
+
+fn as_json(settings: &Settings) -> serde_json::Value {
+    let kind = |origin: &Origin| match origin {
+        Origin::Default => "default",
+        Origin::UserFile(_) => "file",
+        Origin::ProjectFile(_) => "project",
+        Origin::Variable => "variable",
+        Origin::Flag => "flag",
+    };
+    let values: Vec<_> = settings
+        .values
+        .iter()
+        .map(|one| {
+            json!({ "key": one.setting.key, "value": one.value, "origin": kind(&one.origin), "where": origin(one),
+                "variable": one.setting.variable, "flag": format!("--{}", one.setting.flag) })
+        })
+        .collect();
+    let rules: Vec<_> = settings
+        .rules
+        .iter()
+        .map(|rule| {
+            json!({ "where": rule.place.to_string(), "decision": format!("{:?}", rule.decision).to_lowercase(),
+                "tool": rule.tools, "paths": rule.paths, "reason": rule.reason })
+        })
+        .collect();
+    let servers: Vec<_> = settings
+        .servers
+        .iter()
+        .map(|one| {
+            json!({ "name": one.name, "where": one.place.to_string(), "command": one.command, "args": one.args,
+                "enabled": one.enabled })
+        })
+        .collect();
+    json!({ "settings": values, "rules": rules, "servers": servers, "left_out": settings.left_out,
+        "unknown_variables": settings.unknown_variables })
+}
+
+fn show(settings: &Settings) {
+    for one in &settings.values {
+        let value = one.value.as_deref().map_or("-".to_owned(), |value| one.setting.kind.show(value));
+        println!("{:<22} {:<28} {}", one.setting.key, value, origin(one));
+    }
+    for rule in &settings.rules {
+        let decision = format!("{:?}", rule.decision).to_lowercase();
+        println!("{:<22} {:<28} {}", "rule", format!("{decision} {}", rule.tools.join(", ")), rule.place);
+    }
+    for server in &settings.servers {
+        let off = if server.enabled { "" } else { " (off)" };
+        println!("{:<22} {:<28} {}", format!("mcp.{}", server.name), format!("{}{off}", server.command), server.place);
+    }
+    settings.unknown_variables.iter().for_each(|note| println!("note: {note}"));
+    if !settings.left_out.is_empty() {
+        println!("does not count without your consent (`monobloc config trust`):");
+        settings.left_out.iter().for_each(|one| println!("  {one}"));
+    }
+}
+
+fn path(settings: &Settings) {
+    let there = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };
+    println!("{}{}", settings.user_file.display(), there(&settings.user_file));
+    let trusted = if settings.consented { " (trusted)" } else { "" };
+    println!("{}{}{trusted}", settings.project_file.display(), there(&settings.project_file));
+}
+
+fn trust(settings: &Settings, yes: bool) -> Result<()> {
+    let file = &settings.project_file;
+    let Some(text) = file::text(file)? else {
+        bail!("{} does not exist; there is nothing to consent to", file.display())
+    };
+    // Control characters could show another text than the one that is consented to.
+    let shown = |line: &str| line.replace(|c: char| c.is_control() && c != '\t', "�");
+    text.lines().for_each(|line| println!("  {}", shown(line)));
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("nobody can be asked here whether this file may count; read it, then give --yes");
+        }
+        println!("Let all of this count as if you had written it? [y]es, [n]o: ");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            bail!("not trusted; what only tightens counts anyway");
+        }
+    }
+    let store = places::config_dir().join("consents");
+    consent::give(&store, project(settings), &text)
+        .with_context(|| format!("{} cannot be written", store.display()))?;
+    println!("{} counts as it stands; once it changes you will have to look again", file.display());
+    Ok(())
+}
+
+fn forget_project(settings: &Settings) -> Result<()> {
+    let store = places::config_dir().join("consents");
+    match consent::withdraw(&store, project(settings))? {
+        true => println!("{} counts no more", settings.project_file.display()),
+        false => println!("{} was not trusted", settings.project_file.display()),
+    }
+    Ok(())
+}
+
+/// The folder above `.monobloc/config.toml`.
+fn project(settings: &Settings) -> &std::path::Path {
+    settings.project_file.parent().and_then(std::path::Path::parent).unwrap_or(std::path::Path::new("."))
+}

@@ -1,0 +1,148 @@
+//! `monobloc mcp`: the servers that offer tools, what they offer, and whether they work.
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::output::Printer;
+use crate::app::App;
+use crate::models::dialect::RawCall;
+use crate::protocol::Proposal;
+use crate::tools::call::check::check;
+use crate::tools::confine::Root;
+use crate::tools::mcp::Seen;
+use crate::tools::policy::Verdict;
+use crate::tools::{Context, preview};
+
+/// List, test or call the MCP servers of the configuration
+#[derive(Args)]
+pub struct Mcp {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The configured servers and the tools that plans are made with; starts nothing
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Start a server, or all, and ask for its tools
+    Test {
+        server: Option<String>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call one tool, with the same consent as in a request
+    Call {
+        /// SERVER.TOOL
+        tool: String,
+        /// A JSON object
+        #[arg(default_value = "{}")]
+        arguments: String,
+        #[arg(long)]
+        json: bool,
+        /// Approve it if it would be asked about
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl Mcp {
+    pub async fn run(self, app: &App) -> Result<()> {
+        match self.command {
+            Command::List { json } => list(app, json),
+            Command::Test { server, json } => test(app, server.as_deref(), json),
+            Command::Call { tool, arguments, json, yes } => call(app, &tool, &arguments, json, yes).await,
+        }
+    }
+}
+
+fn list(app: &App, json: bool) -> Result<()> {
+    let servers = &app.config.servers;
+    if servers.is_empty() && !json {
+        println!("no servers; write [mcp.NAME] with a `command` into the file that `monobloc config path` names first");
+    }
+    let mut all = Vec::new();
+    for server in servers {
+        let kept = app.servers().kept(&server.name);
+        let line = format!("{} {}", server.command, server.args.join(" "));
+        if json {
+            let tools = kept.as_ref().map(|(tools, _)| tools.iter().map(|one| &one.name).collect::<Vec<_>>());
+            all.push(json!({ "name": server.name, "command": server.command, "args": server.args,
+                "enabled": server.enabled, "tools": tools, "tools_age_s": kept.as_ref().map(|(_, age)| age.as_secs()) }));
+            continue;
+        }
+        let state = match (&kept, server.enabled) {
+            (_, false) => "off".to_owned(),
+            (None, true) => "tools not asked for yet".to_owned(),
+            (Some((tools, age)), true) => format!("{} tools, listed {} min ago", tools.len(), age.as_secs() / 60),
+        };
+        println!("{:<16} {state:<32} {line}", server.name);
+        for tool in kept.into_iter().flat_map(|(tools, _)| tools) {
+            let hint = if tool.mutates { if tool.destructive { "destroys" } else { "changes" } } else { "reads" };
+            println!("  {:<40} {hint:<9} {}", tool.name, tool.description.chars().take(60).collect::<String>());
+        }
+    }
+    if json {
+        println!("{}", Value::Array(all));
+    }
+    Ok(())
+}
+
+fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
+    let enabled = app.config.servers.iter().filter(|server| server.enabled);
+    let names: Vec<&str> = enabled.map(|server| server.name.as_str()).collect();
+    if let Some(name) = name.filter(|name| !names.contains(name)) {
+        bail!("no server `{name}` is configured and enabled; there are: {}", names.join(", "));
+    }
+    let seen = app.servers().test(name);
+    let shown = |one: &Seen| {
+        json!({ "server": one.server, "ok": !one.failed, "tools": one.tools.len(), "notes": one.notes,
+            "took_ms": one.took.as_millis() as u64 })
+    };
+    match json {
+        true => println!("{}", Value::Array(seen.iter().map(shown).collect())),
+        false => seen.iter().for_each(|one| {
+            let state = if one.failed { "failed" } else { "ok" };
+            println!("{:<16} {state:<7} {} tools in {} ms", one.server, one.tools.len(), one.took.as_millis());
+            one.notes.iter().for_each(|note| println!("  note: {note}"));
+        }),
+    }
+    match seen.iter().filter(|one| one.failed).count() {
+        0 => Ok(()),
+        failed => bail!("{failed} of {} servers did not work", seen.len()),
+    }
+}
+
+async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> Result<()> {
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).context("the arguments are no JSON object")?;
+    let (catalog, notes) = app.catalog();
+    let raw = RawCall { name: tool.to_owned(), arguments };
+    let outside: Vec<_> = catalog.specs().iter().filter(|spec| app.servers().has(&spec.name)).cloned().collect();
+    let checked = check(&raw, &outside).with_context(|| notes.join("; "))?;
+    checked.repairs.iter().for_each(|repair| eprintln!("monobloc: note: {repair}"));
+    let (call, policy) = (checked.call, app.policy());
+    let spec = catalog.get(&call.tool).context("the tool has gone; this is a bug in ui/cli/mcp")?;
+    let context = Context {
+        servers: Some(app.servers().clone()),
+        ..Context::new(Root::open(&app.config.project)?, app.cancel.clone())
+    };
+    let approved = match policy.assess(&call, spec) {
+        Verdict::Ask { reason } => {
+            let preview = preview::of(&call, &context).map_err(anyhow::Error::msg)?.text;
+            let arguments = call.arguments.clone();
+            let proposal = Proposal { tool: call.tool.clone(), arguments, reason, preview, always: None };
+            let decision = Printer::new(json).ask(&proposal, yes)?;
+            policy.approve(call, spec, decision)?
+        }
+        _ => policy.approved(call, spec)?,
+    };
+    let outcome = crate::tools::execute(approved, &context).await;
+    match json {
+        true => println!("{}", serde_json::to_string(&outcome)?),
+        false => println!("{}", outcome.text),
+    }
+    if outcome.is_ok() { Ok(()) } else { bail!("the call failed") }
+}

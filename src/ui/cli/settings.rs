@@ -1,0 +1,61 @@
+//! The settings as flags that every command understands, made from the one table of settings.
+
+use std::collections::BTreeMap;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+
+use crate::base::config::Given;
+use crate::base::config::setting::{Kind, SETTINGS, Setting};
+use crate::models::places;
+
+/// `command` with a flag for each setting.
+pub fn arguments(command: Command) -> Command {
+    command.args(SETTINGS.iter().map(argument))
+}
+
+fn argument(setting: &'static Setting) -> Arg {
+    let arg = Arg::new(setting.key).long(setting.flag).global(true).help(help(setting)).help_heading("Settings");
+    match setting.kind {
+        Kind::Switch => arg.action(ArgAction::SetTrue),
+        Kind::Path => arg.value_name("PATH").value_hint(ValueHint::AnyPath),
+        Kind::Choice(choices) => arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices)),
+        Kind::Size => arg.value_name("SIZE").value_parser(checked(setting)),
+        Kind::Count(..) => arg.value_name("N").value_parser(checked(setting)),
+    }
+}
+
+/// The text as it was typed, if it is a value of the setting.
+fn checked(setting: &'static Setting) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
+    move |text: &str| match setting.kind.read(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(expected) => Err(format!("it must be {expected}")),
+    }
+}
+
+fn help(setting: &Setting) -> String {
+    let default = match (setting.default, setting.kind) {
+        (Some(default), kind) if kind != Kind::Switch => format!(" [default: {default}]"),
+        _ => String::new(),
+    };
+    format!("{}{default} [env: {}]", setting.about, setting.variable)
+}
+
+/// What this run was given, by flags and variables.
+pub fn given(matches: &ArgMatches) -> Given {
+    let typed = |setting: &'static Setting| match setting.kind {
+        Kind::Switch => matches.get_flag(setting.key).then(|| (setting.key, "true".to_owned())),
+        _ => matches.get_one::<String>(setting.key).map(|text| (setting.key, text.clone())),
+    };
+    let variables: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+        .filter(|(name, _)| name.starts_with("MONOBLOC_"))
+        .collect();
+    let folder = places::config_dir();
+    Given {
+        flags: SETTINGS.iter().filter_map(typed).collect(),
+        variables,
+        user_file: folder.join("config.toml"),
+        consents: folder.join("consents"),
+    }
+}

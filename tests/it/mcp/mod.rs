@@ -1,0 +1,250 @@
+//! MCP servers that hang, die, flood and lie: each costs one failed call, in words, and nothing outlives the session.
+
+mod server;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use monobloc::base::Cancel;
+use monobloc::base::config::{ApproveMode, file};
+use monobloc::tools::confine::Root;
+use monobloc::tools::mcp::{Seen, Servers};
+use monobloc::tools::policy::{Policy, Verdict};
+use monobloc::tools::{Catalog, Context, Outcome, ToolCall, ToolSpec, execute};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A project with one server that misbehaves in one way.
+struct World {
+    dir: TempDir,
+    servers: Servers,
+    context: Context,
+}
+
+impl World {
+    /// `more` are further lines of the server's table.
+    fn new(mode: &str, more: &str) -> World {
+        let dir = tempfile::tempdir().expect("a folder");
+        let program = std::env::current_exe().expect("this program");
+        let text = format!(
+            "[mcp.h]\ncommand = {program:?}\nargs = [\"--exact\", \"mcp::server::serve\", \"--ignored\", \"--nocapture\"]\n\
+             env = {{ {} = {mode:?}, {} = {:?} }}\n{more}\n",
+            server::MODE,
+            server::TRACE,
+            dir.path().join("trace"),
+        );
+        let said = file::read(&dir.path().join("config.toml"), &text).expect("a configuration");
+        let servers = Servers::new(&said.servers, dir.path(), &dir.path().join("cache"));
+        let root = Root::open(dir.path()).expect("a project");
+        let context = Context { servers: Some(servers.clone()), ..Context::new(root, Cancel::new()) };
+        World { dir, servers, context }
+    }
+
+    fn seen(&self) -> Seen {
+        self.servers.specs().remove(0)
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Outcome {
+        let spec = ToolSpec { name: tool.to_owned(), ..Catalog::builtin().specs()[0].clone() };
+        let call = ToolCall { tool: tool.to_owned(), arguments: arguments.as_object().expect("an object").clone() };
+        let approved = Policy::of(ApproveMode::Never).approved(call, &spec).expect("nobody is asked");
+        execute(approved, &self.context).await
+    }
+
+    async fn echo(&self) -> Outcome {
+        self.call("h.echo", json!({ "text": "hello" })).await
+    }
+
+    fn trace(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("trace")).unwrap_or_default()
+    }
+
+    fn starts(&self) -> usize {
+        self.trace().lines().filter(|line| line.starts_with("start")).count()
+    }
+}
+
+/// The one call fails and says `part`; the server is ended or goes on, and the next call has a server again.
+async fn costs_one_failed_call(mode: &str, part: &str) {
+    let world = World::new(mode, "timeout_s = 2");
+    let outcome = world.echo().await;
+    assert!(!outcome.is_ok() && outcome.text.contains(part), "{mode}: {}", outcome.text);
+    assert!(outcome.text.len() < 2_000, "{mode}: {}", outcome.text.len());
+    let again = world.echo().await;
+    assert!(!again.is_ok() && world.starts() <= 2, "{mode}: {} starts", world.starts());
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_or_falls_silent() {
+    costs_one_failed_call("hangs", "did not answer within 2 s").await;
+    costs_one_failed_call("is no JSON", "did not answer within 2 s").await;
+    costs_one_failed_call("answers somebody else", "did not answer within 2 s").await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies() {
+    costs_one_failed_call("dies", "segmentation fault").await;
+}
+
+#[tokio::test]
+async fn a_server_that_floods() {
+    costs_one_failed_call("floods", "20000 lines on standard output").await;
+    costs_one_failed_call("floods notices", "20000 lines on standard output").await;
+    costs_one_failed_call("floods its errors", "on standard error").await;
+    costs_one_failed_call("sends 50 MB", "a message of more than 4 MiB").await;
+    costs_one_failed_call("sends 50 MB without a line", "a message of more than 4 MiB").await;
+}
+
+#[tokio::test]
+async fn an_answer_of_the_wrong_shape_or_depth_is_no_success() {
+    for mode in ["is of the wrong shape", "nests deeply"] {
+        let world = World::new(mode, "timeout_s = 2");
+        let outcome = world.echo().await;
+        assert!(!outcome.is_ok(), "{mode}: {}", outcome.text);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_call_says_so_and_a_large_result_is_cut() {
+    let failed = World::new("fails", "").echo().await;
+    assert_eq!((failed.is_ok(), failed.text.as_str()), (false, "no such thing"));
+    let large = World::new("sends 1 MB", "").echo().await;
+    assert!(large.is_ok() && large.text.len() < 300_000 && large.text.contains("bytes left out"));
+}
+
+#[tokio::test]
+async fn after_a_death_the_next_call_finds_a_server_again() {
+    let world = World::new("dies the first time", "");
+    assert!(!world.echo().await.is_ok());
+    assert_eq!(world.echo().await.text, "hello");
+    assert_eq!(world.starts(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_always_falls_is_not_started_for_ever() {
+    let world = World::new("dies at once", "");
+    let first = world.echo().await;
+    assert!(first.text.contains("cannot find my configuration"), "{}", first.text);
+    for _ in 0..6 {
+        assert!(!world.echo().await.is_ok());
+    }
+    assert_eq!(world.starts(), 4);
+    assert!(world.echo().await.text.contains("not started again yet"));
+}
+
+#[tokio::test]
+async fn a_server_that_never_shakes_hands_is_given_up() {
+    let world = World::new("never shakes hands", "start_timeout_s = 1");
+    let seen = world.seen();
+    assert!(seen.failed && seen.notes[0].contains("not ready within 1 s"), "{:?}", seen.notes);
+}
+
+#[tokio::test]
+async fn of_lies_about_tools_only_the_usable_ones_are_taken() {
+    let seen = World::new("lies about its tools", "").seen();
+    let names: Vec<&str> = seen.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!((names, seen.notes.len()), (vec!["h.echo", "h.wipe_disk"], 6), "{:#?}", seen.notes);
+    assert!(seen.notes.iter().all(|note| note.len() < 300 && !note.contains('\u{1b}')), "{:#?}", seen.notes);
+    assert!(!seen.tools[0].server_description.contains('\n'));
+    assert_eq!(World::new("has too many tools", "").seen().tools.len(), 256);
+    let endless = World::new("never ends its list", "").seen();
+    assert!(endless.failed && endless.notes[0].contains("32 pages"), "{:?}", endless.notes);
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_tools_spares_no_question() {
+    let seen = World::new("lies about its tools", "").seen();
+    let policy = Policy::of(ApproveMode::OnMutation);
+    for tool in &seen.tools {
+        assert!(!tool.mutates, "the hint is kept: {}", tool.name);
+        let call = ToolCall { tool: tool.name.clone(), arguments: serde_json::Map::new() };
+        assert!(matches!(policy.assess(&call, tool), Verdict::Ask { .. }), "{}", tool.name);
+    }
+}
+
+#[tokio::test]
+async fn a_start_is_not_needed_to_plan_once_the_tools_are_known() {
+    let world = World::new("", "");
+    let first = world.seen();
+    assert_eq!((first.tools.len(), world.starts()), (2, 1));
+    let text = std::fs::read_dir(world.dir.path().join("cache")).expect("a cache").count();
+    assert_eq!(text, 1);
+    world.servers.end();
+    let again = world.seen();
+    assert_eq!((again.tools, world.starts()), (first.tools, 1));
+}
+
+#[tokio::test]
+async fn arguments_are_held_against_the_schema_as_it_is_now() {
+    let world = World::new("changes its mind", "");
+    assert!(!world.echo().await.is_ok());
+    let refused = world.echo().await;
+    assert!(refused.text.contains("`number`"), "{}", refused.text);
+    let world = World::new("", "");
+    let wrong = world.call("h.echo", json!({ "text": 5 })).await;
+    assert!(wrong.text.contains("do not fit"), "{}", wrong.text);
+    assert!(world.call("h.echo", json!({})).await.text.contains("needs the argument `text`"));
+    assert!(world.call("h.other", json!({})).await.text.contains("offers no tool `other`"));
+}
+
+#[tokio::test]
+async fn text_from_a_server_does_not_steer_the_terminal() {
+    let text = World::new("steers the terminal", "").echo().await.text;
+    assert!(!text.chars().any(char::is_control) && !text.contains('\u{202e}'), "{text:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_back_is_refused_and_the_call_goes_on() {
+    assert_eq!(World::new("asks back", "timeout_s = 5").echo().await.text, "done");
+}
+
+#[tokio::test]
+async fn a_server_sees_few_variables() {
+    let world = World::new("tells its variables", "inherit = [\"CARGO_PKG_NAME\"]");
+    let text = world.echo().await.text;
+    let names: Vec<&str> = text.split(' ').collect();
+    // Cargo sets both for every test.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(names.contains(&"CARGO_PKG_NAME") && names.contains(&"PATH"), "{text}");
+    assert!(!names.contains(&"CARGO_MANIFEST_DIR"), "{text}");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
+    let world = World::new("", "timeout_s = 60");
+    assert!(world.echo().await.is_ok());
+    let cancel = world.context.cancel.clone();
+    let (outcome, ()) = tokio::join!(world.call("h.wait", json!({})), async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cancel.cancel();
+    });
+    assert!(outcome.text.contains("cancelled"), "{}", outcome.text);
+    eventually(|| world.trace().contains("notifications/cancelled")).await;
+}
+
+#[tokio::test]
+async fn nothing_outlives_the_session() {
+    let world = World::new("leaves a child", "");
+    assert!(world.echo().await.is_ok());
+    let trace = world.trace();
+    let ids: Vec<&str> = trace.lines().filter_map(|line| line.split_once(' ')).map(|(_, id)| id).collect();
+    let alive = |id: &str| {
+        let stat = std::fs::read_to_string(PathBuf::from("/proc").join(id).join("stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z")
+    };
+    let processes: Vec<&&str> = ids.iter().filter(|id| id.parse::<u32>().is_ok()).collect();
+    assert!(processes.len() == 2 && processes.iter().all(|id| alive(id)), "{trace}");
+    let World { dir, servers, context } = world;
+    drop((servers, context));
+    eventually(|| !processes.iter().any(|id| alive(id))).await;
+    drop(dir);
+}
+
+/// Waits until it holds; a test that waits for ever has failed.
+async fn eventually(holds: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(20), "it never came to hold");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
