@@ -158,7 +158,7 @@ impl Index {
         }
         let outline = if skipped.is_none() { syntax::outline(language, &text) } else { Outline::default() };
         let chunks = if skipped.is_none() { chunks(&found.path, &text, &outline) } else { Vec::new() };
-        let interface = resolve::interface(&found.path, &outline);
+        let interface = resolve::interface(&found.path, &outline, hash);
         let Found { path, size, mtime_ns } = found.clone();
         Some(FileRecord { path, language, size, mtime_ns, hash, skipped, outline, interface, chunks })
     }
@@ -184,8 +184,8 @@ impl Index {
             .into_iter()
             .map(|(path, language, outline, resolution)| (Facts { path, language, outline }, resolution))
             .unzip();
-        let crates = self.crates(&facts);
-        let project = Project::new(&facts, &crates);
+        let manifests = self.manifests(&facts);
+        let project = Project::new(&facts, &manifests);
         let waiting: Vec<usize> = (0..facts.len()).filter(|at| all || before[*at] == 0).collect();
         for (done, batch) in waiting.chunks(BATCH_FILES).enumerate() {
             stop(cancel)?;
@@ -207,17 +207,10 @@ impl Index {
         Ok(())
     }
 
-    /// Folder and name of each Rust package, from its `Cargo.toml`.
-    fn crates(&self, facts: &[Facts]) -> Vec<(String, String)> {
-        let manifests = facts.iter().filter(|f| f.path == "Cargo.toml" || f.path.ends_with("/Cargo.toml"));
-        let named = manifests.filter_map(|f| {
-            let manifest: toml::Table = scan::read(&self.project, &f.path).ok()?.parse().ok()?;
-            let name =
-                manifest.get("lib").and_then(|l| l.get("name")).or_else(|| manifest.get("package")?.get("name"))?;
-            let folder = f.path.strip_suffix("Cargo.toml")?.trim_end_matches('/');
-            Some((folder.to_owned(), name.as_str()?.to_owned()))
-        });
-        named.collect()
+    /// Path and text of the files that say what imports mean.
+    fn manifests(&self, facts: &[Facts]) -> Vec<(String, String)> {
+        let manifests = facts.iter().filter(|f| resolve::is_manifest(&f.path));
+        manifests.filter_map(|f| Some((f.path.clone(), scan::read(&self.project, &f.path).ok()?))).collect()
     }
 
     fn report(&self, store: &Store, skipped: Vec<Skipped>, report: &mut Report) -> Result<(), IndexError> {
@@ -226,11 +219,10 @@ impl Index {
             match (file.skipped, file.note) {
                 (Some(reason), _) => report.skipped.push(Skipped { path: file.path, reason }),
                 (None, Some(reason)) => report.partial.push(Skipped { path: file.path, reason }),
-                (None, None) => {}
+                (None, None) => report.files += 1,
             }
-            report.files += 1;
         }
-        report.files -= report.skipped.len().min(report.files);
+        report.files += report.partial.len();
         [report.chunks, report.symbols, report.edges, report.unresolved] = store.counts()?;
         let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((model, _)) = &*vectors {
@@ -255,13 +247,19 @@ impl Change {
         let mut before: HashMap<&str, &FileRow> = known.iter().map(|f| (f.path.as_str(), f)).collect();
         let look = found
             .iter()
-            .filter(|f| before.remove(f.path.as_str()).is_none_or(|b| b.size != f.size || b.mtime_ns != f.mtime_ns))
+            .filter(|f| before.remove(f.path.as_str()).is_none_or(|b| has_changed(f, b)))
             .cloned()
             .collect();
         let mut gone: Vec<String> = before.into_keys().map(str::to_owned).collect();
         gone.sort();
         Change { look, gone }
     }
+}
+
+/// A file that could not be read is tried again: permissions change without a trace in size and time.
+fn has_changed(found: &Found, known: &FileRow) -> bool {
+    let tried_again = known.skipped.as_deref().is_some_and(scan::may_pass);
+    tried_again || known.size != found.size || known.mtime_ns != found.mtime_ns
 }
 
 #[cfg(test)]

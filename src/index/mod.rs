@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node};
 pub use resolve::EdgeKind;
-pub use scan::Skipped;
+pub use scan::{Skipped, by_reason};
 pub use store::{ChunkRow, SymbolRow};
 pub use syntax::language_of;
 pub use vectors::VectorError;

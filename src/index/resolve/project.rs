@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use super::go::module as go_module;
 use super::names::Target;
 use crate::index::ids;
 use crate::index::syntax::Outline;
@@ -30,7 +31,21 @@ pub struct Project<'a> {
     pub(super) parents: HashMap<usize, usize>,
     /// Root file of each Rust crate of the project, by its name in code.
     pub(super) crates: HashMap<String, usize>,
+    /// Folders in which Python packages begin, shortest first.
+    pub(super) python_roots: Vec<String>,
+    /// Folder and path of each Go module.
+    pub(super) go_modules: Vec<(String, String)>,
+    /// Go files by folder, tests last.
+    pub(super) go_folders: HashMap<String, Vec<usize>>,
     pub(super) memo: RefCell<Memo>,
+}
+
+/// Folder and name of a Rust package, from its `Cargo.toml`.
+fn crate_name(path: &str, text: &str) -> Option<(String, String)> {
+    let folder = path.strip_suffix("Cargo.toml").filter(|folder| folder.is_empty() || folder.ends_with('/'))?;
+    let manifest: toml::Table = text.parse().ok()?;
+    let name = manifest.get("lib").and_then(|l| l.get("name")).or_else(|| manifest.get("package")?.get("name"))?;
+    Some((folder.trim_end_matches('/').to_owned(), name.as_str()?.to_owned()))
 }
 
 /// Names being looked up and names found: barrels may import each other in circles.
@@ -42,8 +57,8 @@ pub(super) struct Memo {
 }
 
 impl<'a> Project<'a> {
-    /// `crates`: folder and name of every Rust package, as in its `Cargo.toml`.
-    pub fn new(files: &'a [Facts], crates: &[(String, String)]) -> Project<'a> {
+    /// `manifests`: path and text of the files for which `is_manifest` holds.
+    pub fn new(files: &'a [Facts], manifests: &[(String, String)]) -> Project<'a> {
         let mut project = Project {
             files,
             by_path: files.iter().enumerate().map(|(i, f)| (f.path.as_str(), i)).collect(),
@@ -55,8 +70,13 @@ impl<'a> Project<'a> {
             locals: HashSet::new(),
             parents: HashMap::new(),
             crates: HashMap::new(),
+            python_roots: Vec::new(),
+            go_modules: manifests.iter().filter_map(|(path, text)| go_module(path, text)).collect(),
+            go_folders: HashMap::new(),
             memo: RefCell::default(),
         };
+        project.find_python_roots();
+        project.find_go_folders();
         for (file, facts) in files.iter().enumerate() {
             project.add(file, &facts.outline);
         }
@@ -67,7 +87,7 @@ impl<'a> Project<'a> {
                 }
             }
         }
-        for (folder, name) in crates {
+        for (folder, name) in manifests.iter().filter_map(|(path, text)| crate_name(path, text)) {
             let root = if folder.is_empty() { "src/lib.rs".to_owned() } else { format!("{folder}/src/lib.rs") };
             if let Some(file) = project.by_path.get(root.as_str()) {
                 project.crates.insert(name.replace('-', "_"), *file);
@@ -109,8 +129,22 @@ impl<'a> Project<'a> {
         self.files[file].language == "rust"
     }
 
+    pub(super) fn is_python(&self, file: usize) -> bool {
+        self.files[file].language == "python"
+    }
+
+    pub(super) fn is_go(&self, file: usize) -> bool {
+        self.files[file].language == "go"
+    }
+
+    /// Whether the file is TypeScript or JavaScript in one of their forms.
+    pub(super) fn is_script(&self, file: usize) -> bool {
+        !self.is_rust(file) && !self.is_python(file) && !self.is_go(file)
+    }
+
     pub(super) fn same_language(&self, one: usize, other: usize) -> bool {
-        self.is_rust(one) == self.is_rust(other)
+        let language = |file: usize| if self.is_script(file) { "script" } else { self.files[file].language.as_str() };
+        language(one) == language(other)
     }
 
     /// Every definition of that name. Beyond 256 nothing can be told apart and looking costs more than it finds.

@@ -2,7 +2,7 @@
 
 use super::names::Target;
 use super::project::Project;
-use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution};
+use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
 /// A member inherited from a base that was resolved.
@@ -42,10 +42,13 @@ fn bare(project: &Project, file: usize, reference: &Reference) -> Found {
     if let Some(target) = project.in_scope(file, reference.from, name)? {
         return Ok((target, IN_SCOPE, "same file"));
     }
+    if let Some(target) = project.go_name(file, name).filter(|_| project.is_go(file)) {
+        return Ok((target, IN_SCOPE, "same package"));
+    }
     if let Some(target) = project.imported(file, name) {
         return Ok((target, BY_IMPORT, "import"));
     }
-    let scripts = outline.imports.is_empty() && outline.exports.is_empty() && !project.is_rust(file);
+    let scripts = outline.imports.is_empty() && outline.exports.is_empty() && project.is_script(file);
     match project.named(name).as_slice() {
         [(f, d)] if project.same_language(file, *f) => {
             let kind = project.files[*f].outline.definitions[*d].kind;
@@ -64,7 +67,11 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     if let Some(holder) =
         project.holder_of_self(file, reference.from).filter(|_| matches!(receiver, "this" | "self" | "Self" | "super"))
     {
-        return match project.member(holder, name) {
+        let found = match receiver {
+            "super" => project.base_member(holder, name),
+            _ => project.member(holder, name),
+        };
+        return match found {
             Some((target, false)) => Ok((target, BY_IMPORT, "member of the same type")),
             Some((target, true)) => Ok((target, INHERITED, "inherited member")),
             None => only_method(project, file, name, receiver),
@@ -74,6 +81,12 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
         true => project.path(file, receiver),
         false => match project.in_scope(file, reference.from, receiver) {
             Ok(Some(target)) => Some(target),
+            Ok(None) if project.is_python(file) || project.is_go(file) => {
+                let named = project.go_name(file, receiver).filter(|_| project.is_go(file));
+                named
+                    .or_else(|| project.imported(file, receiver))
+                    .or_else(|| project.dotted(file, reference.from, receiver))
+            }
             Ok(None) => project.imported(file, receiver).or_else(|| project.path(file, receiver)),
             Err(_) => None,
         },
@@ -196,7 +209,12 @@ const COMMON_METHODS: &[&str] = &[
 ];
 
 fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Found {
-    if COMMON_METHODS.binary_search(&name).is_ok() {
+    let common = match project.files[file].language.as_str() {
+        "python" => python::COMMON_METHODS,
+        "go" => go::COMMON_METHODS,
+        _ => &[],
+    };
+    if COMMON_METHODS.binary_search(&name).is_ok() || common.binary_search(&name).is_ok() {
         return Err(format!("type of `{receiver}` is not known"));
     }
     let all = project.named(name);

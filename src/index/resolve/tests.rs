@@ -4,7 +4,7 @@ use super::*;
 use crate::index::syntax;
 
 /// Calls, references and bases between definitions: `from -> to confidence`, and what is lost: `from ? name`.
-fn check(files: &[(&str, &str)], expected: &[&str]) {
+pub(super) fn check(files: &[(&str, &str)], expected: &[&str]) {
     let facts: Vec<Facts> = files
         .iter()
         .map(|(path, source)| {
@@ -12,7 +12,9 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
             Facts { path: (*path).into(), language: language.into(), outline: syntax::outline(language, source) }
         })
         .collect();
-    let project = Project::new(&facts, &[(String::new(), "whole-thing".into())]);
+    let texts = files.iter().filter(|(path, _)| is_manifest(path));
+    let manifests: Vec<(String, String)> = texts.map(|(path, text)| ((*path).into(), (*text).into())).collect();
+    let project = Project::new(&facts, &manifests);
     let mut names = std::collections::HashMap::new();
     for (file, f) in facts.iter().enumerate() {
         names.insert(project.id(file, None), f.path.clone());
@@ -107,7 +109,7 @@ fn what_is_outside_the_project_is_kept_as_unknown() {
 fn rust_paths_lead_through_modules_reexports_and_impls() {
     check(
         &[
-            ("Cargo.toml", ""),
+            ("Cargo.toml", "[package]\nname = \"whole-thing\""),
             ("src/lib.rs", "pub mod base;\npub mod app;\npub use base::Bytes;\n"),
             ("src/base/mod.rs", "mod units;\npub use units::Bytes;\npub fn plain() {}\n"),
             (

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::Grammar;
 use super::outline::{Kind, Reader, ReferenceKind};
+use super::{Grammar, unwrapped};
 
 pub(super) struct EcmaScript(fn() -> tree_sitter::Language);
 
@@ -257,15 +257,16 @@ fn call<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// Notes a reference to `name` or `receiver.name`.
 fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
     let Some(node) = node else { return };
+    let wraps = |node: &Node<'t>| {
+        matches!(node.kind(), "generic_type" | "parenthesized_expression" | "non_null_expression" | "await_expression")
+    };
+    let node = unwrapped(node, |node| if wraps(&node) { node.named_child(0) } else { None });
     match node.kind() {
         "identifier" | "type_identifier" => reader.refer(node, reader.text(node), None, kind),
         "member_expression" | "nested_type_identifier" => {
             let name = reader.field(node, "property").or_else(|| reader.field(node, "name")).unwrap_or_default();
             let receiver = reader.field(node, "object").or_else(|| reader.field(node, "module"));
             reader.refer(node, name, receiver, kind);
-        }
-        "generic_type" | "parenthesized_expression" | "non_null_expression" | "await_expression" => {
-            name_of(node.named_child(0), reader, kind)
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
 use crate::embed::Embedder;
-use crate::index::{Index as ProjectIndex, Progress};
+use crate::index::{Index as ProjectIndex, Progress, Skipped, by_reason};
 
 /// Skipped files that are listed; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
@@ -42,17 +42,15 @@ impl Index {
         let report = app.refresh(&index, embedder.as_ref(), &mut |progress| show(&bar, progress))?;
         bar.finish_and_clear();
         if self.json {
-            let skipped: Vec<_> = report
-                .skipped
-                .iter()
-                .map(|one| serde_json::json!({ "path": one.path, "reason": one.reason }))
-                .collect();
+            let listed = |all: &[Skipped]| -> Vec<_> {
+                all.iter().map(|one| serde_json::json!({ "path": one.path, "reason": one.reason })).collect()
+            };
             println!(
                 "{}",
                 serde_json::json!({
                     "files": report.files, "parsed": report.parsed, "removed": report.removed, "chunks": report.chunks,
                     "chunks_with_vector": report.chunks_with_vector, "symbols": report.symbols, "edges": report.edges,
-                    "skipped": skipped, "ms": report.ms,
+                    "skipped": listed(&report.skipped), "partial": listed(&report.partial), "ms": report.ms,
                 })
             );
             return Ok(());
@@ -68,13 +66,24 @@ impl Index {
             report.edges,
             report.ms
         );
-        for one in report.skipped.iter().take(SKIPPED_SHOWN) {
-            println!("  skipped {}: {}", one.path, one.reason);
-        }
-        if report.skipped.len() > SKIPPED_SHOWN {
-            println!("  … {} more skipped", report.skipped.len() - SKIPPED_SHOWN);
-        }
+        summary("skipped", &report.skipped);
+        summary("read in part", &report.partial);
         Ok(())
+    }
+}
+
+/// How many files for which reason, then the first of them; `--json` lists all.
+fn summary(what: &str, files: &[Skipped]) {
+    if files.is_empty() {
+        return;
+    }
+    let reasons: Vec<String> = by_reason(files).iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    println!("{} {what}: {}", files.len(), reasons.join("; "));
+    for one in files.iter().take(SKIPPED_SHOWN) {
+        println!("  {}: {}", if one.path.is_empty() { "." } else { &one.path }, one.reason);
+    }
+    if files.len() > SKIPPED_SHOWN {
+        println!("  … {} more; --json lists them", files.len() - SKIPPED_SHOWN);
     }
 }
 
