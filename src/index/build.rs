@@ -203,11 +203,10 @@ impl Index {
             match (file.skipped, file.note) {
                 (Some(reason), _) => report.skipped.push(Skipped { path: file.path, reason }),
                 (None, Some(reason)) => report.partial.push(Skipped { path: file.path, reason }),
-                (None, None) => {}
+                (None, None) => report.files += 1,
             }
-            report.files += 1;
         }
-        report.files -= report.skipped.len().min(report.files);
+        report.files += report.partial.len();
         [report.chunks, report.symbols, report.edges, report.unresolved] = store.counts()?;
         let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((model, _)) = &*vectors {
@@ -232,13 +231,19 @@ impl Change {
         let mut before: HashMap<&str, &FileRow> = known.iter().map(|f| (f.path.as_str(), f)).collect();
         let look = found
             .iter()
-            .filter(|f| before.remove(f.path.as_str()).is_none_or(|b| b.size != f.size || b.mtime_ns != f.mtime_ns))
+            .filter(|f| before.remove(f.path.as_str()).is_none_or(|b| has_changed(f, b)))
             .cloned()
             .collect();
         let mut gone: Vec<String> = before.into_keys().map(str::to_owned).collect();
         gone.sort();
         Change { look, gone }
     }
+}
+
+/// A file that could not be read is tried again: permissions change without a trace in size and time.
+fn has_changed(found: &Found, known: &FileRow) -> bool {
+    let tried_again = known.skipped.as_deref().is_some_and(scan::may_pass);
+    tried_again || known.size != found.size || known.mtime_ns != found.mtime_ns
 }
 
 #[cfg(test)]

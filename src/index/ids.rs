@@ -40,7 +40,8 @@ pub fn symbols(path: &str, outline: &Outline) -> Vec<i64> {
     let mut ids = Vec::with_capacity(outline.definitions.len());
     for definition in &outline.definitions {
         let container = definition.container.map_or("", |c| names[c].as_str());
-        let name = format!("{container}/{} {}", definition.kind.name(), definition.name);
+        let owner = definition.member_of.as_ref().map_or(String::new(), |owner| format!("{owner}."));
+        let name = format!("{container}/{} {owner}{}", definition.kind.name(), definition.name);
         let nth = namesakes.entry(name.clone()).and_modify(|n| *n += 1).or_insert(0);
         let name = if *nth == 0 { name } else { format!("{name}#{nth}") };
         ids.push(key(&[path, "symbol", &name]));

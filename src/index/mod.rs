@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached};
 pub use resolve::EdgeKind;
-pub use scan::Skipped;
+pub use scan::{Skipped, by_reason};
 pub use standing::Standing;
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};

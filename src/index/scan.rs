@@ -1,6 +1,8 @@
 //! Walks a project and says which files are worth reading, and why the others are not.
 
-use std::fs;
+mod text;
+
+use std::fs::{FileType, Metadata};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -8,24 +10,49 @@ use ignore::WalkBuilder;
 
 use crate::base::Bytes;
 
+pub use text::read;
+
 /// Larger files are data or bundles; a person reads no source file of this size.
 pub const FILE_BYTES_MAX: u64 = 2_000_000;
-/// More files than the largest public monorepos hold under version control in one tree.
+/// More files than the largest public monorepos hold under version control in one tree. What is skipped counts as well.
 pub const FILES_MAX: usize = 200_000;
-/// Average line longer than this in a file of some size: minified.
-const LINE_BYTES_AVERAGE_MAX: usize = 500;
-/// One line longer than this: minified or data.
-const LINE_BYTES_MAX: usize = 20_000;
+/// Text of more than this is a store of data, not a project: the largest public monorepos hold half as much source.
+const PROJECT_BYTES_MAX: u64 = 4 << 30;
 /// Files that a tool wrote and nobody searches.
 const LOCK_FILES: &[&str] = &[
     "Cargo.lock",
-    "package-lock.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
+    "Gemfile.lock",
+    "Pipfile.lock",
+    "Podfile.lock",
+    "bun.lock",
     "bun.lockb",
-    "poetry.lock",
-    "uv.lock",
+    "composer.lock",
+    "deno.lock",
+    "flake.lock",
     "go.sum",
+    "go.work.sum",
+    "gradle.lockfile",
+    "mix.lock",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "packages.lock.json",
+    "pdm.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "pubspec.lock",
+    "uv.lock",
+    "yarn.lock",
+];
+/// What bundlers write, told by its name.
+const BUNDLES: &[(&str, &str)] = &[
+    (".min.js", "minified, by its name"),
+    (".min.mjs", "minified, by its name"),
+    (".min.css", "minified, by its name"),
+    (".js.map", "a source map"),
+    (".mjs.map", "a source map"),
+    (".cjs.map", "a source map"),
+    (".css.map", "a source map"),
+    (".ts.map", "a source map"),
 ];
 /// Deepest folder that is entered.
 const DEPTH_MAX: usize = 64;
@@ -39,11 +66,30 @@ pub struct Found {
     pub mtime_ns: i64,
 }
 
-/// A file that is not in the index.
+/// A file that is not in the index. What stands before the colon of a reason is its sort: see [`by_reason`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     pub path: String,
     pub reason: String,
+}
+
+/// How many files were skipped for each sort of reason, the most frequent first.
+pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, usize)> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for one in skipped {
+        let sort = one.reason.split(':').next().unwrap_or_default();
+        match counts.iter_mut().find(|(known, _)| *known == sort) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((sort, 1)),
+        }
+    }
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    counts
+}
+
+/// Whether a file that was skipped may be readable now although its size and time are as before.
+pub fn may_pass(reason: &str) -> bool {
+    reason.starts_with(text::UNREADABLE)
 }
 
 #[derive(Debug, Default)]
@@ -61,141 +107,128 @@ pub fn scan(project: &Path) -> Scan {
         .follow_links(false)
         .require_git(false)
         .max_depth(Some(DEPTH_MAX))
+        .sort_by_file_name(|a, b| a.cmp(b))
         .filter_entry(|e| !matches!(e.file_name().to_str(), Some(".git" | ".monobloc" | ".hg" | ".svn")))
         .build();
     for entry in walk {
         match entry {
             Ok(entry) => consider(project, &entry, &mut scan),
-            Err(error) => scan.skipped.push(Skipped { path: String::new(), reason: error.to_string() }),
+            Err(error) => scan.skipped.push(unreadable(project, &error)),
         }
-        if scan.files.len() >= FILES_MAX {
+        if scan.files.len() + scan.skipped.len() >= FILES_MAX {
             let reason =
-                format!("the project has more than {FILES_MAX} files; the rest was not read; name folders in .ignore");
+                format!("too many files: more than {FILES_MAX}; the rest was not looked at; name folders in .ignore");
             scan.skipped.push(Skipped { path: String::new(), reason });
             break;
         }
     }
     scan.files.sort_by(|a, b| a.path.cmp(&b.path));
+    leave_out_beyond(PROJECT_BYTES_MAX, &mut scan);
     scan
 }
 
+/// Leaves out the files at the end with which the project would have more than `bytes_max` of text.
+fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
+    let mut total = 0;
+    let fits = |file: &&Found| {
+        total += file.size;
+        total <= bytes_max
+    };
+    let kept = scan.files.iter().take_while(fits).count();
+    let reason = format!("too much text: the files before it have {}, all that is read", Bytes(bytes_max));
+    let beyond = scan.files.drain(kept..).map(|file| Skipped { path: file.path, reason: reason.clone() });
+    scan.skipped.extend(beyond);
+}
+
 fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
-    let Some(path) = relative(project, entry.path()) else { return };
-    let skip = |reason: String| Skipped { path: path.clone(), reason };
-    let kind = entry.file_type();
+    let path = match relative(project, entry.path()) {
+        Some(Ok(path)) => path,
+        Some(Err(path)) => {
+            let reason = "its name is not UTF-8: rename it to have it indexed".into();
+            return scan.skipped.push(Skipped { path, reason });
+        }
+        None => return,
+    };
+    let why = match (entry.file_type(), entry.metadata()) {
+        (Some(kind), _) if kind.is_dir() => match entry.depth() >= DEPTH_MAX {
+            true => format!("too deep: folders below {DEPTH_MAX} others are not entered"),
+            false => return,
+        },
+        (_, Err(error)) => format!("{}: {error}", text::UNREADABLE),
+        (kind, Ok(about)) => match why_not(&path, kind, &about) {
+            Some(why) => why,
+            None => {
+                let age = about.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+                let mtime_ns = age.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(i64::MAX));
+                return scan.files.push(Found { path, size: about.len(), mtime_ns });
+            }
+        },
+    };
+    scan.skipped.push(Skipped { path, reason: why });
+}
+
+/// Why a file is not even opened.
+fn why_not(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<String> {
     if kind.is_some_and(|k| k.is_symlink()) {
-        return scan.skipped.push(skip("a link; links are not followed".into()));
+        return Some("a link: links are not followed".into());
     }
     if !kind.is_some_and(|k| k.is_file()) {
-        return;
+        return Some(format!("no plain file: {}", special(kind)));
     }
     if LOCK_FILES.contains(&path.rsplit('/').next().unwrap_or_default()) {
-        return scan.skipped.push(skip("a lock file".into()));
+        return Some("a lock file".into());
     }
-    match entry.metadata() {
-        Err(error) => scan.skipped.push(skip(error.to_string())),
-        Ok(about) if about.len() > FILE_BYTES_MAX => {
-            let reason = format!("{}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX));
-            scan.skipped.push(skip(reason));
-        }
-        Ok(about) => {
-            let age = about.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-            let mtime_ns = age.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(i64::MAX));
-            scan.files.push(Found { path, size: about.len(), mtime_ns });
-        }
+    if let Some((_, what)) = BUNDLES.iter().find(|(ending, _)| path.ends_with(ending)) {
+        return Some((*what).into());
+    }
+    let too_large = about.len() > FILE_BYTES_MAX;
+    too_large.then(|| format!("too large: {}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX)))
+}
+
+#[cfg(unix)]
+fn special(kind: Option<FileType>) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match kind {
+        Some(kind) if kind.is_fifo() => "a named pipe",
+        Some(kind) if kind.is_socket() => "a socket",
+        Some(kind) if kind.is_block_device() || kind.is_char_device() => "a device",
+        _ => "of a sort that cannot be told",
     }
 }
 
-fn relative(project: &Path, path: &Path) -> Option<String> {
+#[cfg(not(unix))]
+fn special(_: Option<FileType>) -> &'static str {
+    "of a sort that cannot be told"
+}
+
+/// The path below the project with `/`; an error, as far as it can be shown, if it is not UTF-8; `None` for the project itself.
+fn relative(project: &Path, path: &Path) -> Option<Result<String, String>> {
     let relative = path.strip_prefix(project).ok()?;
-    let pieces: Vec<String> = relative.iter().map(|p| p.to_string_lossy().into_owned()).collect();
-    (!pieces.is_empty()).then(|| pieces.join("/"))
+    let pieces: Vec<&str> = relative.iter().map_while(|piece| piece.to_str()).collect();
+    let whole = pieces.len() == relative.iter().count();
+    let shown = || relative.to_string_lossy().into_owned();
+    (relative.iter().count() > 0).then(|| if whole { Ok(pieces.join("/")) } else { Err(shown()) })
 }
 
-/// The text of a file, or why it is not read as text. Invalid UTF-8 is replaced if there is little of it.
-pub fn read(project: &Path, path: &str) -> Result<String, String> {
-    let bytes = fs::read(project.join(path)).map_err(|e| format!("cannot be read: {e}"))?;
-    text_of(bytes)
-}
-
-fn text_of(bytes: Vec<u8>) -> Result<String, String> {
-    /// Share of replaced characters above which a file is not text in UTF-8: 1 in 50.
-    const REPLACED_SHARE_MAX: usize = 50;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(format!("grew to {}, more than {}", Bytes(bytes.len() as u64), Bytes(FILE_BYTES_MAX)));
-    }
-    if bytes.contains(&0) {
-        return Err("binary".into());
-    }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(wrong) => {
-            let text = String::from_utf8_lossy(wrong.as_bytes()).into_owned();
-            let replaced = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
-            if replaced * REPLACED_SHARE_MAX > text.chars().count() {
-                return Err("not UTF-8".into());
+fn unreadable(project: &Path, error: &ignore::Error) -> Skipped {
+    /// Errors of a walk are wrapped in a path, a depth and a line at most.
+    const WRAPS_MAX: usize = 8;
+    let (mut error, mut path) = (error, String::new());
+    for _ in 0..WRAPS_MAX {
+        error = match error {
+            ignore::Error::WithPath { path: at, err } => {
+                path = match relative(project, at) {
+                    Some(Ok(path) | Err(path)) => path,
+                    None => at.to_string_lossy().into_owned(),
+                };
+                err
             }
-            text
-        }
-    };
-    if text.trim().is_empty() {
-        return Err("empty".into());
+            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => err,
+            _ => break,
+        };
     }
-    let lines = text.lines().count().max(1);
-    let longest = text.lines().map(str::len).max().unwrap_or(0);
-    if longest > LINE_BYTES_MAX || (text.len() > 5_000 && text.len() / lines > LINE_BYTES_AVERAGE_MAX) {
-        return Err(format!("minified or data: its longest line has {longest} bytes"));
-    }
-    Ok(text)
+    Skipped { path, reason: format!("{}: {error}", text::UNREADABLE) }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(bytes: &[u8], expected: Result<&str, &str>) {
-        let read = text_of(bytes.to_vec());
-        assert_eq!(read.as_deref().map_err(|e| e.split(':').next().unwrap_or_default()), expected);
-    }
-
-    #[test]
-    fn what_is_not_text_is_named() {
-        check(b"let a = 1;\n", Ok("let a = 1;\n"));
-        check(b"\x7fELF\0\0", Err("binary"));
-        check(b"\xff\xfe\xfd\xfc", Err("not UTF-8"));
-        check(b" \n", Err("empty"));
-        check("x".repeat(30_000).as_bytes(), Err("minified or data"));
-    }
-
-    #[test]
-    fn one_bad_byte_in_a_long_file_is_replaced() {
-        let mut bytes = "// a comment that is long enough to be mostly right\n".repeat(4).into_bytes();
-        bytes.push(0xff);
-        assert!(text_of(bytes).is_ok_and(|t| t.ends_with('\u{fffd}')));
-    }
-
-    #[test]
-    fn ignored_files_own_files_and_links_are_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write(".gitignore", "built/\n");
-        write("src/a.ts", "a");
-        write("built/a.js", "a");
-        write(".monobloc/monobloc.db", "a");
-        write(".git/config", "a");
-        write("Cargo.lock", "a");
-        write("big.csv", &"1,2\n".repeat(600_000));
-        #[cfg(unix)]
-        std::os::unix::fs::symlink(folder.path(), folder.path().join("src/loop")).unwrap();
-        let scan = scan(folder.path());
-        let files: Vec<&str> = scan.files.iter().map(|f| f.path.as_str()).collect();
-        assert_eq!(files, [".gitignore", "src/a.ts"]);
-        assert!(scan.skipped.iter().any(|s| s.path == "big.csv" && s.reason.contains("2.3 MiB")), "{:?}", scan.skipped);
-        #[cfg(unix)]
-        assert!(scan.skipped.iter().any(|s| s.path == "src/loop" && s.reason.contains("link")));
-    }
-}
+mod tests;

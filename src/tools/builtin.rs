@@ -15,8 +15,12 @@ pub enum Builtin {
     ReplaceInFile,
     RunCommand,
     IndexSearch,
+    IndexFindFiles,
+    IndexReadFile,
+    IndexSearchText,
     IndexCallers,
     IndexCallees,
+    IndexImports,
     IndexDependents,
     IndexListMemories,
 }
@@ -28,7 +32,7 @@ const INDEX: (&str, &str) =
 const COMMAND: (&str, &str) = ("command", "run shell commands in the project: build, test, format, version control");
 
 impl Builtin {
-    pub const ALL: [Builtin; 12] = [
+    pub const ALL: [Builtin; 16] = [
         Builtin::ReadFile,
         Builtin::ListDir,
         Builtin::FindFiles,
@@ -37,8 +41,12 @@ impl Builtin {
         Builtin::ReplaceInFile,
         Builtin::RunCommand,
         Builtin::IndexSearch,
+        Builtin::IndexFindFiles,
+        Builtin::IndexReadFile,
+        Builtin::IndexSearchText,
         Builtin::IndexCallers,
         Builtin::IndexCallees,
+        Builtin::IndexImports,
         Builtin::IndexDependents,
         Builtin::IndexListMemories,
     ];
@@ -53,8 +61,12 @@ impl Builtin {
             Builtin::ReplaceInFile => "replace_in_file",
             Builtin::RunCommand => "run_command",
             Builtin::IndexSearch => "index_search",
+            Builtin::IndexFindFiles => "index_find_files",
+            Builtin::IndexReadFile => "index_read_file",
+            Builtin::IndexSearchText => "index_search_text",
             Builtin::IndexCallers => "index_callers",
             Builtin::IndexCallees => "index_callees",
+            Builtin::IndexImports => "index_imports",
             Builtin::IndexDependents => "index_dependents",
             Builtin::IndexListMemories => "index_list_memories",
         }
@@ -99,9 +111,21 @@ impl Builtin {
                 "Answer a question about the code: how something works, why, what it does, where it is implemented. \
                  Searches by meaning and by words over the whole project."
             }
+            Builtin::IndexFindFiles => {
+                "In which place a given class, function or type is defined, with the whole definition."
+            }
+            Builtin::IndexReadFile => {
+                "Outline of one module of code, without its contents: which classes, functions and methods it defines, each \
+                 with its signature and line number; or the body of a single one of them, by name."
+            }
+            Builtin::IndexSearchText => {
+                "Code that holds given identifiers, best first, each with the definition around it: for several names \
+                 at once, in any order."
+            }
             Builtin::IndexCallers => "Who calls a function or method: its callers, with file and line of each call.",
             Builtin::IndexCallees => "What a function or method uses inside its own body: its callees.",
-            Builtin::IndexDependents => "List the files that import a file: what depends on it and would be affected.",
+            Builtin::IndexImports => "The imports of a file: which modules, packages and names from elsewhere it needs and where they come from.",
+            Builtin::IndexDependents => "List the files that import a file: who imports it, what depends on it and would be affected.",
             Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",
         }
     }
@@ -137,7 +161,12 @@ impl Builtin {
             Builtin::IndexCallers | Builtin::IndexCallees => {
                 &[("symbol", "string", "Name of the function or method, Type.name to be exact", true)]
             }
-            Builtin::IndexDependents => &[PATH],
+            Builtin::IndexFindFiles => &[("symbol", "string", "Name of what is defined, or a part of a path", true)],
+            Builtin::IndexReadFile => {
+                &[PATH, ("symbol", "string", "One definition of it, whose body is wanted", false)]
+            }
+            Builtin::IndexSearchText => &[("names", "string", "Identifiers, separated by spaces", true)],
+            Builtin::IndexDependents | Builtin::IndexImports => &[PATH],
             Builtin::IndexListMemories => &[],
             Builtin::RunCommand => &[
                 ("command", "string", "A command line for `sh`", true),

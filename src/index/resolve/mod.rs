@@ -1,8 +1,10 @@
 //! Turns what files say (imports, calls, bases) into edges between definitions, each with how sure it is and why.
 
+mod go;
 mod modules;
 mod names;
 mod project;
+mod python;
 mod references;
 mod types;
 
@@ -132,6 +134,11 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     ids::key(&[&text])
 }
 
+/// Files whose text says where packages and modules are; whatever changes in them may change edges anywhere.
+pub(in crate::index) fn is_manifest(path: &str) -> bool {
+    matches!(path.rsplit('/').next(), Some("Cargo.toml" | "go.mod"))
+}
+
 /// Resolves everything one file says. `file` is its position in the project.
 pub fn resolve(project: &Project, file: usize) -> Resolution {
     let mut out = Resolution::default();
@@ -146,7 +153,12 @@ pub fn resolve(project: &Project, file: usize) -> Resolution {
 
 fn contains(project: &Project, file: usize, out: &mut Resolution) {
     for (at, definition) in project.files[file].outline.definitions.iter().enumerate() {
-        let container = project.id(file, definition.container);
+        let container = match &definition.member_of {
+            Some(owner) => {
+                project.go_name(file, owner).map_or_else(|| project.id(file, None), |o| project.target_id(o))
+            }
+            None => project.id(file, definition.container),
+        };
         out.edge(container, project.id(file, Some(at)), EdgeKind::Contains, IN_SCOPE, "stands in it", definition.start);
     }
 }
@@ -157,7 +169,11 @@ fn imports(project: &Project, file: usize, out: &mut Resolution) {
         let line = import.line;
         match project.module_of_import(file, import) {
             Some(target) => {
-                out.edge(module, project.id(target, None), EdgeKind::Imports, BY_IMPORT, "import", line);
+                // A Go import brings in every file of the package.
+                let package = if project.is_go(file) { project.go_package(&import.source) } else { &[target] };
+                for target in package {
+                    out.edge(module, project.id(*target, None), EdgeKind::Imports, BY_IMPORT, "import", line);
+                }
                 if let Some(Target::Symbol(f, d)) = project.import_target(file, import) {
                     out.edge(module, project.id(f, Some(d)), EdgeKind::Imports, BY_IMPORT, "import", line);
                 }

@@ -12,8 +12,14 @@ pub(super) use packages::Packages;
 impl Project<'_> {
     /// The file an import brings in, if it is in the project.
     pub(super) fn module_of_import(&self, file: usize, import: &Import) -> Option<usize> {
-        if !self.is_rust(file) {
-            return self.script_module(file, &import.source);
+        if self.is_script(file) || self.is_go(file) {
+            return self.module(file, &import.source);
+        }
+        if self.is_python(file) {
+            return match self.python_import(file, import) {
+                Some(Target::Module(target)) => Some(target),
+                _ => self.python_module(file, &import.source),
+            };
         }
         match self.import_target(file, import) {
             Some(Target::Module(target) | Target::Symbol(target, _)) => Some(target),
@@ -23,8 +29,11 @@ impl Project<'_> {
 
     /// The module that a source names: `./x`, `crate::a::b`.
     pub(super) fn module(&self, file: usize, source: &str) -> Option<usize> {
-        if !self.is_rust(file) {
-            return self.script_module(file, source);
+        match self.files[file].language.as_str() {
+            "python" => return self.python_module(file, source),
+            "go" => return self.go_module(source),
+            "rust" => {}
+            _ => return self.script_module(file, source),
         }
         match self.path(file, source) {
             Some(Target::Module(target)) => Some(target),

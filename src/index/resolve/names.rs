@@ -77,6 +77,11 @@ impl Project<'_> {
     /// A name as others see it who import it from this file.
     pub(super) fn exported(&self, file: usize, name: &str) -> Option<Target> {
         self.once(true, file, name, |project| {
+            match project.files[file].language.as_str() {
+                "python" => return project.python_exported(file, name),
+                "go" => return project.go_name(file, name),
+                _ => {}
+            }
             let exports = &project.files[file].outline.exports;
             let rust = project.is_rust(file);
             let own = |name: &str| project.in_scope(file, None, name).ok().flatten();
@@ -118,6 +123,9 @@ impl Project<'_> {
                 name if import.source.is_empty() => self.path(file, name),
                 name => self.path(file, &format!("{}::{name}", import.source)),
             };
+        }
+        if self.is_python(file) {
+            return self.python_import(file, import);
         }
         let target = self.module(file, &import.source)?;
         match import.name.as_str() {
@@ -171,12 +179,22 @@ impl Project<'_> {
         Some(target)
     }
 
+    /// What a bare name means at the top of a file.
+    fn by_bare_name(&self, file: usize, name: &str) -> Option<Target> {
+        let own = self.in_scope(file, None, name).ok().flatten();
+        let own = own.or_else(|| self.go_name(file, name).filter(|_| self.is_go(file)));
+        own.or_else(|| self.imported(file, name))
+    }
+
     /// The class, impl or object that `this` or `self` means inside `from`.
     pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Target> {
         let definitions = &self.files[file].outline.definitions;
         let mut at = from?;
         for _ in 0..definitions.len() {
             let container = definitions[at].container;
+            if let Some(owner) = &definitions[at].member_of {
+                return self.go_name(file, owner);
+            }
             if definitions[at].kind == Kind::Method {
                 return container.map(|c| Target::Symbol(file, c));
             }
@@ -187,6 +205,16 @@ impl Project<'_> {
 
     /// A member of a definition or of its bases; true if it was inherited.
     pub(super) fn member(&self, holder: Target, name: &str) -> Option<(Target, bool)> {
+        self.member_after(0, holder, name)
+    }
+
+    /// A member of a definition's bases, as `super` means it.
+    pub(super) fn base_member(&self, holder: Target, name: &str) -> Option<(Target, bool)> {
+        self.member_after(1, holder, name)
+    }
+
+    /// A member of the definition (0) or of what comes after it in the order of bases (1).
+    fn member_after(&self, first: usize, holder: Target, name: &str) -> Option<(Target, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
             let Target::Symbol(file, at) = *waiting.get(step)? else { continue };
@@ -207,8 +235,9 @@ impl Project<'_> {
             };
             let found = blocks
                 .iter()
-                .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Target::Symbol(*f, m[0])));
-            if let Some(found) = found {
+                .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Target::Symbol(*f, m[0])))
+                .or_else(|| self.go_method(file, &own.name, name).filter(|_| self.is_go(file)));
+            if let Some(found) = found.filter(|_| step >= first) {
                 return Some((found, step > 0));
             }
             for (f, d) in blocks {
@@ -218,8 +247,17 @@ impl Project<'_> {
                     .iter()
                     .filter(|r| r.kind == ReferenceKind::Extends && r.from == Some(d));
                 for base in bases {
-                    let target =
-                        self.in_scope(f, None, &base.name).ok().flatten().or_else(|| self.imported(f, &base.name));
+                    let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
+                        Some(receiver) => match self.by_bare_name(f, receiver) {
+                            Some(Target::Module(module)) => self.exported(module, &base.name),
+                            // Not `member`, which would look into its bases, this one among them.
+                            Some(Target::Symbol(f, d)) => {
+                                self.members.get(&(f, Some(d), &base.name)).map(|m| Target::Symbol(f, m[0]))
+                            }
+                            None => None,
+                        },
+                        None => self.by_bare_name(f, &base.name),
+                    };
                     waiting.extend(target.filter(|t| !waiting.contains(t)));
                 }
             }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use super::go::module as go_module;
 use super::modules::Packages;
 use super::names::Target;
 use crate::index::ids;
@@ -33,6 +34,12 @@ pub struct Project<'a> {
     pub(super) parents: HashMap<usize, usize>,
     /// Root file of each Rust crate of the project, by its name in code.
     pub(super) crates: HashMap<String, usize>,
+    /// Folders in which Python packages begin, shortest first.
+    pub(super) python_roots: Vec<String>,
+    /// Folder and path of each Go module.
+    pub(super) go_modules: Vec<(String, String)>,
+    /// Go files by folder, tests last.
+    pub(super) go_folders: HashMap<String, Vec<usize>>,
     pub(super) memo: RefCell<Memo>,
     pub(super) packages: Packages,
     /// What imports mean, by the folder they stand in and what they say.
@@ -70,10 +77,15 @@ impl<'a> Project<'a> {
             bindings: HashMap::new(),
             parents: HashMap::new(),
             crates: HashMap::new(),
+            python_roots: Vec::new(),
+            go_modules: manifests.iter().filter_map(|(path, text)| go_module(path, text)).collect(),
+            go_folders: HashMap::new(),
             memo: RefCell::default(),
             packages: Packages::new(files.iter().map(|f| f.path.as_str()), manifests),
             sources: RefCell::default(),
         };
+        project.find_python_roots();
+        project.find_go_folders();
         for (file, facts) in files.iter().enumerate() {
             project.add(file, &facts.outline);
         }
@@ -127,6 +139,14 @@ impl<'a> Project<'a> {
 
     pub(super) fn is_rust(&self, file: usize) -> bool {
         self.files[file].language == "rust"
+    }
+
+    pub(super) fn is_python(&self, file: usize) -> bool {
+        self.files[file].language == "python"
+    }
+
+    pub(super) fn is_go(&self, file: usize) -> bool {
+        self.files[file].language == "go"
     }
 
     pub(super) fn is_script(&self, file: usize) -> bool {

@@ -4,7 +4,7 @@ mod script;
 
 use super::names::Target;
 use super::project::Project;
-use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution};
+use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
 /// A member inherited from a base that was resolved.
@@ -62,6 +62,9 @@ fn bare(project: &Project, file: usize, reference: &Reference) -> Search {
     if let Some(target) = project.in_scope(file, reference.from, name)? {
         return found(target, IN_SCOPE, "same file");
     }
+    if let Some(target) = project.go_name(file, name).filter(|_| project.is_go(file)) {
+        return found(target, IN_SCOPE, "same package");
+    }
     if let Some(target) = project.imported(file, name) {
         return found(target, BY_IMPORT, "import");
     }
@@ -94,7 +97,11 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     if let Some(holder) =
         project.holder_of_self(file, reference.from).filter(|_| matches!(receiver, "this" | "self" | "Self" | "super"))
     {
-        return match project.member(holder, name) {
+        let member = match receiver {
+            "super" => project.base_member(holder, name),
+            _ => project.member(holder, name),
+        };
+        return match member {
             Some((target, false)) => found(target, BY_IMPORT, "member of the same type"),
             Some((target, true)) => found(target, INHERITED, "inherited member"),
             None => only_method(project, file, name, receiver),
@@ -104,6 +111,12 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
         true => project.path(file, receiver),
         false => match project.in_scope(file, reference.from, receiver) {
             Ok(Some(target)) => Some(target),
+            Ok(None) if project.is_python(file) || project.is_go(file) => {
+                let named = project.go_name(file, receiver).filter(|_| project.is_go(file));
+                named
+                    .or_else(|| project.imported(file, receiver))
+                    .or_else(|| project.dotted(file, reference.from, receiver))
+            }
             Ok(None) => project.imported(file, receiver).or_else(|| project.path(file, receiver)),
             Err(_) => None,
         },
@@ -226,7 +239,12 @@ const COMMON_METHODS: &[&str] = &[
 ];
 
 pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Search {
-    if COMMON_METHODS.binary_search(&name).is_ok() {
+    let common = match project.files[file].language.as_str() {
+        "python" => python::COMMON_METHODS,
+        "go" => go::COMMON_METHODS,
+        _ => &[],
+    };
+    if COMMON_METHODS.binary_search(&name).is_ok() || common.binary_search(&name).is_ok() {
         return Err(format!("type of `{receiver}` is not known"));
     }
     let all = project.named(name);

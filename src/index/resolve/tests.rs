@@ -4,7 +4,7 @@ use super::*;
 use crate::index::syntax;
 
 /// Calls, references and bases between definitions: `from -> to confidence`, and what is lost: `from ? name`.
-fn check(files: &[(&str, &str)], expected: &[&str]) {
+pub(super) fn check(files: &[(&str, &str)], expected: &[&str]) {
     let facts: Vec<Facts> = files
         .iter()
         .map(|(path, source)| {

@@ -5,9 +5,9 @@ mod typing;
 
 use tree_sitter::Node;
 
-use super::Grammar;
 use super::outline::{Kind, Reader, ReferenceKind};
 use super::types::{Type, Typing, Value};
+use super::{Grammar, unwrapped};
 use names::{bind, expect_arguments, parameters};
 use typing::{annotated, callable, declared, value_of};
 
@@ -364,6 +364,10 @@ fn call<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// Notes a reference to `name` or `receiver.name`.
 fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
     let Some(node) = node else { return };
+    let wraps = |node: &Node<'t>| {
+        matches!(node.kind(), "generic_type" | "parenthesized_expression" | "non_null_expression" | "await_expression")
+    };
+    let node = unwrapped(node, |node| if wraps(&node) { node.named_child(0) } else { None });
     match node.kind() {
         "identifier" | "type_identifier" => reader.refer(node, reader.text(node), None, kind),
         "member_expression" | "nested_type_identifier" => {
@@ -372,9 +376,6 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
             let receiver = object.map(|o| reader.text(o)).or_else(|| reader.field(node, "module"));
             let value = object.filter(|_| kind == ReferenceKind::Call).map(|o| value_of(o, reader));
             reader.refer_to(node, name, receiver, value, kind);
-        }
-        "generic_type" | "parenthesized_expression" | "non_null_expression" | "await_expression" => {
-            name_of(node.named_child(0), reader, kind)
         }
         _ => {}
     }

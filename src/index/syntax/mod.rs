@@ -1,7 +1,9 @@
 //! Reads one source file into an outline: what it defines, imports, exports and refers to.
 
 mod ecmascript;
+mod go;
 mod outline;
+mod python;
 mod rust;
 pub mod types;
 
@@ -26,6 +28,12 @@ trait Grammar: Sync {
     fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>);
 }
 
+/// What stands inside wrappers (parentheses, type arguments), as far as people nest them; `inner` says what a wrapper holds.
+fn unwrapped<'t>(node: Node<'t>, inner: impl Fn(Node<'t>) -> Option<Node<'t>>) -> Node<'t> {
+    const LAYERS_MAX: usize = 32;
+    std::iter::successors(Some(node), |node| inner(*node)).take(LAYERS_MAX).last().unwrap_or(node)
+}
+
 /// The name of a file's language by its extension: `typescript`, `rust`, `markdown`, …; `text` if unknown.
 pub fn language_of(path: &str) -> &'static str {
     let extension = path.rsplit('/').next().and_then(|f| f.rsplit_once('.')).map_or("", |(_, e)| e);
@@ -35,7 +43,7 @@ pub fn language_of(path: &str) -> &'static str {
         "js" | "mjs" | "cjs" => "javascript",
         "jsx" => "jsx",
         "rs" => "rust",
-        "py" | "pyi" => "python",
+        "py" | "pyi" | "pyw" => "python",
         "go" => "go",
         "md" | "mdx" | "markdown" => "markdown",
         "json" | "jsonc" | "json5" => "json",
@@ -58,6 +66,8 @@ fn grammar_of(language: &str) -> Option<&'static dyn Grammar> {
         "tsx" => Some(&ecmascript::TSX),
         "javascript" | "jsx" => Some(&ecmascript::JAVASCRIPT),
         "rust" => Some(&rust::RUST),
+        "python" => Some(&python::PYTHON),
+        "go" => Some(&go::GO),
         _ => None,
     }
 }
@@ -65,20 +75,23 @@ fn grammar_of(language: &str) -> Option<&'static dyn Grammar> {
 /// The outline of `source`; empty for a language without grammar. Never fails: what could not be read is said in `Outline::incomplete`.
 pub fn outline(language: &str, source: &str) -> Outline {
     let Some(grammar) = grammar_of(language) else { return Outline::default() };
-    let Some(tree) = parse(grammar, source) else {
-        let reason = format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs());
-        return Outline { incomplete: Some(reason), ..Outline::default() };
+    let until = Instant::now() + PARSE_TIME_MAX;
+    let too_long = || Some(format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs()));
+    let Some(tree) = parse(grammar, source, until) else {
+        return Outline { incomplete: too_long(), ..Outline::default() };
     };
     let mut reader = Reader::new(source);
-    let too_deep = walk(grammar, &tree, &mut reader);
-    let incomplete = too_deep.then(|| format!("nesting deeper than {DEPTH_MAX} was not looked at"));
+    let incomplete = match walk(grammar, &tree, &mut reader, until) {
+        Walked::All => None,
+        Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
+        Walked::TooLong => too_long(),
+    };
     Outline { incomplete, ..reader.finish() }
 }
 
-fn parse(grammar: &dyn Grammar, source: &str) -> Option<Tree> {
+fn parse(grammar: &dyn Grammar, source: &str, until: Instant) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.language()).ok()?;
-    let until = Instant::now() + PARSE_TIME_MAX;
     let mut on_progress = |_: &ParseState| match Instant::now() < until {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
@@ -87,13 +100,26 @@ fn parse(grammar: &dyn Grammar, source: &str) -> Option<Tree> {
     parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut on_progress)))
 }
 
-/// Visits every named node in source order without recursion. True if something was nested too deep to visit.
-fn walk<'t>(grammar: &dyn Grammar, tree: &'t Tree, reader: &mut Reader<'t>) -> bool {
+/// How far a walk came.
+enum Walked {
+    All,
+    TooDeep,
+    TooLong,
+}
+
+/// Visits every named node in source order without recursion.
+fn walk<'t>(grammar: &dyn Grammar, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
+    /// Nodes between two looks at the clock.
+    const NODES: usize = 4_096;
     let mut cursor = tree.walk();
-    let (mut depth, mut too_deep) = (0, false);
+    let (mut depth, mut visited, mut walked) = (0, 0, Walked::All);
     loop {
+        visited += 1;
+        if visited % NODES == 0 && Instant::now() >= until {
+            return Walked::TooLong;
+        }
         let node = cursor.node();
-        reader.leave_before(node.start_byte());
+        reader.enter(node.start_byte(), cursor.field_name());
         if node.is_named() {
             grammar.visit(node, reader);
         }
@@ -102,12 +128,12 @@ fn walk<'t>(grammar: &dyn Grammar, tree: &'t Tree, reader: &mut Reader<'t>) -> b
                 depth += 1;
                 continue;
             }
-        } else {
-            too_deep |= node.child_count() > 0;
+        } else if node.child_count() > 0 {
+            walked = Walked::TooDeep;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
-                return too_deep;
+                return walked;
             }
             depth -= 1;
         }

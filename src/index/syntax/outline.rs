@@ -93,6 +93,9 @@ pub struct Definition {
     pub container: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typing: Option<Box<Typing>>,
+    /// The type whose member it is, where that is said by name and not by nesting (the receivers of Go).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_of: Option<String>,
 }
 
 /// One name brought in: `import {name as local} from 'source'`, `use source::name as local`.
@@ -143,8 +146,12 @@ pub struct Reference {
 pub(super) struct Reader<'t> {
     source: &'t str,
     outline: Outline,
-    /// Definitions around the current node: (last byte, position).
-    open: Vec<(usize, usize)>,
+    /// Definitions around the current node.
+    open: Vec<Open<'t>>,
+    /// The field of its parent that the current node stands in.
+    field: Option<&'t str>,
+    /// The file lists what it hands out, whatever its definitions are called.
+    exports_listed: bool,
     seen: HashSet<(Option<usize>, String, Option<String>, ReferenceKind, Option<usize>)>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
@@ -153,17 +160,39 @@ pub(super) struct Reader<'t> {
     expected: HashMap<usize, Value>,
 }
 
+/// A definition that the walk stands in.
+struct Open<'t> {
+    end_byte: usize,
+    /// Position in `Outline::definitions`.
+    at: usize,
+    /// What the value it is called on is called inside, where the language has no word for it.
+    own_value: Option<&'t str>,
+}
+
 impl<'t> Reader<'t> {
     pub fn new(source: &'t str) -> Reader<'t> {
         Reader {
             source,
             outline: Outline::default(),
             open: Vec::new(),
+            field: None,
+            exports_listed: false,
             seen: HashSet::new(),
             blocks: Vec::new(),
             bindings: HashMap::new(),
             expected: HashMap::new(),
         }
+    }
+
+    /// The walk comes to a node that begins at `byte`, in this field of its parent.
+    pub fn enter(&mut self, byte: usize, field: Option<&'t str>) {
+        self.leave_before(byte);
+        self.field = field;
+    }
+
+    /// Whether the current node stands in that field of its parent. (Asking a node for its parent walks down from the root.)
+    pub fn in_field(&self, name: &str) -> bool {
+        self.field == Some(name)
     }
 
     pub fn text(&self, node: Node) -> &'t str {
@@ -175,14 +204,14 @@ impl<'t> Reader<'t> {
     }
 
     pub fn leave_before(&mut self, byte: usize) {
-        while self.open.last().is_some_and(|(end, _)| *end <= byte) {
+        while self.open.last().is_some_and(|open| open.end_byte <= byte) {
             self.open.pop();
         }
     }
 
     /// The innermost definition around the current node.
     pub fn inside(&self) -> Option<usize> {
-        self.open.last().map(|(_, at)| *at)
+        self.open.last().map(|open| open.at)
     }
 
     pub fn kind_inside(&self) -> Option<Kind> {
@@ -191,7 +220,50 @@ impl<'t> Reader<'t> {
 
     /// Whether the current node stands in a function or method, where variables are local.
     pub fn in_function(&self) -> bool {
-        self.open.iter().any(|(_, at)| matches!(self.outline.definitions[*at].kind, Kind::Function | Kind::Method))
+        let kinds = self.open.iter().map(|open| self.outline.definitions[open.at].kind);
+        kinds.into_iter().any(|kind| matches!(kind, Kind::Function | Kind::Method))
+    }
+
+    /// Whether a name was defined lately beside the current node: languages without declarations define by assigning, often twice.
+    pub fn defined_here(&self, name: &str) -> bool {
+        /// Further back, a second assignment makes a second definition, which does no harm.
+        const LATELY: usize = 500;
+        let latest = self.outline.definitions.iter().rev().take(LATELY);
+        latest.into_iter().any(|d| d.container == self.inside() && d.name == name)
+    }
+
+    /// The latest definition is documented inside it.
+    pub fn document(&mut self, doc: &str) {
+        if let Some(definition) = self.outline.definitions.last_mut().filter(|_| !doc.is_empty()) {
+            definition.doc = doc.chars().take(DOC_CHARS_MAX).collect();
+        }
+    }
+
+    /// The latest definition is a member of a type that stands elsewhere.
+    pub fn member_of(&mut self, name: &str) {
+        if let Some(definition) = self.outline.definitions.last_mut() {
+            definition.member_of = Some(name.to_owned());
+        }
+    }
+
+    /// Inside the latest definition, `name` is the value it is called on; references to its members get the receiver `self`.
+    pub fn own_value(&mut self, name: &'t str) {
+        if let Some(open) = self.open.last_mut() {
+            open.own_value = Some(name);
+        }
+    }
+
+    /// The exports noted so far, before anything is defined, are a list that leaves out everything else.
+    pub fn list_exports(&mut self) {
+        self.exports_listed = true;
+    }
+
+    pub fn lists_exports(&self) -> bool {
+        self.exports_listed
+    }
+
+    pub fn is_exported(&self, name: &str) -> bool {
+        self.outline.exports.iter().any(|e| e.name == name)
     }
 
     /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
@@ -212,10 +284,12 @@ impl<'t> Reader<'t> {
             doc,
             exported,
             container: self.inside(),
+            member_of: None,
             typing: None,
         };
         self.outline.definitions.push(definition);
-        self.open.push((node.end_byte(), self.outline.definitions.len() - 1));
+        let at = self.outline.definitions.len() - 1;
+        self.open.push(Open { end_byte: node.end_byte(), at, own_value: None });
         true
     }
 
@@ -286,7 +360,11 @@ impl<'t> Reader<'t> {
             return;
         }
         let line = node.start_position().row + 1;
-        let receiver = receiver.map(|r| if r.len() > RECEIVER_CHARS_MAX { "(…)".to_owned() } else { r.to_owned() });
+        let receiver = receiver.map(|r| match self.after_own_value(r) {
+            _ if r.len() > RECEIVER_CHARS_MAX => "(…)".to_owned(),
+            Some(rest) => format!("self{rest}"),
+            None => r.to_owned(),
+        });
         // The same words mean something else where their first name is bound anew.
         let head = receiver.as_deref().unwrap_or(name).split(['.', '(', '[', '?', '!']).next().unwrap_or_default();
         let covers = |at: &usize| (self.outline.bindings[*at].start..=self.outline.bindings[*at].end).contains(&line);
@@ -297,6 +375,12 @@ impl<'t> Reader<'t> {
             let (from, value) = (self.inside(), value.map(Box::new));
             self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from, value });
         }
+    }
+
+    /// What follows the name of the own value in a receiver: `` for `s`, `.store` for `s.store`.
+    fn after_own_value<'r>(&self, receiver: &'r str) -> Option<&'r str> {
+        let own = self.open.iter().rev().find_map(|open| open.own_value)?;
+        receiver.strip_prefix(own).filter(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
     pub fn local(&mut self, name: &str) {
@@ -312,14 +396,11 @@ impl<'t> Reader<'t> {
         let known: HashSet<&str> = outline.definitions.iter().map(|d| d.name.as_str()).collect();
         let known: HashSet<String> =
             known.into_iter().chain(outline.imports.iter().map(|i| i.local.as_str())).map(str::to_owned).collect();
-        let calls: HashSet<(Option<usize>, String)> = outline
-            .references
-            .iter()
-            .filter(|r| r.kind != ReferenceKind::Use && r.receiver.is_none())
-            .map(|r| (r.from, r.name.clone()))
-            .collect();
+        let place = |r: &Reference| (r.from, r.receiver.clone(), r.name.clone());
+        let calls: HashSet<_> = outline.references.iter().filter(|r| r.kind != ReferenceKind::Use).map(place).collect();
         outline.references.retain(|r| {
-            r.kind != ReferenceKind::Use || known.contains(&r.name) && !calls.contains(&(r.from, r.name.clone()))
+            let first = r.receiver.as_ref().unwrap_or(&r.name);
+            r.kind != ReferenceKind::Use || known.contains(first) && !calls.contains(&place(r))
         });
         outline.locals.sort();
         outline.locals.dedup();
@@ -348,7 +429,7 @@ fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
         }
         line.push_str(word);
     }
-    line.trim_end_matches(['{', '=', ' ']).to_owned()
+    line.trim_end_matches(['{', '=', ':', ' ']).to_owned()
 }
 
 /// The comments and attributes directly above a node: their words, and the line they begin on (counted from 1).
@@ -384,8 +465,8 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
     (doc, start + 1)
 }
 
-/// A comment line without `///`, `//!`, `/**`, ` * ` and `*/`.
+/// A comment line without `///`, `//!`, `/**`, ` * `, `*/` and `#`.
 fn strip_marks(line: &str) -> &str {
-    let line = line.trim().trim_start_matches(['/', '!', '*']);
+    let line = line.trim().trim_start_matches(['/', '!', '*', '#']);
     line.trim_end_matches("*/").trim()
 }

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::Grammar;
 use super::outline::{Kind, Reader, ReferenceKind};
+use super::{Grammar, unwrapped};
 
 pub(super) struct Rust;
 pub(super) static RUST: Rust = Rust;
@@ -87,9 +87,10 @@ fn implementation<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 /// The last name of a type's path: `Index` for `crate::Index<'a, T>`, `&Index`.
 fn type_name<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
+    let wrapped = |node: &Node<'t>| matches!(node.kind(), "generic_type" | "reference_type");
+    let node = unwrapped(node, |node| if wrapped(&node) { node.child_by_field_name("type") } else { None });
     match node.kind() {
         "type_identifier" | "primitive_type" => Some(reader.text(node)),
-        "generic_type" | "reference_type" => type_name(node.child_by_field_name("type")?, reader),
         "scoped_type_identifier" => reader.field(node, "name"),
         _ => None,
     }
@@ -145,6 +146,8 @@ fn bring_in<'t>(node: Node<'t>, reader: &mut Reader<'t>, public: bool, path: &st
 
 fn called<'t>(function: Option<Node<'t>>, reader: &mut Reader<'t>) {
     let Some(node) = function else { return };
+    let generic = |node: &Node<'t>| node.kind() == "generic_function";
+    let node = unwrapped(node, |node| if generic(&node) { node.child_by_field_name("function") } else { None });
     match node.kind() {
         "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Call),
         "scoped_identifier" => {
@@ -155,7 +158,6 @@ fn called<'t>(function: Option<Node<'t>>, reader: &mut Reader<'t>) {
             let name = reader.field(node, "field").unwrap_or_default();
             reader.refer(node, name, reader.field(node, "value"), ReferenceKind::Call);
         }
-        "generic_function" => called(node.child_by_field_name("function"), reader),
         _ => {}
     }
 }

@@ -165,3 +165,131 @@ fn a_signature_ends_where_the_body_begins() {
     let outline = outline("rust", "pub fn open(\n    path: &Path,\n) -> Result<Index, Error> {\n    todo()\n}\n");
     assert_eq!(outline.definitions[0].signature, "pub fn open( path: &Path, ) -> Result<Index, Error>");
 }
+
+#[test]
+fn python_definitions_docs_imports_and_receivers_are_read() {
+    check(
+        "python",
+        "\"\"\"The file.\"\"\"\nfrom __future__ import annotations\nimport os.path as osp\nimport a.b\nfrom . import x, y as z\nfrom ..m import *\n\
+         from .n import Keep as Keep\n\nLIMIT: int = 3\nlimit = LIMIT\nT = TypeVar('T')\n\n\
+         @app.route('/')\n@cached\nasync def fetch(url: str, *rest, key=None) -> str:\n    \"\"\"Gets it.\n\n    Twice.\n    \"\"\"\n    body = get(url)\n\
+         \x20   return [clean(line) for line in body.lines()]\n\n\
+         # Counts.\nclass Counter(base.Base, Generic[T], metaclass=M):\n    '''Counts things.'''\n    start: int = 0\n    def add(self, n):\n\
+         \x20       self.total(n)\n        super().add(n)\n    @classmethod\n    def _make(cls): return cls()\n\nclass Color(Enum):\n    RED = 1\n\n\
+         def _hidden():\n    def inner(): pass\n    inner()\nif TYPE_CHECKING:\n    type Pair = tuple\n",
+        "+constant >LIMIT 9-9
+         +variable >limit 10-10
+         +type >T 11-11
+         +function >fetch 15-21 Gets it.
+         Twice.
+         +class >Counter 24-31 Counts things.
+         +variable Counter>start 26-26
+         +method Counter>add 27-29
+         method Counter>_make 31-31
+         +enum >Color 33-34
+         +constant Color>RED 34-34
+         function >_hidden 36-38
+         function _hidden>inner 37-37
+         +type >Pair 40-40
+         import * from os.path as osp
+         import * from a.b as a.b
+         import * from a as a
+         import x from . as x
+         import y from . as z
+         import * from ..m as *
+         import Keep from .n as Keep
+         export Keep = Keep .n
+         export LIMIT = LIMIT
+         export limit = limit
+         export T = T
+         export fetch = fetch
+         export Counter = Counter
+         export Color = Color
+         export Pair = Pair
+         call t>typevar 11
+         call >app.route 13
+         call fetch>get 20
+         call fetch>clean 21
+         call fetch>body.lines 21
+         extends counter>base.base 24
+         extends counter>generic 24
+         call add>self.total 28
+         call add>super.add 29
+         call _make>cls 31
+         extends color>enum 33
+         call _hidden>inner 38",
+    );
+}
+
+#[test]
+fn what_python_lists_is_what_it_exports() {
+    check(
+        "python",
+        "def a(): pass\ndef _b(): pass\ndef c(): pass\n__all__ = ['a', '_b']\n__all__ += ['d']\n",
+        "+function >a 1-1
+         +function >_b 2-2
+         function >c 3-3
+         export a = a
+         export _b = _b
+         export d = d",
+    );
+}
+
+#[test]
+fn go_definitions_docs_imports_and_receivers_are_read() {
+    check(
+        "go",
+        "// Package shop sells.\npackage shop\n\nimport (\n\t\"fmt\"\n\ty \"gopkg.in/yaml.v3\"\n\t\"example.com/cart/v2\"\n\t. \"strings\"\n\t_ \"embed\"\n)\n\n\
+         // Max is the most.\nconst Max = 3\n\nvar (\n\t// low is low\n\tlow, High = 1, 2\n)\n\n\
+         // Store keeps.\ntype Store[T any] struct {\n\t*Base\n\tcart.Cart\n\tn int\n}\n\n\
+         type Keeper interface {\n\tfmt.Stringer\n\tKeep(n int) error\n}\n\ntype ID = string\n\n\
+         // Get gets.\nfunc (s *Store[T]) Get(key string) (v T, err error) {\n\tx := s.find(key)\n\tfmt.Println(x)\n\ts.cache.Put(x)\n\treturn Map[int](x), y.Do()\n}\n\n\
+         func open(k Keeper) { go func() { k.Keep(1) }() }\n",
+        "+constant >Max 13-13 Max is the most.
+         variable >low 17-17 low is low
+         +variable >High 17-17 low is low
+         +struct >Store 21-25 Store keeps.
+         +interface >Keeper 27-30
+         +method Keeper>Keep 29-29
+         +type >ID 32-32
+         +method >Get 35-40 Get gets.
+         function >open 42-42
+         import * from fmt as fmt
+         import * from gopkg.in/yaml.v3 as y
+         import * from example.com/cart/v2 as cart
+         import * from strings as *
+         import  from embed as
+         export Max = Max
+         export High = High
+         export Store = Store
+         export Keeper = Keeper
+         export ID = ID
+         extends store>base 22
+         extends store>cart.cart 23
+         extends keeper>fmt.stringer 28
+         call get>self.find 36
+         call get>fmt.println 37
+         call get>self.cache.put 38
+         call get>map 39
+         call get>y.do 39
+         call open>k.keep 42",
+    );
+    let outline = outline("go", "package a\nfunc (s *Store[T]) Get() {}\n");
+    assert_eq!(outline.definitions[0].member_of.as_deref(), Some("Store"));
+}
+
+#[test]
+fn wrappers_nested_by_the_thousand_do_not_use_the_stack() {
+    let deep = 10_000;
+    let (open, close) = ("(".repeat(deep), ")".repeat(deep));
+    for (language, source) in [
+        ("typescript", format!("{open}f{close}(1);\nclass A extends {open}B{close} {{}}\n")),
+        ("rust", format!("impl X for {}T {{}}\nfn f() {{ {open}g{close}() }}\n", "&".repeat(deep))),
+        ("python", format!("class A({open}B{close}): pass\n{open}f{close}(1)\n")),
+        ("go", format!("package a\nvar x {}T\nfunc f() {{ {open}g{close}() }}\n", "*".repeat(deep))),
+        ("tsx", format!("const a = {}{};\n", "<a>".repeat(deep), "</a>".repeat(deep))),
+    ] {
+        let why = outline(language, &source).incomplete;
+        assert!(why.as_ref().is_some_and(|why| why.contains("nesting")), "{language}: {why:?}");
+    }
+}

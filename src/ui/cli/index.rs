@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
 use crate::embed::Embedder;
-use crate::index::{Index as ProjectIndex, Progress, Report, Watch};
+use crate::index::{Index as ProjectIndex, Progress, Report, Skipped, Watch, by_reason};
 use lazy::Lazy;
 
 /// Skipped files that are listed; the rest is counted.
@@ -89,7 +89,7 @@ fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) ->
 
 fn print(report: &Report, json: bool) {
     if json {
-        let listed = |all: &[crate::index::Skipped]| -> Vec<_> {
+        let listed = |all: &[Skipped]| -> Vec<_> {
             all.iter().map(|one| serde_json::json!({ "path": one.path, "reason": one.reason })).collect()
         };
         println!(
@@ -115,15 +115,22 @@ fn print(report: &Report, json: bool) {
         report.usable_ms,
         report.ms
     );
-    print_skipped(&report.skipped);
+    summary("skipped", &report.skipped);
+    summary("read in part", &report.partial);
 }
 
-fn print_skipped(skipped: &[crate::index::Skipped]) {
-    for one in skipped.iter().take(SKIPPED_SHOWN) {
-        println!("  skipped {}: {}", one.path, one.reason);
+/// How many files for which reason, then the first of them; `--json` lists all.
+fn summary(what: &str, files: &[Skipped]) {
+    if files.is_empty() {
+        return;
     }
-    if skipped.len() > SKIPPED_SHOWN {
-        println!("  … {} more skipped", skipped.len() - SKIPPED_SHOWN);
+    let reasons: Vec<String> = by_reason(files).iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    println!("{} {what}: {}", files.len(), reasons.join("; "));
+    for one in files.iter().take(SKIPPED_SHOWN) {
+        println!("  {}: {}", if one.path.is_empty() { "." } else { &one.path }, one.reason);
+    }
+    if files.len() > SKIPPED_SHOWN {
+        println!("  … {} more; --json lists them", files.len() - SKIPPED_SHOWN);
     }
 }
 

@@ -1,0 +1,208 @@
+//! Go: a folder is a package, found by the path of its module; its files share their names.
+
+use super::names::Target;
+use super::project::Project;
+use super::python::folder_of;
+use crate::index::syntax::Kind;
+
+/// Methods of the standard library's types: a method of the project that shares such a name is usually not what is called.
+pub(super) const COMMON_METHODS: &[&str] = &[
+    "Add",
+    "Close",
+    "Done",
+    "Error",
+    "Errorf",
+    "Fatal",
+    "Fatalf",
+    "Format",
+    "Get",
+    "Helper",
+    "Len",
+    "Less",
+    "Load",
+    "Lock",
+    "Log",
+    "Logf",
+    "Next",
+    "Parse",
+    "Print",
+    "Printf",
+    "Println",
+    "RLock",
+    "RUnlock",
+    "Read",
+    "Run",
+    "Scan",
+    "Set",
+    "Store",
+    "String",
+    "Swap",
+    "Unlock",
+    "Wait",
+    "Write",
+    "WriteString",
+];
+
+/// Folder and path of the module that a `go.mod` declares.
+///
+/// ```text
+/// module example.com/shop/v2 // a comment
+/// ```
+pub(super) fn module(path: &str, text: &str) -> Option<(String, String)> {
+    let folder = path.strip_suffix("go.mod").filter(|folder| folder.is_empty() || folder.ends_with('/'))?;
+    let line = text.lines().map(str::trim).find_map(|line| line.strip_prefix("module"))?;
+    let name = line.split("//").next()?.trim().trim_matches(['"', '`']);
+    let declared = line.starts_with([' ', '\t']) && !name.is_empty();
+    declared.then(|| (folder.trim_end_matches('/').to_owned(), name.to_owned()))
+}
+
+impl Project<'_> {
+    /// The files of the package that an import names, by path; tests last, since others cannot see them.
+    pub(super) fn go_package(&self, source: &str) -> &[usize] {
+        // The module of the longest path holds it: modules may lie in modules.
+        let inside = self.go_modules.iter().filter_map(|(folder, path)| {
+            let rest = source.strip_prefix(path.as_str())?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| (path.len(), join(folder, rest.trim_start_matches('/'))))
+        });
+        let folder = inside.max_by_key(|(length, _)| *length).map(|(_, folder)| folder);
+        folder.and_then(|folder| self.go_folders.get(&folder)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The file that stands for a package.
+    pub(super) fn go_module(&self, source: &str) -> Option<usize> {
+        self.go_package(source).first().copied()
+    }
+
+    fn beside(&self, file: usize) -> &[usize] {
+        self.go_folders.get(folder_of(&self.files[file].path)).map_or(&[], Vec::as_slice)
+    }
+
+    /// A name at the top of any file of the same package.
+    pub(super) fn go_name(&self, file: usize, name: &str) -> Option<Target> {
+        let find = |file: &usize| {
+            let found = self.members.get(&(*file, None, name))?;
+            let definitions = &self.files[*file].outline.definitions;
+            let plain = found.iter().find(|d| definitions[**d].kind != Kind::Method)?;
+            Some(Target::Symbol(*file, *plain))
+        };
+        self.beside(file).iter().find_map(find)
+    }
+
+    /// A method of a type, in whichever file of the package it stands.
+    pub(super) fn go_method(&self, file: usize, owner: &str, name: &str) -> Option<Target> {
+        let find = |file: &usize| {
+            let found = self.members.get(&(*file, None, name))?;
+            let definitions = &self.files[*file].outline.definitions;
+            let own = found.iter().find(|d| definitions[**d].member_of.as_deref() == Some(owner))?;
+            Some(Target::Symbol(*file, *own))
+        };
+        self.beside(file).iter().find_map(find)
+    }
+
+    /// Lists the Go files of each folder.
+    pub(super) fn find_go_folders(&mut self) {
+        for (file, facts) in self.files.iter().enumerate().filter(|(_, f)| f.language == "go") {
+            self.go_folders.entry(folder_of(&facts.path).to_owned()).or_default().push(file);
+        }
+        for files in self.go_folders.values_mut() {
+            files.sort_by_key(|file| (self.files[*file].path.ends_with("_test.go"), *file));
+        }
+    }
+}
+
+fn join(folder: &str, below: &str) -> String {
+    match (folder, below) {
+        ("", below) => below.to_owned(),
+        (folder, "") => folder.to_owned(),
+        (folder, below) => format!("{folder}/{below}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: (&str, &str) = ("go.mod", "module example.com/shop\n");
+
+    fn calls(files: &[(&str, &str)], expected: &[&str]) {
+        super::super::tests::check(files, expected);
+    }
+
+    #[test]
+    fn the_common_methods_can_be_searched() {
+        assert!(COMMON_METHODS.is_sorted());
+    }
+
+    #[test]
+    fn a_package_is_a_folder_and_an_import_its_path() {
+        calls(
+            &[
+                MODULE,
+                (
+                    "main.go",
+                    "package main\nimport (\n\"fmt\"\n\"example.com/shop/cart\"\nm \"example.com/shop/money\"\n. \"example.com/shop/text\"\n)\n\
+                     func main() { cart.New(); m.Round(1); Title(); helper(); fmt.Sprint() }\n",
+                ),
+                ("help.go", "package main\nfunc helper() {}\n"),
+                ("cart/cart.go", "package cart\nfunc New() *Cart { return build() }\n"),
+                ("cart/build.go", "package cart\ntype Cart struct{}\nfunc build() *Cart { return &Cart{} }\n"),
+                ("money/money.go", "package money\nfunc Round(n int) int { return n }\n"),
+                ("text/text.go", "package text\nfunc Title() {}\n"),
+            ],
+            &[
+                "main:main -> cart/cart:New 0.95",
+                "main:main -> money/money:Round 0.95",
+                "main:main -> text/text:Title 0.95",
+                "main:main -> help:helper 1",
+                "main.go ? fmt",
+                "main:main ? Sprint",
+                "cart/cart:New -> cart/build:build 1",
+            ],
+        );
+    }
+
+    #[test]
+    fn methods_belong_to_their_receivers_type_wherever_they_stand() {
+        calls(
+            &[
+                MODULE,
+                (
+                    "a.go",
+                    "package shop\ntype Base struct{}\nfunc (b *Base) Log2() {}\ntype Cart struct { *Base; n int }\n",
+                ),
+                (
+                    "b.go",
+                    "package shop\nfunc (c *Cart) Total() int { c.add(); c.Log2(); return c.n }\nfunc (c Cart) add() {}\n\
+                     type Other struct{}\nfunc (o Other) add() {}\n",
+                ),
+            ],
+            &["a:Cart -> a:Base 1", "b:Total -> b:add 0.95", "b:Total -> a:Log2 0.9"],
+        );
+    }
+
+    #[test]
+    fn the_nearest_module_holds_a_package() {
+        calls(
+            &[
+                MODULE,
+                ("tools/go.mod", "module example.com/shop/tools\n"),
+                ("tools/gen/gen.go", "package gen\nfunc Make() {}\n"),
+                ("main.go", "package main\nimport \"example.com/shop/tools/gen\"\nfunc main() { gen.Make() }\n"),
+            ],
+            &["main:main -> tools/gen/gen:Make 0.95"],
+        );
+    }
+
+    fn check(go_mod: &str, expected: Option<&str>) {
+        let read = module("tools/go.mod", go_mod);
+        assert_eq!(read, expected.map(|path| ("tools".to_owned(), path.to_owned())));
+    }
+
+    #[test]
+    fn the_module_path_is_read() {
+        check("// shop\nmodule example.com/shop/v2 // here\n\ngo 1.22\n", Some("example.com/shop/v2"));
+        check("module \"a b\"\n", Some("a b"));
+        check("modules x\n", None);
+        check("go 1.22\n", None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Go.
+
+use tree_sitter::Node;
+
+use super::outline::{Kind, Reader, ReferenceKind};
+use super::{Grammar, unwrapped};
+
+pub(super) struct Go;
+pub(super) static GO: Go = Go;
+
+impl Grammar for Go {
+    fn language(&self) -> tree_sitter::Language {
+        tree_sitter_go::LANGUAGE.into()
+    }
+
+    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
+        match node.kind() {
+            "function_declaration" => declare(node, node, reader, Kind::Function),
+            "method_declaration" => method(node, reader),
+            "method_elem" => declare(node, node, reader, Kind::Method),
+            "type_spec" => type_spec(node, reader),
+            "type_alias" => declare(statement(node), node, reader, Kind::Type),
+            "const_spec" => variables(node, reader, Kind::Constant),
+            "var_spec" => variables(node, reader, Kind::Variable),
+            "import_spec" => import(node, reader),
+            "call_expression" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
+            // `F[int](x)` is read like a conversion to a type.
+            "type_conversion_expression" => name_of(node.child_by_field_name("type"), reader, ReferenceKind::Call),
+            "qualified_type" | "selector_expression" => name_of(Some(node), reader, ReferenceKind::Use),
+            "type_identifier" | "identifier" if !reader.in_field("name") => {
+                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
+            }
+            "field_declaration" if node.child_by_field_name("name").is_none() => embedded(node, reader),
+            "type_elem" if reader.kind_inside() == Some(Kind::Interface) && node.named_child_count() == 1 => {
+                name_of(node.named_child(0), reader, ReferenceKind::Extends)
+            }
+            "parameter_declaration" | "variadic_parameter_declaration" => {
+                names(node, "name").for_each(|name| reader.local(reader.text(name)))
+            }
+            "short_var_declaration" | "range_clause" | "receive_statement" => {
+                bind(node.child_by_field_name("left"), reader)
+            }
+            "type_switch_statement" => bind(node.child_by_field_name("alias"), reader),
+            _ => {}
+        }
+    }
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
+}
+
+fn names<'t>(node: Node<'t>, field: &'static str) -> impl Iterator<Item = Node<'t>> {
+    let all = 0..node.child_count();
+    let named = all.filter(move |i| node.field_name_for_child(*i as u32) == Some(field));
+    named.filter_map(move |i| node.child(i)).filter(|name| name.is_named())
+}
+
+/// The declaration around a lone specification: its `type` belongs to the signature, its comment is the doc comment.
+fn statement(spec: Node<'_>) -> Node<'_> {
+    let alone =
+        |parent: &Node| parent.kind().ends_with("_declaration") && !parent.child(1).is_some_and(|c| c.kind() == "(");
+    spec.parent().filter(alone).filter(|parent| parent.named_child_count() == 1).unwrap_or(spec)
+}
+
+/// What begins with a capital letter is for other packages.
+fn is_exported(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
+}
+
+fn declare<'t>(whole: Node<'t>, node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
+    let Some(name) = reader.field(node, "name") else { return };
+    if is_exported(name) && reader.inside().is_none() {
+        reader.export(node, name, name, None);
+    }
+    reader.define(whole, node, name, kind, is_exported(name));
+}
+
+fn type_spec<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let kind = match node.child_by_field_name("type").map(|t| t.kind()) {
+        Some("struct_type") => Kind::Struct,
+        Some("interface_type") => Kind::Interface,
+        _ => Kind::Type,
+    };
+    declare(statement(node), node, reader, kind);
+}
+
+/// `func (s *Store[T]) Get()`: a member of Store, in which `s` is the value it is called on.
+fn method<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(name) = reader.field(node, "name") else { return };
+    reader.define(node, node, name, Kind::Method, is_exported(name));
+    let Some(receiver) = node.child_by_field_name("receiver").and_then(|r| r.named_child(0)) else { return };
+    if let Some(owner) = receiver.child_by_field_name("type").map(plain) {
+        reader.member_of(reader.text(owner));
+    }
+    if let Some(own) = reader.field(receiver, "name") {
+        reader.own_value(own);
+    }
+}
+
+/// Constants and variables of a package; those of a function are local names.
+fn variables<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
+    let whole = match node.parent() {
+        Some(list) if list.kind() == "var_spec_list" => node,
+        _ => statement(node),
+    };
+    for name in names(node, "name") {
+        if reader.in_function() {
+            reader.local(reader.text(name));
+            continue;
+        }
+        // Names of one specification stand beside each other, not in each other.
+        reader.leave_before(node.end_byte());
+        let name = reader.text(name);
+        if is_exported(name) {
+            reader.export(node, name, name, None);
+        }
+        reader.define(whole, node, name, kind, is_exported(name));
+    }
+}
+
+/// The local name is the last part of the path that is no version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
+fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(path) = reader.field(node, "path").map(|p| p.trim_matches(['"', '`'])) else { return };
+    match reader.field(node, "name") {
+        Some("_") => reader.import(node, path, "", ""),
+        Some(".") => reader.import(node, path, "*", "*"),
+        Some(name) => reader.import(node, path, "*", name),
+        None => reader.import(node, path, "*", package_name(path)),
+    }
+}
+
+fn package_name(path: &str) -> &str {
+    let is_version =
+        |part: &str| part.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let last = path.rsplit('/').find(|part| !is_version(part)).unwrap_or(path);
+    match last.rsplit_once('.') {
+        Some((name, version)) if is_version(version) => name,
+        _ => last,
+    }
+}
+
+/// A struct has the members of what is embedded in it.
+fn embedded<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    name_of(node.child_by_field_name("type"), reader, ReferenceKind::Extends);
+}
+
+/// The type or function without pointers, parentheses and type arguments.
+fn plain(node: Node<'_>) -> Node<'_> {
+    unwrapped(node, |node| match node.kind() {
+        "pointer_type" | "parenthesized_expression" | "parenthesized_type" | "type_elem" => node.named_child(0),
+        "generic_type" | "type_instantiation_expression" => node.child_by_field_name("type"),
+        "index_expression" => node.child_by_field_name("operand"),
+        "unary_expression" => node.child_by_field_name("operand"),
+        _ => None,
+    })
+}
+
+/// Notes a reference to `name` or `receiver.name`.
+fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
+    let Some(node) = node.map(plain) else { return };
+    match node.kind() {
+        "identifier" | "type_identifier" => reader.refer(node, reader.text(node), None, kind),
+        "qualified_type" => {
+            let name = reader.field(node, "name").unwrap_or_default();
+            reader.refer(node, name, reader.field(node, "package"), kind);
+        }
+        "selector_expression" => {
+            let Some(operand) = node.child_by_field_name("operand") else { return };
+            let name = reader.field(node, "field").unwrap_or_default();
+            // A use counts if it leads into something with a name: a package, a type.
+            if kind != ReferenceKind::Use || operand.kind() == "identifier" {
+                reader.refer(node, name, Some(reader.text(operand)), kind);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn bind<'t>(names: Option<Node<'t>>, reader: &mut Reader<'t>) {
+    let names = names.into_iter().flat_map(children);
+    names.filter(|n| n.kind() == "identifier").for_each(|name| reader.local(reader.text(name)));
+}

@@ -1,0 +1,246 @@
+//! Python.
+
+use tree_sitter::Node;
+
+use super::outline::{Kind, Reader, ReferenceKind};
+use super::{Grammar, unwrapped};
+
+pub(super) struct Python;
+pub(super) static PYTHON: Python = Python;
+
+/// Bases that say what sort of class it is.
+const ENUM_BASES: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum"];
+const INTERFACE_BASES: &[&str] = &["ABC", "Protocol"];
+/// Calls that make a type.
+const TYPE_MAKERS: &[&str] = &["NewType", "ParamSpec", "TypeVar", "TypeVarTuple"];
+
+impl Grammar for Python {
+    fn language(&self) -> tree_sitter::Language {
+        tree_sitter_python::LANGUAGE.into()
+    }
+
+    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
+        match node.kind() {
+            "module" => listed_exports(node, reader),
+            "function_definition" => function(node, reader),
+            "class_definition" => class(node, reader),
+            "type_alias_statement" => alias(node, reader),
+            "assignment" => assignment(node, reader),
+            "import_statement" => import(node, reader),
+            "import_from_statement" => import_from(node, reader),
+            "call" if reader.field(node, "function") == Some("super") => {}
+            "call" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
+            "attribute" => name_of(Some(node), reader, ReferenceKind::Use),
+            "identifier" if !reader.in_field("name") && !reader.in_field("attribute") => {
+                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
+            }
+            "parameters" | "lambda_parameters" => children(node).for_each(|p| parameter(p, reader)),
+            "for_statement" | "for_in_clause" => bind(node.child_by_field_name("left"), reader),
+            "as_pattern_target" => children(node).for_each(|target| bind(Some(target), reader)),
+            "named_expression" => bind(node.child_by_field_name("name"), reader),
+            _ => {}
+        }
+    }
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
+}
+
+/// `__all__ = ["a", "b"]`, wherever it stands at the top of the file, decides what the file hands out.
+fn listed_exports<'t>(module: Node<'t>, reader: &mut Reader<'t>) {
+    for statement in children(module).filter(|s| s.kind() == "expression_statement") {
+        let Some(list) = statement.named_child(0) else { continue };
+        if !matches!(list.kind(), "assignment" | "augmented_assignment")
+            || reader.field(list, "left") != Some("__all__")
+        {
+            continue;
+        }
+        let Some(names) = list.child_by_field_name("right") else { continue };
+        for name in children(names).filter(|n| n.kind() == "string").filter_map(|n| string_content(n)) {
+            let text = reader.text(name);
+            reader.export(name, text, text, None);
+        }
+        reader.list_exports();
+    }
+}
+
+fn string_content(string: Node<'_>) -> Option<Node<'_>> {
+    children(string).find(|c| c.kind() == "string_content")
+}
+
+/// Without `__all__`, what does not begin with an underscore is meant for others.
+fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind) {
+    let at_top = reader.inside().is_none();
+    let special = name.starts_with("__") && name.ends_with("__");
+    let exported = match at_top && reader.lists_exports() {
+        true => reader.is_exported(name),
+        false => !name.starts_with('_') || special,
+    };
+    if at_top && exported && !reader.lists_exports() {
+        reader.export(node, name, name, None);
+    }
+    reader.define(node, node, name, kind, exported && !reader.in_function());
+}
+
+fn function<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(name) = reader.field(node, "name") else { return };
+    let method = matches!(reader.kind_inside(), Some(Kind::Class | Kind::Enum | Kind::Interface));
+    define(node, reader, name, if method { Kind::Method } else { Kind::Function });
+    document(node, reader);
+    let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
+    if let Some(own) = first.filter(|first| method && first.kind() == "identifier") {
+        reader.own_value(reader.text(own));
+    }
+}
+
+fn class<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(name) = reader.field(node, "name") else { return };
+    let bases: Vec<Node> =
+        node.child_by_field_name("superclasses").map(|all| children(all).collect()).unwrap_or_default();
+    let last_name = |base: &Node<'t>| reader.text(plain(*base)).rsplit('.').next().unwrap_or_default();
+    let any = |known: &[&str]| bases.iter().any(|base| known.contains(&last_name(base)));
+    let kind = match () {
+        () if any(ENUM_BASES) => Kind::Enum,
+        () if any(INTERFACE_BASES) => Kind::Interface,
+        () => Kind::Class,
+    };
+    define(node, reader, name, kind);
+    document(node, reader);
+    bases.into_iter().for_each(|base| name_of(Some(base), reader, ReferenceKind::Extends));
+}
+
+/// The class that `Generic[T]` or `(Base)` is made from.
+fn plain(node: Node<'_>) -> Node<'_> {
+    unwrapped(node, |node| match node.kind() {
+        "subscript" => node.child_by_field_name("value"),
+        "parenthesized_expression" => node.named_child(0),
+        _ => None,
+    })
+}
+
+/// The string that stands first in a body says what it is for.
+fn document<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let first = node.child_by_field_name("body").and_then(|body| children(body).find(|c| c.kind() != "comment"));
+    let string = first.filter(|f| f.kind() == "expression_statement").and_then(|f| f.named_child(0));
+    if let Some(content) = string.filter(|s| s.kind() == "string").and_then(string_content) {
+        let lines = reader.text(content).lines().map(str::trim).filter(|line| !line.is_empty());
+        reader.document(&lines.collect::<Vec<_>>().join("\n"));
+    }
+}
+
+/// `type Name = …`.
+fn alias<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(left) = node.child_by_field_name("left") else { return };
+    let name = reader.text(left).split('[').next().unwrap_or_default();
+    define(node, reader, name, Kind::Type);
+}
+
+/// `name = value`: a definition at the top of a file or class, a local name in a function.
+fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(left) = node.child_by_field_name("left") else { return };
+    if reader.in_function() || left.kind() != "identifier" {
+        return bind(Some(left), reader);
+    }
+    let name = reader.text(left);
+    if reader.defined_here(name) || name == "__all__" {
+        return;
+    }
+    let made_by = node.child_by_field_name("right").filter(|r| r.kind() == "call");
+    let made_by = made_by.and_then(|r| reader.field(r, "function")).and_then(|f| f.rsplit('.').next());
+    let annotated = reader.field(node, "type").is_some_and(|t| t.ends_with("TypeAlias"));
+    let kind = match () {
+        () if annotated || made_by.is_some_and(|maker| TYPE_MAKERS.contains(&maker)) => Kind::Type,
+        () if name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase) => Kind::Constant,
+        () => Kind::Variable,
+    };
+    define(node, reader, name, kind);
+}
+
+/// `import a.b` brings in `a` and, under the name by which it is used, `a.b`.
+fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    for part in children(node) {
+        match part.kind() {
+            "aliased_import" => {
+                let source = reader.field(part, "name").unwrap_or_default();
+                reader.import(node, source, "*", reader.field(part, "alias").unwrap_or_default());
+            }
+            "dotted_name" => {
+                let source = reader.text(part);
+                reader.import(node, source, "*", source);
+                if let Some((first, _)) = source.split_once('.') {
+                    reader.import(node, first, "*", first);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `from a.b import c as d`, `from . import e`, `from f import *`. What is renamed to itself is meant to be handed on (PEP 484).
+fn import_from<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    let Some(module) = node.child_by_field_name("module_name") else { return };
+    let source = reader.text(module);
+    let parts = children(node).filter(|part| *part != module);
+    for part in parts {
+        match part.kind() {
+            "wildcard_import" => reader.import(node, source, "*", "*"),
+            "dotted_name" => reader.import(node, source, reader.text(part), reader.text(part)),
+            "aliased_import" => {
+                let (name, local) = (reader.field(part, "name"), reader.field(part, "alias"));
+                reader.import(node, source, name.unwrap_or_default(), local.unwrap_or_default());
+                if let Some(name) = name.filter(|_| name == local && reader.inside().is_none()) {
+                    reader.export(node, name, name, Some(source));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Notes a reference to `name` or `receiver.name`.
+fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceKind) {
+    let Some(node) = node.map(plain) else { return };
+    match node.kind() {
+        "identifier" => reader.refer(node, reader.text(node), None, kind),
+        "attribute" => {
+            let Some(object) = node.child_by_field_name("object") else { return };
+            let name = reader.field(node, "attribute").unwrap_or_default();
+            let parent = object.kind() == "call" && reader.field(object, "function") == Some("super");
+            let receiver = if parent { "super" } else { reader.text(object) };
+            // A use counts if it leads into something with a name: a module, a class, an enum.
+            if kind != ReferenceKind::Use || matches!(object.kind(), "identifier" | "attribute") {
+                reader.refer(node, name, Some(receiver), kind);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn parameter<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "default_parameter" | "typed_default_parameter" => bind(node.child_by_field_name("name"), reader),
+        "typed_parameter" => bind(node.named_child(0), reader),
+        _ => bind(Some(node), reader),
+    }
+}
+
+/// Notes the names a pattern binds inside a function: `x`, `a, *b`, `(c, d)`.
+fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
+    /// Patterns nest a few levels; what is deeper is not written by people.
+    const NODES_MAX: usize = 500;
+    if !reader.in_function() {
+        return;
+    }
+    let mut waiting: Vec<Node> = pattern.into_iter().collect();
+    for _ in 0..NODES_MAX {
+        let Some(node) = waiting.pop() else { return };
+        match node.kind() {
+            "identifier" => reader.local(reader.text(node)),
+            "pattern_list" | "tuple_pattern" | "list_pattern" | "list_splat_pattern" | "dictionary_splat_pattern" => {
+                waiting.extend(children(node))
+            }
+            _ => {}
+        }
+    }
+}

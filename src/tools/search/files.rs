@@ -1,0 +1,192 @@
+//! The `index_…` tools that answer with files: which file defines something, what a file defines, where names occur.
+
+use super::{index, said, show};
+use crate::index::{Index, SymbolRow};
+use crate::retrieve;
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::outcome::Outcome;
+use show::Item;
+
+/// A file of so many lines is shown whole.
+const WHOLE_LINES_MAX: usize = 60;
+/// Stretches looked at for words.
+const STRETCHES_MAX: usize = 60;
+/// Lines shown of each.
+const LINES_A_STRETCH: usize = 8;
+/// Names proposed for one that is not there.
+const PROPOSED: usize = 5;
+
+/// `index_find_files`: files that define a name, or whose path holds it.
+pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let wanted = arguments.text("symbol")?.trim();
+    if wanted.is_empty() {
+        return Err("`symbol` is empty; give the name of something a file defines, or a part of its path".to_owned());
+    }
+    let index = index(context)?;
+    let last = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
+    let defined = index.symbols_named(&[last.to_owned()]).map_err(said)?;
+    let mut items: Vec<Item> = Vec::new();
+    for symbol in defined {
+        items.push(definition(index, symbol)?);
+    }
+    let lower = wanted.to_lowercase();
+    let paths = index.paths().map_err(said)?;
+    for path in paths.iter().filter(|path| path.to_lowercase().contains(&lower)) {
+        items.push(Item {
+            path: path.clone(),
+            line: 1,
+            name: "the file".into(),
+            about: "by its path".into(),
+            ..Item::default()
+        });
+    }
+    if items.is_empty() {
+        let near = super::near_symbols(index, wanted)?;
+        return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}"));
+    }
+    Ok(show::outcome(&format!("{} places for `{wanted}`", items.len()), &items, &[]))
+}
+
+/// `index_read_file`: the outline of a file, all of a short one, or one of its definitions.
+pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let path = arguments.text("path")?.trim().trim_start_matches("./");
+    let index = index(context)?;
+    let symbols = index.file_symbols(path).map_err(said)?;
+    if symbols.is_empty() {
+        return Err(unknown_path(index, path)?);
+    }
+    let (module, definitions): (Vec<SymbolRow>, Vec<SymbolRow>) =
+        symbols.into_iter().partition(|s| s.kind == "module" && s.container.is_none());
+    let lines = module.first().map_or(0, |m| m.end);
+    if let Some(name) = arguments.optional_text("symbol")?.map(str::trim).filter(|name| !name.is_empty()) {
+        return one_definition(index, path, name, definitions);
+    }
+    if lines <= WHOLE_LINES_MAX {
+        let (body_start, body) = lines_of(index, path, 1, lines)?;
+        let about = format!("{lines} lines");
+        let item =
+            Item { path: path.into(), line: 1, name: "the file".into(), about, body, body_start, ..Item::default() };
+        return Ok(show::outcome(&format!("{path}, {lines} lines"), &[item], &[]));
+    }
+    let items: Vec<Item> = definitions.into_iter().map(introduced).collect();
+    let title = format!("{path}, {lines} lines, {} definitions", items.len());
+    Ok(show::outcome(&title, &items, &["read_file shows lines; `symbol` shows one definition".to_owned()]))
+}
+
+fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<SymbolRow>) -> Result<Outcome, String> {
+    let last = name.rsplit(['.', ':']).next().unwrap_or(name);
+    let known: Vec<String> = definitions.iter().map(|d| d.name.clone()).collect();
+    let mut items = Vec::new();
+    for symbol in definitions.into_iter().filter(|d| d.name == last) {
+        items.push(definition(index, symbol)?);
+    }
+    if items.is_empty() {
+        return Err(format!("{path} defines no `{name}`{}", proposed(last, known.iter())));
+    }
+    Ok(show::outcome(&format!("{name} in {path}"), &items, &[]))
+}
+
+/// `index_search_text`: code in which names occur, with the definition around each.
+pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let wanted = arguments.text("names")?;
+    let words: Vec<String> = names_in(wanted);
+    if words.is_empty() {
+        return Err(format!("`{wanted}` holds no name to look for; give identifiers such as `retry_after`"));
+    }
+    let index = index(context)?;
+    let found = retrieve::search(index, wanted, None, STRETCHES_MAX).map_err(said)?;
+    let mut items: Vec<(usize, Item)> = Vec::new();
+    for hit in found.hits {
+        let lower = hit.snippet.to_lowercase();
+        let held = words.iter().filter(|word| lower.contains(word.as_str())).count();
+        let holds = |line: &str| words.iter().any(|word| line.to_lowercase().contains(word.as_str()));
+        let lines: Vec<(usize, &str)> = hit.snippet.lines().enumerate().filter(|(_, line)| holds(line)).collect();
+        let Some((first, _)) = lines.first() else { continue };
+        let head = lines
+            .iter()
+            .take(LINES_A_STRETCH)
+            .map(|(at, line)| format!("{}| {}", hit.start + at, line.trim()))
+            .collect();
+        let name = hit.symbol.clone().unwrap_or_else(|| "the file".into());
+        let about = format!("{}, {} lines", hit.kind.as_deref().unwrap_or("text"), lines.len());
+        items.push((held, Item { path: hit.path, line: hit.start + first, name, about, head, ..Item::default() }));
+    }
+    // All of the words before some of them; otherwise as the search ranked them.
+    items.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
+    let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
+    if items.is_empty() {
+        let near = super::near_symbols(index, wanted)?;
+        return Err(format!("`{wanted}` stands nowhere in the indexed files{near}"));
+    }
+    Ok(show::outcome(&format!("{} places with {}", items.len(), words.join(", ")), &items, &[]))
+}
+
+fn names_in(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.chars().count() > 1);
+    let mut words: Vec<String> = words.map(str::to_lowercase).collect();
+    words.sort();
+    words.dedup();
+    words
+}
+
+fn introduced(symbol: SymbolRow) -> Item {
+    let doc = symbol.doc.lines().next().unwrap_or_default().to_owned();
+    Item {
+        path: symbol.path,
+        line: symbol.start,
+        name: symbol.name,
+        about: format!("{}, lines {}-{}", symbol.kind, symbol.start, symbol.end),
+        head: vec![symbol.signature, doc],
+        ..Item::default()
+    }
+}
+
+/// A definition with its lines.
+pub(super) fn definition(index: &Index, symbol: SymbolRow) -> Result<Item, String> {
+    let (body_start, body) = lines_of(index, &symbol.path, symbol.start, symbol.end)?;
+    Ok(Item { body, body_start, ..introduced(symbol) })
+}
+
+/// Lines of a file as they were indexed, and the number of the first.
+pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> Result<(usize, String), String> {
+    let chunks = index.chunks_of_file(path).map_err(said)?;
+    let mut body = String::new();
+    let mut next = start;
+    for chunk in chunks.iter().filter(|chunk| chunk.start <= end && chunk.end >= start) {
+        // Blank stretches are in no chunk.
+        (next..chunk.start).for_each(|_| body.push('\n'));
+        let from = start.saturating_sub(chunk.start);
+        let wanted = chunk.content.lines().skip(from).take(end + 1 - chunk.start.max(start));
+        wanted.for_each(|line| {
+            body.push_str(line);
+            body.push('\n');
+        });
+        next = chunk.end + 1;
+    }
+    Ok((start, body))
+}
+
+/// Says that a file is not in the index, why, and which are called alike.
+pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> {
+    let paths = index.paths().map_err(said)?;
+    if paths.is_empty() {
+        return Ok("the index holds no files; run `monobloc index`".to_owned());
+    }
+    let own = path.rsplit('/').next().unwrap_or(path);
+    let same_name = paths.iter().filter(|known| known.rsplit('/').next() == Some(own)).take(PROPOSED);
+    let same: Vec<&str> = same_name.map(String::as_str).collect();
+    let near = if same.is_empty() { proposed(path, paths.iter()) } else { format!("; there is {}", same.join(", ")) };
+    Ok(format!("{path} is not in the index{near}; find_files finds paths"))
+}
+
+/// `; there is a, b` for the names nearest to one that is missing, empty if none is near.
+pub(super) fn proposed<'n>(wanted: &str, known: impl Iterator<Item = &'n String>) -> String {
+    /// Names are alike when six letters of ten agree.
+    const ALIKE_MIN: f32 = 0.6;
+    /// Comparing letter by letter beyond this would be waited for.
+    const COMPARED_MAX: usize = 20_000;
+    let names: Vec<&str> = known.take(COMPARED_MAX).map(String::as_str).collect();
+    let near = similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN);
+    if near.is_empty() { String::new() } else { format!("; there is {}", near.join(", ")) }
+}

@@ -1,0 +1,124 @@
+//! The `index_…` tools that follow the graph: who calls, imports and depends on whom.
+
+use super::show::{self, Detail, Item};
+use super::{files, index, near_symbols, said};
+use crate::index::{Graph, Index, Neighbour, Node};
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::outcome::Outcome;
+
+/// Lines shown around the place where an edge arises.
+const LINES_AROUND: usize = 2;
+/// Namesakes that are listed.
+const NAMESAKES_MAX: usize = 5;
+
+/// `index_callers`: who calls a symbol.
+pub(in crate::tools) fn callers(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let symbol = arguments.text("symbol")?.trim();
+    let index = index(context)?;
+    let graph = index.graph().map_err(said)?;
+    let mut notes = namesakes(index, &graph, symbol)?;
+    let last = symbol.rsplit(['.', ':']).next().unwrap_or(symbol);
+    let unknown = index.unresolved(last).map_err(said)?;
+    if !unknown.is_empty() {
+        notes.push(format!("{} more references to {symbol} could not be resolved", unknown.len()));
+    }
+    let found = graph.callers(symbol);
+    let items = found.iter().map(|near| at_the_edge(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
+    Ok(show::outcome(&format!("{} callers of {symbol}", items.len()), &items, &notes))
+}
+
+/// `index_callees`: what a symbol calls.
+pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let symbol = arguments.text("symbol")?.trim();
+    let index = index(context)?;
+    let graph = index.graph().map_err(said)?;
+    let notes = namesakes(index, &graph, symbol)?;
+    let found = graph.callees(symbol);
+    let items = found.iter().map(|near| itself(index, near, "called", found.len())).collect::<Result<Vec<_>, _>>()?;
+    Ok(show::outcome(&format!("{} calls of {symbol}", items.len()), &items, &notes))
+}
+
+/// `index_imports`: what a file brings in.
+pub(in crate::tools) fn imports(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let index = index(context)?;
+    let path = known_path(arguments, index)?;
+    let found = index.graph().map_err(said)?.imports(path);
+    let items = found.iter().map(|near| itself(index, near, "imported", found.len())).collect::<Result<Vec<_>, _>>()?;
+    // What is outside the project has no node; the file's own text still names it.
+    let chunks = index.chunks_of_file(path).map_err(said)?;
+    let mut sources: Vec<String> = chunks.into_iter().flat_map(|chunk| chunk.imports).collect();
+    sources.sort();
+    sources.dedup();
+    let notes = if sources.is_empty() { Vec::new() } else { vec![format!("it names: {}", sources.join(", "))] };
+    Ok(show::outcome(&format!("{} imports of {path} from this project", items.len()), &items, &notes))
+}
+
+/// `index_dependents`: which files import a file.
+pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let index = index(context)?;
+    let path = known_path(arguments, index)?;
+    let found = index.graph().map_err(said)?.dependents(path);
+    let items = found.iter().map(|near| at_the_edge(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
+    Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &[]))
+}
+
+fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, String> {
+    let path = arguments.text("path")?.trim().trim_start_matches("./");
+    match index.file_symbols(path).map_err(said)?.is_empty() {
+        true => Err(files::unknown_path(index, path)?),
+        false => Ok(path),
+    }
+}
+
+/// A name that nothing defines is an error, so that it is never taken for something without callers; one that several things have is
+/// said to be so.
+fn namesakes(index: &Index, graph: &Graph, symbol: &str) -> Result<Vec<String>, String> {
+    let all: Vec<&Node> = graph.named(symbol);
+    if all.is_empty() {
+        return Err(format!("nothing in the index is called `{symbol}`{}", near_symbols(index, symbol)?));
+    }
+    if all.len() == 1 {
+        return Ok(Vec::new());
+    }
+    let places: Vec<String> = all.iter().take(NAMESAKES_MAX).map(|n| format!("{}:{}", n.path, n.start)).collect();
+    let more = if all.len() > NAMESAKES_MAX { ", …" } else { "" };
+    let count = all.len();
+    Ok(vec![format!("{count} definitions have that name: {}{more}; Type.name means one of them", places.join(", "))])
+}
+
+/// A neighbour at the line of its file where the edge arises.
+fn at_the_edge(index: &Index, near: &Neighbour, count: usize) -> Result<Item, String> {
+    let mut item = item(near, near.line);
+    match Detail::of(count) {
+        Detail::Full => {
+            let start = near.line.saturating_sub(LINES_AROUND).max(1);
+            (item.body_start, item.body) = files::lines_of(index, &near.node.path, start, near.line + LINES_AROUND)?;
+        }
+        Detail::Preview => {
+            let (_, line) = files::lines_of(index, &near.node.path, near.line, near.line)?;
+            item.head.push(format!("{}| {}", near.line, line.trim()));
+        }
+        Detail::Fold => {}
+    }
+    Ok(item)
+}
+
+/// A neighbour where it is defined; the edge arises in the file that was asked about.
+fn itself(index: &Index, near: &Neighbour, how: &str, count: usize) -> Result<Item, String> {
+    let mut item = item(near, near.node.start);
+    item.about.push_str(&format!(", {how} in line {}", near.line));
+    if Detail::of(count) != Detail::Fold && near.node.kind != "module" {
+        let symbols = index.file_symbols(&near.node.path).map_err(said)?;
+        if let Some(symbol) = symbols.into_iter().find(|symbol| symbol.id == near.node.id) {
+            let whole = files::definition(index, symbol)?;
+            item = Item { about: item.about, ..whole };
+        }
+    }
+    Ok(item)
+}
+
+fn item(near: &Neighbour, line: usize) -> Item {
+    let about = format!("{}, confidence {:.2}", near.node.kind, near.confidence);
+    Item { path: near.node.path.clone(), line, name: near.node.name.clone(), about, ..Item::default() }
+}

@@ -1,0 +1,140 @@
+//! How much of each result a reader sees: a few whole, some with their first lines, many by name only.
+
+use std::collections::BTreeMap;
+
+use crate::tools::outcome::{Finding, Outcome, cut_line};
+
+/// Up to so many results are shown whole; up to so many with what introduces them; more by name, file by file.
+const FULL_MAX: usize = 3;
+const PREVIEW_MAX: usize = 15;
+/// Most results that are named; the rest is counted.
+const NAMED_MAX: usize = 200;
+/// Lines of a whole result, and lines that become findings.
+const LINES_MAX: usize = 60;
+const LINE_CHARS: usize = 200;
+
+/// One result.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Item {
+    pub path: String,
+    /// Counted from 1.
+    pub line: usize,
+    pub name: String,
+    /// What it is and how sure that is: `function, confidence 0.95`.
+    pub about: String,
+    /// Lines that introduce it: a signature, the first line of its documentation.
+    pub head: Vec<String>,
+    /// Its lines, from `body_start` on.
+    pub body: String,
+    pub body_start: usize,
+}
+
+/// How much of each of so many results is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    Full,
+    Preview,
+    Fold,
+}
+
+impl Detail {
+    pub fn of(count: usize) -> Detail {
+        match count {
+            0..=FULL_MAX => Detail::Full,
+            n if n <= PREVIEW_MAX => Detail::Preview,
+            _ => Detail::Fold,
+        }
+    }
+}
+
+/// An outcome that opens with `title` and shows `items` in as much detail as their number allows. Each is a finding.
+pub(super) fn outcome(title: &str, items: &[Item], notes: &[String]) -> Outcome {
+    let mut text = format!("{title}\n");
+    match Detail::of(items.len()) {
+        Detail::Fold => fold(items, &mut text),
+        detail => items.iter().for_each(|item| one(item, detail, &mut text)),
+    }
+    notes.iter().for_each(|note| text.push_str(&format!("[{note}]\n")));
+    Outcome::ok(text).with_findings(items.iter().flat_map(findings).collect())
+}
+
+fn one(item: &Item, detail: Detail, text: &mut String) {
+    text.push_str(&format!("{}:{} {} ({})\n", item.path, item.line, item.name, item.about));
+    if detail == Detail::Full && !item.body.is_empty() {
+        for (at, line) in item.body.lines().enumerate().take(LINES_MAX) {
+            text.push_str(&format!("{}| {}\n", item.body_start + at, cut_line(line, LINE_CHARS)));
+        }
+        let more = item.body.lines().count().saturating_sub(LINES_MAX);
+        if more > 0 {
+            text.push_str(&format!("[{more} more lines; read_file shows them]\n"));
+        }
+        return;
+    }
+    for line in item.head.iter().filter(|line| !line.is_empty()) {
+        text.push_str(&format!("    {}\n", cut_line(line, LINE_CHARS)));
+    }
+}
+
+/// `path: name:line, name:line`, a line a file.
+fn fold(items: &[Item], text: &mut String) {
+    let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for item in items.iter().take(NAMED_MAX) {
+        files.entry(&item.path).or_default().push(format!("{}:{}", item.name, item.line));
+    }
+    for (path, names) in files {
+        text.push_str(&format!("{path}: {}\n", names.join(", ")));
+    }
+    if items.len() > NAMED_MAX {
+        text.push_str(&format!("[{} more; narrow the question]\n", items.len() - NAMED_MAX));
+    }
+}
+
+fn findings(item: &Item) -> Vec<Finding> {
+    if item.body.is_empty() {
+        let said = item.head.iter().find(|line| !line.is_empty());
+        let text = said.map_or_else(|| format!("{} ({})", item.name, item.about), Clone::clone);
+        return vec![Finding::at(&item.path, item.line, cut_line(&text, LINE_CHARS))];
+    }
+    let lines = item.body.lines().enumerate().take(LINES_MAX).filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(at, line)| Finding::at(&item.path, item.body_start + at, cut_line(line, LINE_CHARS))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(count: usize, expected: &str) {
+        let item = |n: usize| Item {
+            path: format!("src/{}.rs", n % 2),
+            line: n + 1,
+            name: format!("f{n}"),
+            about: "function".into(),
+            head: vec![format!("fn f{n}()"), String::new()],
+            body: format!("fn f{n}() {{\n}}\n"),
+            body_start: n + 1,
+        };
+        let items: Vec<Item> = (0..count).map(item).collect();
+        let outcome = outcome("title", &items, &[]);
+        assert_eq!(outcome.text.lines().take(4).collect::<Vec<_>>().join("\n"), expected);
+        assert_eq!(outcome.findings.len(), 2 * count);
+    }
+
+    #[test]
+    fn few_results_are_whole_some_introduced_and_many_named() {
+        check(0, "title");
+        check(1, "title\nsrc/0.rs:1 f0 (function)\n1| fn f0() {\n2| }");
+        check(4, "title\nsrc/0.rs:1 f0 (function)\n    fn f0()\nsrc/1.rs:2 f1 (function)");
+        let names = |first: usize| (0..8).map(move |n| format!("f{0}:{1}", 2 * n + first, 2 * n + first + 1));
+        let line = |first: usize| names(first).collect::<Vec<_>>().join(", ");
+        check(16, &format!("title\nsrc/0.rs: {}\nsrc/1.rs: {}", line(0), line(1)));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let item = Item { path: "a".into(), body: "x\n".repeat(100), ..Item::default() };
+        assert!(
+            outcome("t", std::slice::from_ref(&item), &[]).text.ends_with("[40 more lines; read_file shows them]\n")
+        );
+        assert!(outcome("t", &vec![item; 300], &[]).text.ends_with("[100 more; narrow the question]\n"));
+    }
+}

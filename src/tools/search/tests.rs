@@ -1,0 +1,140 @@
+//! Tests of the `index_…` tools on a small project.
+
+use std::sync::Arc;
+
+use crate::base::Cancel;
+use crate::index::Index;
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::files::walk::testing::{Project, call};
+use crate::tools::outcome::Outcome;
+
+use super::{files, graph};
+
+type Tool = fn(Arguments<'_>, &Context) -> Result<Outcome, String>;
+
+const STORE: &str = "import { now } from './clock';\nimport fs from 'node:fs';\n\n/** Keeps things. */\nexport class Store {\n  /** Writes all. */\n  \
+                     save(at: number) {\n    return now() + at;\n  }\n}\n";
+
+fn project(more: &[(&str, &str)]) -> Project {
+    let mut all = vec![
+        ("src/clock.ts", "export function now() {\n  return 1;\n}\n"),
+        ("src/store.ts", STORE),
+        (
+            "src/main.ts",
+            "import { Store } from './store';\nexport function main() {\n  const s = new Store();\n  return now2(s);\n}\nfunction now2(s) {\n  return s.save(2);\n}\n",
+        ),
+    ];
+    all.extend_from_slice(more);
+    let mut project = Project::with(&all);
+    let index = Index::open(project.dir.path()).unwrap();
+    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+    project.context.index = Some(Arc::new(index));
+    project
+}
+
+fn check(tool: Tool, arguments: &str, expected: &str) {
+    let outcome = call(tool, &project(&[]), arguments);
+    assert_eq!(outcome.text.trim_end(), expected, "{arguments}");
+}
+
+#[test]
+fn callers_come_with_the_lines_around_the_call() {
+    check(
+        graph::callers,
+        r#"{"symbol":"now"}"#,
+        "1 callers of now\nsrc/store.ts:8 save (method, confidence 0.95)\n6|   /** Writes all. */\n7|   save(at: number) {\n\
+         8|     return now() + at;\n9|   }\n10| }",
+    );
+}
+
+#[test]
+fn callees_come_with_their_own_lines() {
+    check(
+        graph::callees,
+        r#"{"symbol":"Store.save"}"#,
+        "1 calls of Store.save\nsrc/clock.ts:1 now (function, confidence 0.95, called in line 8)\n\
+         1| export function now() {\n2|   return 1;\n3| }",
+    );
+}
+
+#[test]
+fn imports_and_dependents_name_what_is_inside_and_outside() {
+    let imports = call(graph::imports, &project(&[]), r#"{"path":"src/store.ts"}"#);
+    assert!(imports.text.starts_with("2 imports of src/store.ts from this project\n"), "{}", imports.text);
+    assert!(imports.text.contains("[it names: ./clock, node:fs]"), "{}", imports.text);
+    let dependents = call(graph::dependents, &project(&[]), r#"{"path":"./src/store.ts"}"#);
+    assert!(
+        dependents.text.starts_with("1 files that import src/store.ts\nsrc/main.ts:1 main (module"),
+        "{}",
+        dependents.text
+    );
+}
+
+#[test]
+fn a_wrong_name_is_an_error_that_proposes_near_ones() {
+    check(graph::callers, r#"{"symbol":"Now"}"#, "nothing in the index is called `Now`; there is now");
+    check(
+        graph::imports,
+        r#"{"path":"store.ts"}"#,
+        "store.ts is not in the index; there is src/store.ts; find_files finds paths",
+    );
+    check(
+        graph::dependents,
+        r#"{"path":"src/stroe.ts"}"#,
+        "src/stroe.ts is not in the index; there is src/store.ts; find_files finds paths",
+    );
+    check(files::read, r#"{"path":"src/store.ts","symbol":"sav"}"#, "src/store.ts defines no `sav`; there is save");
+    for (tool, arguments) in [
+        (files::find as Tool, r#"{"symbol":"nothing_like_it"}"#),
+        (files::find, r#"{"symbol":" "}"#),
+        (files::text, r#"{"names":"zzzz"}"#),
+        (files::text, r#"{"names":"!"}"#),
+        (graph::callees, r#"{}"#),
+    ] {
+        assert!(!call(tool, &project(&[]), arguments).is_ok(), "{arguments}");
+    }
+}
+
+#[test]
+fn without_an_index_it_is_said_how_to_get_one() {
+    let outcome = call(graph::callers, &Project::with(&[]), r#"{"symbol":"x"}"#);
+    assert!(!outcome.is_ok() && outcome.text.contains("monobloc index"), "{outcome:?}");
+}
+
+#[test]
+fn a_definition_is_found_with_its_file_and_read_by_its_name() {
+    check(
+        files::find,
+        r#"{"symbol":"now"}"#,
+        "1 places for `now`\nsrc/clock.ts:1 now (function, lines 1-3)\n1| export function now() {\n2|   return 1;\n3| }",
+    );
+    check(
+        files::read,
+        r#"{"path":"src/store.ts","symbol":"Store.save"}"#,
+        "Store.save in src/store.ts\nsrc/store.ts:7 save (method, lines 7-9)\n7|   save(at: number) {\n8|     return now() + at;\n9|   }",
+    );
+}
+
+#[test]
+fn a_short_file_is_shown_whole_a_longer_one_by_its_outline_and_a_long_one_by_names() {
+    let short = call(files::read, &project(&[]), r#"{"path":"src/clock.ts"}"#);
+    assert!(short.text.ends_with("1| export function now() {\n2|   return 1;\n3| }\n"), "{}", short.text);
+    let function =
+        |n: usize| format!("/** Does {n}. */\nexport function f{n}(a: number) {{\n{}}}\n", "  work();\n".repeat(20));
+    let file = |count: usize| (0..count).map(function).collect::<String>();
+    let (some, many) = (file(5), file(40));
+    let project = project(&[("src/some.ts", &some), ("src/many.ts", &many)]);
+    let outline = call(files::read, &project, r#"{"path":"src/some.ts"}"#);
+    let opening = "src/some.ts, 115 lines, 5 definitions\nsrc/some.ts:2 f0 (function, lines 2-23)\n    export function f0(a: number)\n    Does 0.\n";
+    assert!(outline.text.starts_with(opening), "{}", outline.text);
+    let names = call(files::read, &project, r#"{"path":"src/many.ts"}"#);
+    assert!(names.text.contains("src/many.ts: f0:2, f1:25, "), "{}", names.text);
+    assert_eq!(names.findings.len(), 40);
+}
+
+#[test]
+fn names_are_found_with_the_definition_around_them() {
+    let outcome = call(files::text, &project(&[]), r#"{"names":"save at"}"#);
+    assert!(outcome.text.starts_with("2 places with at, save\nsrc/store.ts:"), "{}", outcome.text);
+}
