@@ -64,7 +64,7 @@ impl Weights {
         let mut params = unsafe { sys::llama_model_default_params() };
         params.n_gpu_layers = i32::try_from(loading.gpu_layers).unwrap_or(i32::MAX);
         params.use_extra_bufts = loading.repack;
-        params.use_mmap = loading.mapped;
+        params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
         params.progress_callback = Some(share_read);
         params.progress_callback_user_data = (&raw mut watch).cast();
         // SAFETY: path and watch outlive the call, which is the only one that uses them.

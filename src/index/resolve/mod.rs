@@ -134,11 +134,6 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     ids::key(&[&text])
 }
 
-/// Files whose text says where packages and modules are; whatever changes in them may change edges anywhere.
-pub(in crate::index) fn is_manifest(path: &str) -> bool {
-    matches!(path.rsplit('/').next(), Some("Cargo.toml" | "go.mod"))
-}
-
 /// Resolves everything one file says. `file` is its position in the project.
 pub fn resolve(project: &Project, file: usize) -> Resolution {
     let mut out = Resolution::default();

@@ -94,6 +94,6 @@ fn print(status: &State, model: Option<&str>) {
     if behind.len() > CHANGED_SHOWN {
         println!("  … {} more behind", behind.len() - CHANGED_SHOWN);
     }
-    super::print_skipped(&status.skipped);
-    status.partial.iter().take(super::SKIPPED_SHOWN).for_each(|one| println!("  in part {}: {}", one.path, one.reason));
+    super::summary("skipped", &status.skipped);
+    super::summary("read in part", &status.partial);
 }
