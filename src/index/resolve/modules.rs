@@ -6,8 +6,8 @@ use super::names::Target;
 use super::project::Project;
 use crate::index::syntax::Import;
 
-pub(in crate::index) use packages::is_manifest;
 pub(super) use packages::Packages;
+pub use packages::is_manifest;
 
 impl Project<'_> {
     /// The file an import brings in, if it is in the project.

@@ -150,7 +150,11 @@ impl Answer<'_> {
             .collect();
         let more = candidates.len().saturating_sub(NAMES_SHOWN);
         let more = if more > 0 { format!("\n  … {more} more") } else { String::new() };
-        bail!("`{symbol}` names {} things; say which, by name or as path:line:\n{}{more}", candidates.len(), shown.join("\n"))
+        bail!(
+            "`{symbol}` names {} things; say which, by name or as path:line:\n{}{more}",
+            candidates.len(),
+            shown.join("\n")
+        )
     }
 
     fn reached(&self, what: &str, symbol: &str, all: &[Reached]) {
@@ -188,7 +192,7 @@ impl Answer<'_> {
                 json!({
                     "symbol": self.graph.handle(node), "name": node.name, "kind": node.kind, "path": node.path,
                     "start": node.start, "end": node.end, "edge": near.kind.name(), "line": near.line, "steps": steps,
-                    "confidence": confidence, "reason": near.reason,
+                    "confidence": confidence, "reason": near.reason, "at_load": near.at_load,
                 })
             );
             return;

@@ -19,7 +19,8 @@ const COMPILED: &[(&str, &[&str])] = &[
 /// Folders that compilers write to; what lies there has its source in `src`.
 const BUILT: &[&str] = &["dist", "lib", "build", "out", "esm", "cjs", "es", "types", "mjs"];
 /// Alternatives of a package's `exports`, in no order: the package decides by its own.
-const CONDITIONS: &[&str] = &["source", "development", "types", "import", "module", "require", "node", "browser", "default"];
+const CONDITIONS: &[&str] =
+    &["source", "development", "types", "import", "module", "require", "node", "browser", "default"];
 /// Targets looked at in one package's `exports`.
 const TARGETS_MAX: usize = 500;
 
@@ -106,9 +107,10 @@ impl Packages {
 }
 
 /// Whether the text of a file says what imports mean elsewhere.
-pub(in crate::index) fn is_manifest(path: &str) -> bool {
+pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let settings = name.ends_with(".json") && ["tsconfig", "jsconfig", "base.json"].iter().any(|part| name.contains(part));
+    let settings =
+        name.ends_with(".json") && ["tsconfig", "jsconfig", "base.json"].iter().any(|part| name.contains(part));
     is_package(path) || settings || name == "Cargo.toml"
 }
 
@@ -197,7 +199,9 @@ impl Tree {
         if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
             return Ok(FileMetadata::new(true, false, false));
         }
-        match self.folders.contains(&real) {
+        // An installed package may be there, as far as settings are looked for in it.
+        let installed = path.starts_with("/node_modules") && path.extension().is_none();
+        match installed || self.folders.contains(&real) {
             true => Ok(FileMetadata::new(false, true, false)),
             false => Err(ErrorKind::NotFound.into()),
         }
@@ -210,7 +214,8 @@ fn joined(folder: &str, path: &str) -> String {
 
 /// Settings that a `tsconfig.json` extends from an installed package, which is not indexed: without them the rest still holds.
 fn is_foreign_settings(path: &Path) -> bool {
-    let settings = path.extension().is_some_and(|e| e == "json") && path.file_name().is_some_and(|n| n != "package.json");
+    let settings =
+        path.extension().is_some_and(|e| e == "json") && path.file_name().is_some_and(|n| n != "package.json");
     settings && path.starts_with("/node_modules")
 }
 
@@ -280,9 +285,15 @@ mod tests {
     #[test]
     fn paths_of_tsconfig_are_followed_through_extends() {
         let files = [
-            ("tsconfig.base.json", r#"{ "compilerOptions": { "baseUrl": ".", "paths": { "@lib/*": ["lib/*"] } } } // why"#),
+            (
+                "tsconfig.base.json",
+                r#"{ "compilerOptions": { "baseUrl": ".", "paths": { "@lib/*": ["lib/*"] } } } // why"#,
+            ),
             ("app/tsconfig.json", r#"{ "extends": "../tsconfig.base.json", "include": ["."] }"#),
-            ("web/tsconfig.json", r#"{ "extends": "@tsconfig/strictest/tsconfig.json", "compilerOptions": { "baseUrl": "src" } }"#),
+            (
+                "web/tsconfig.json",
+                r#"{ "extends": "@tsconfig/strictest/tsconfig.json", "compilerOptions": { "baseUrl": "src" } }"#,
+            ),
             ("app/a.ts", ""),
             ("lib/b.ts", ""),
             ("web/src/util/c.ts", ""),

@@ -8,10 +8,18 @@ use super::{Look, Ty, found};
 pub(super) fn named<'a>(name: &str, arguments: &[Ty<'a>]) -> Ty<'a> {
     let argument = |at: usize| arguments.get(at).cloned().unwrap_or(Ty::Unknown);
     match name {
-        "Array" | "ReadonlyArray" | "Set" | "ReadonlySet" | "Iterable" | "IterableIterator" | "Generator"
-        | "AsyncIterable" | "AsyncGenerator" | "AsyncIterableIterator" | "Iterator" | "AsyncIterator" => {
-            Ty::List(Rc::new(argument(0)))
-        }
+        "Array"
+        | "ReadonlyArray"
+        | "Set"
+        | "ReadonlySet"
+        | "Iterable"
+        | "IterableIterator"
+        | "Generator"
+        | "AsyncIterable"
+        | "AsyncGenerator"
+        | "AsyncIterableIterator"
+        | "Iterator"
+        | "AsyncIterator" => Ty::List(Rc::new(argument(0))),
         "Map" | "ReadonlyMap" | "WeakMap" | "Record" => Ty::Table(Rc::new(argument(1))),
         "Promise" | "PromiseLike" => Ty::Promise(Rc::new(argument(0))),
         "Partial" | "Required" | "Readonly" | "Omit" | "Pick" | "NonNullable" | "Exclude" | "Extract" | "NoInfer"
@@ -27,9 +35,35 @@ pub(super) fn named<'a>(name: &str, arguments: &[Ty<'a>]) -> Ty<'a> {
 /// A value that every script has.
 pub(super) fn global<'a>(name: &str) -> Option<Ty<'a>> {
     let known = [
-        "Array", "BigInt", "Boolean", "Buffer", "Date", "Error", "Intl", "JSON", "Map", "Math", "Number", "Object",
-        "Promise", "Proxy", "Reflect", "RegExp", "Set", "String", "Symbol", "TypeError", "URL", "WeakMap", "WeakSet",
-        "console", "document", "globalThis", "navigator", "process", "window",
+        "Array",
+        "BigInt",
+        "Boolean",
+        "Buffer",
+        "Date",
+        "Error",
+        "Intl",
+        "JSON",
+        "Map",
+        "Math",
+        "Number",
+        "Object",
+        "Promise",
+        "Proxy",
+        "Reflect",
+        "RegExp",
+        "Set",
+        "String",
+        "Symbol",
+        "TypeError",
+        "URL",
+        "WeakMap",
+        "WeakSet",
+        "console",
+        "document",
+        "globalThis",
+        "navigator",
+        "process",
+        "window",
     ];
     known.contains(&name).then_some(Ty::Outside)
 }
@@ -39,8 +73,8 @@ pub(super) fn method<'a>(name: &str, item: Rc<Ty<'a>>, of: &Ty<'a>) -> Look<'a> 
     let same = |_: &()| Ty::Builtin("same", Rc::new(of.clone()));
     match name {
         "find" | "findLast" | "pop" | "shift" | "at" | "get" => found(Ty::Builtin("item", item)),
-        "filter" | "slice" | "concat" | "sort" | "reverse" | "splice" | "values" | "toSorted" | "toReversed" | "set"
-        | "add" | "flat" => match (name, of) {
+        "filter" | "slice" | "concat" | "sort" | "reverse" | "splice" | "values" | "toSorted" | "toReversed"
+        | "set" | "add" | "flat" => match (name, of) {
             ("values", Ty::Table(item)) => found(Ty::Builtin("same", Rc::new(Ty::List(item.clone())))),
             _ => found(same(&())),
         },

@@ -88,7 +88,8 @@ impl<'a> Types<'_, 'a> {
                     let at = Rc::new(self.inside(*file, *at));
                     let mut known = Vec::new();
                     self.unify_arguments(call, &at, arguments, scope, &mut known);
-                    let of = |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
+                    let of =
+                        |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
                     given = typing.generics.iter().map(|generic| of(&generic.name)).collect();
                 }
                 self.instance(*file, *at, given)
@@ -102,14 +103,18 @@ impl<'a> Types<'_, 'a> {
                 [_, item] => Ty::Table(Rc::new(self.ty(item, scope))),
                 _ => Ty::Outside,
             },
-            Ty::Many(parts) => many(parts.iter().map(|part| self.step(Ty::Unknown, || self.constructed(part, arguments, types, scope)))),
+            Ty::Many(parts) => many(
+                parts.iter().map(|part| self.step(Ty::Unknown, || self.constructed(part, arguments, types, scope))),
+            ),
             _ => Ty::Unknown,
         }
     }
 
     /// What a call takes as its argument of that number, given what else it is called with and what it should give.
     pub fn argument(&self, call: &'a Value, at: usize, wanted: Option<&'a Type>, scope: &Rc<Scope<'a>>) -> Ty<'a> {
-        let (Value::Call(callee, arguments, types) | Value::New(callee, arguments, types)) = call else { return Ty::Unknown };
+        let (Value::Call(callee, arguments, types) | Value::New(callee, arguments, types)) = call else {
+            return Ty::Unknown;
+        };
         let mut callee = self.value(callee, scope);
         if let (Value::New(..), Ty::Itself(Target::Symbol(file, class))) = (call, &callee) {
             let Some(constructor) = self.project.member_in(*file, *class, "constructor") else { return Ty::Unknown };
@@ -221,10 +226,12 @@ impl<'a> Types<'_, 'a> {
         match of {
             Ty::List(item) | Ty::Table(item) => (**item).clone(),
             Ty::Many(parts) => many(parts.iter().map(|part| self.step(Ty::Unknown, || self.item(part)))),
-            Ty::Shape(fields, scope) if fields.iter().any(|f| f.name == "[]") => match self.field(fields, scope, "[]", of) {
-                Look::Found(member) => member.ty,
-                _ => Ty::Unknown,
-            },
+            Ty::Shape(fields, scope) if fields.iter().any(|f| f.name == "[]") => {
+                match self.field(fields, scope, "[]", of) {
+                    Look::Found(member) => member.ty,
+                    _ => Ty::Unknown,
+                }
+            }
             Ty::Outside => Ty::Outside,
             _ => Ty::Unknown,
         }
@@ -235,7 +242,9 @@ impl<'a> Types<'_, 'a> {
         for _ in 0..LAYERS_MAX {
             of = match of {
                 Ty::Promise(inner) => (*inner).clone(),
-                Ty::Many(parts) => return many(parts.iter().map(|part| self.step(Ty::Unknown, || self.awaited(part.clone())))),
+                Ty::Many(parts) => {
+                    return many(parts.iter().map(|part| self.step(Ty::Unknown, || self.awaited(part.clone()))));
+                }
                 other => return other,
             };
         }
@@ -261,7 +270,8 @@ impl<'a> Types<'_, 'a> {
         if !matches!(definition.kind, Kind::Variable | Kind::Constant) {
             return target;
         }
-        let alias = matches!(value, Value::Name(_) | Value::Member(..)) || (ty.is_none() && matches!(value, Value::Call(..)));
+        let alias =
+            matches!(value, Value::Name(_) | Value::Member(..)) || (ty.is_none() && matches!(value, Value::Call(..)));
         if !alias {
             return target;
         }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::typing::{annotated, value_of};
-use super::{children, is_function, unquoted};
+use super::{bare, children, is_function, unquoted};
 use crate::index::syntax::outline::Reader;
 use crate::index::syntax::types::{Type, Value};
 
@@ -50,8 +50,12 @@ pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), r
 /// Parameters of a function, by their annotations or by what the function is expected to be.
 pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let expected = reader.expected(node);
-    reader.block(node);
+    reader.function(node);
     let lines = (node.start_position().row + 1, node.end_position().row + 1);
+    // `(a) => (b) => …`: the inner function is what the outer one is expected to give.
+    if let (Some(expected), Some(body)) = (&expected, node.child_by_field_name("body").filter(|b| is_function(*b))) {
+        reader.expect(body, Value::Call(Box::new(expected.clone()), Vec::new(), Vec::new()));
+    }
     if let Some(single) = node.child_by_field_name("parameter") {
         let value = expected.map_or(Value::Unknown, |e| Value::Parameter(Box::new(e), 0));
         return bind(single, value, lines, reader);
@@ -76,8 +80,10 @@ pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 /// Functions and objects among the arguments of a call are what the callee takes there.
 pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let arguments = node.child_by_field_name("arguments").into_iter().flat_map(children).filter(|a| a.kind() != "comment");
-    let wanted: Vec<(usize, Node)> = arguments.enumerate().filter(|(_, a)| is_function(*a) || a.kind() == "object").collect();
+    let arguments =
+        node.child_by_field_name("arguments").into_iter().flat_map(children).filter(|a| a.kind() != "comment");
+    let wanted: Vec<(usize, Node)> =
+        arguments.enumerate().filter(|(_, a)| is_function(*a) || a.kind() == "object").collect();
     if wanted.is_empty() {
         return;
     }
@@ -94,6 +100,7 @@ pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// A value behind an annotation is what the annotation says.
 pub(super) fn expect_value<'t>(value: Node<'t>, ty: Option<&Type>, reader: &mut Reader<'t>) {
     let Some(ty) = ty else { return };
+    let value = bare(value);
     if is_function(value) || matches!(value.kind(), "object" | "call_expression" | "new_expression") {
         reader.expect(value, Value::Is(ty.clone()));
     }
@@ -115,7 +122,9 @@ pub(super) fn expect_pairs<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// `for (const x of list)`.
 pub(super) fn each<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     reader.block(node);
-    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else { return };
+    let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+        return;
+    };
     let of = reader.field(node, "operator") == Some("of");
     let value = if of { Value::Item(Box::new(value_of(right, reader))) } else { Value::Is(Type::Basic) };
     bind(left, value, (node.start_position().row + 1, node.end_position().row + 1), reader);

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{child_of_kind, children, is_function, unquoted};
 use crate::index::syntax::outline::Reader;
-use crate::index::syntax::types::{Callable, Field, Generic, Line, Type, Typing, Value};
+use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
 
 /// Types and values nested deeper than this are not told apart.
 const DEPTH_MAX: usize = 14;
@@ -34,9 +34,12 @@ pub(super) fn type_of(node: Node, reader: &Reader, depth: usize) -> Type {
     let boxed = |node: Option<Node>| Box::new(inner(node));
     match node.kind() {
         "predefined_type" if matches!(reader.text(node), "any" | "unknown" | "object") => Type::Unknown,
-        "predefined_type" | "literal_type" | "template_literal_type" | "index_type_query" | "type_predicate" | "asserts" => {
-            Type::Basic
-        }
+        "predefined_type"
+        | "literal_type"
+        | "template_literal_type"
+        | "index_type_query"
+        | "type_predicate"
+        | "asserts" => Type::Basic,
         "type_identifier" | "identifier" | "nested_type_identifier" | "nested_identifier" | "member_expression" => {
             Type::Named(reader.text(node).to_owned(), Vec::new())
         }
@@ -166,7 +169,17 @@ fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
         let Some(node) = waiting.pop().filter(|_| values.len() < RETURNS_MAX) else { break };
         match node.kind() {
             "return_statement" => values.extend(node.named_child(0).map(|v| value_at(v, reader, depth + 2))),
-            kind if kind.ends_with("_statement") || matches!(kind, "else_clause" | "switch_body" | "switch_case" | "switch_default" | "catch_clause" | "finally_clause") => {
+            kind if kind.ends_with("_statement")
+                || matches!(
+                    kind,
+                    "else_clause"
+                        | "switch_body"
+                        | "switch_case"
+                        | "switch_default"
+                        | "catch_clause"
+                        | "finally_clause"
+                ) =>
+            {
                 let at = waiting.len();
                 waiting.extend(children(node));
                 waiting[at..].reverse();
@@ -226,9 +239,8 @@ fn value_at(node: Node, reader: &Reader, depth: usize) -> Value {
         "assignment_expression" | "augmented_assignment_expression" => inner(field("right")),
         "object" => Value::Object(object(node, reader, depth)),
         "array" => Value::List(children(node).take(2).map(|c| inner(Some(c))).collect()),
-        "string" | "template_string" | "number" | "regex" | "true" | "false" | "null" | "undefined" | "unary_expression" => {
-            Value::Is(Type::Basic)
-        }
+        "string" | "template_string" | "number" | "regex" | "true" | "false" | "null" | "undefined"
+        | "unary_expression" => Value::Is(Type::Basic),
         _ if is_function(node) => Value::Function(Box::new(callable(node, reader, depth + 1))),
         _ => Value::Unknown,
     }
@@ -245,7 +257,8 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
         let name = |field: &str| unquoted(reader.field(part, field).unwrap_or_default()).to_owned();
         match part.kind() {
             "pair" => {
-                let value = part.child_by_field_name("value").map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
+                let value =
+                    part.child_by_field_name("value").map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
                 fields.push((name("key"), value));
             }
             "shorthand_property_identifier" => {
@@ -253,6 +266,10 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
             }
             "method_definition" => {
                 fields.push((name("name"), Value::Function(Box::new(callable(part, reader, depth + 1)))))
+            }
+            "spread_element" => {
+                let of = part.named_child(0).map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
+                fields.push((SPREAD.to_owned(), of));
             }
             _ => {}
         }
@@ -263,9 +280,11 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
 /// What a declaration of a type says: an interface, a class, an alias, an enum.
 pub(super) fn declared(node: Node, reader: &Reader) -> Typing {
     let mut typing = Typing { generics: generics(node, reader, 0), ..Typing::default() };
-    let heritage = children(node).filter(|c| matches!(c.kind(), "class_heritage" | "extends_type_clause" | "extends_clause"));
+    let heritage =
+        children(node).filter(|c| matches!(c.kind(), "class_heritage" | "extends_type_clause" | "extends_clause"));
     let clauses = heritage.flat_map(|h| {
-        let inside: Vec<Node> = children(h).filter(|c| matches!(c.kind(), "extends_clause" | "implements_clause")).collect();
+        let inside: Vec<Node> =
+            children(h).filter(|c| matches!(c.kind(), "extends_clause" | "implements_clause")).collect();
         if inside.is_empty() { vec![h] } else { inside }
     });
     for clause in clauses {
@@ -298,7 +317,8 @@ pub(super) fn declared(node: Node, reader: &Reader) -> Typing {
 /// Fields that a class has without declaring them: `constructor(private x: X)`, `this.x = new X()` in the constructor.
 fn held(body: Node, reader: &Reader) -> Vec<Field> {
     let mut fields = Vec::new();
-    let constructor = children(body).find(|m| m.kind() == "method_definition" && reader.field(*m, "name") == Some("constructor"));
+    let constructor =
+        children(body).find(|m| m.kind() == "method_definition" && reader.field(*m, "name") == Some("constructor"));
     let Some(constructor) = constructor else { return fields };
     let parameters: Vec<Node> = constructor.child_by_field_name("parameters").into_iter().flat_map(children).collect();
     let mut typed = Vec::new();
@@ -313,8 +333,12 @@ fn held(body: Node, reader: &Reader) -> Vec<Field> {
     }
     let statements = constructor.child_by_field_name("body").into_iter().flat_map(children).take(PARTS_MAX);
     for statement in statements.filter(|s| s.kind() == "expression_statement") {
-        let Some(assignment) = statement.named_child(0).filter(|a| a.kind() == "assignment_expression") else { continue };
-        let (Some(left), Some(right)) = (assignment.child_by_field_name("left"), assignment.child_by_field_name("right")) else {
+        let Some(assignment) = statement.named_child(0).filter(|a| a.kind() == "assignment_expression") else {
+            continue;
+        };
+        let (Some(left), Some(right)) =
+            (assignment.child_by_field_name("left"), assignment.child_by_field_name("right"))
+        else {
             continue;
         };
         if left.kind() == "member_expression" && reader.field(left, "object") == Some("this") {
