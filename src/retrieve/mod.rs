@@ -1,11 +1,13 @@
 //! Answers "where in this project is …": words, meaning and the graph together, each hit with the reasons for its rank.
 
+mod cache;
 mod pack;
 mod query;
 mod rank;
 mod signals;
 mod tokens;
 
+pub use cache::Cache;
 pub use pack::{Form, Pack, Packed, pack};
 pub use tokens::tokens;
 

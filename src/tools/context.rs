@@ -6,6 +6,7 @@ use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;
+use crate::retrieve::Cache;
 use crate::tools::confine::Root;
 
 /// Lent to each call. Cheap to clone.
@@ -20,10 +21,12 @@ pub struct Context {
     /// Turns questions into vectors; without one search goes by words.
     pub embedder: Option<Embedder>,
     pub lessons: Option<Arc<Lessons>>,
+    /// Answers of `index_search`, kept while the index stays as it is.
+    pub answers: Arc<Cache>,
 }
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        Context { root, cancel, index: None, embedder: None, lessons: None }
+        Context { root, cancel, index: None, embedder: None, lessons: None, answers: Arc::default() }
     }
 }

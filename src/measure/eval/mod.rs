@@ -1,5 +1,6 @@
 //! Suites of cases: how often the right tool, the right arguments, the right plan and the right code are found.
 
+pub mod pairs;
 pub mod plans;
 mod ranking;
 pub mod search;

@@ -4,6 +4,7 @@ mod ask;
 mod bench;
 mod chat;
 mod complete;
+mod context;
 mod eval;
 mod fit;
 mod index;
@@ -45,6 +46,7 @@ enum Command {
     Chat(chat::Chat),
     Index(index::Index),
     Search(search::Search),
+    Context(context::Context),
     Models(models::Models),
     Complete(complete::Complete),
     Synth(synth::Synth),
@@ -202,6 +204,7 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
         Command::Chat(chat) => runtime.block_on(chat.run(&app)),
         Command::Index(index) => index.run(&app),
         Command::Search(search) => search.run(&app),
+        Command::Context(context) => context.run(&app),
         Command::Models(models) => models.run(&app),
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),
