@@ -43,10 +43,11 @@ pub fn make(root: &Path, stripped: &Path, limit: usize, cancel: &Cancel) -> Resu
         everything.push_str(&spaced(&text));
         everything.push('\n');
     }
-    questions.retain(|question| !everything.contains(&spaced(&question.text)));
+    // Thinned out before each is looked for in the whole text, which takes a while.
     let count = questions.len();
     let kept = |at: usize| count <= limit || at * limit / count != (at + 1) * limit / count;
-    Ok(questions.into_iter().enumerate().filter(|(at, _)| kept(*at)).map(|(_, question)| question).collect())
+    let questions = questions.into_iter().enumerate().filter(|(at, _)| kept(*at)).map(|(_, question)| question);
+    Ok(questions.filter(|question| !everything.contains(&spaced(&question.text))).collect())
 }
 
 /// Text with single spaces and without comment marks at the beginning of lines, for comparing.
