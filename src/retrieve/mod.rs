@@ -1,11 +1,13 @@
 //! Answers "where in this project is …": words, meaning and the graph together, each hit with the reasons for its rank.
 
+mod cache;
 mod pack;
 mod query;
 mod rank;
 mod signals;
 mod tokens;
 
+pub use cache::Cache;
 pub use pack::{Form, Pack, Packed, pack};
 pub use tokens::tokens;
 
@@ -74,8 +76,12 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
         .into_iter()
         .filter_map(|one| rows.remove(&one.chunk).map(|row| Hit::new(row, one.score, one.parts)))
         .collect();
-    if hits.is_empty() {
-        notes.push(why_nothing(index, &query)?);
+    match hits.is_empty() {
+        true => notes.push(why_nothing(index, &query)?),
+        false if lexical.is_empty() => {
+            notes.push("none of the words stands in the project; found by meaning or name".into())
+        }
+        false => {}
     }
     Ok(Hits { hits, notes })
 }

@@ -7,6 +7,7 @@ use crate::checkpoint::Turn;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;
+use crate::retrieve::Cache;
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 
@@ -26,10 +27,13 @@ pub struct Context {
     pub servers: Option<Servers>,
     /// Keeps what calls overwrite; without one nothing can be undone.
     pub turn: Option<Arc<Turn>>,
+    /// Answers of `index_search`, kept while the index stays as it is.
+    pub answers: Arc<Cache>,
 }
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        Context { root, cancel, index: None, embedder: None, lessons: None, servers: None, turn: None }
+        let answers = Arc::default();
+        Context { root, cancel, index: None, embedder: None, lessons: None, servers: None, turn: None, answers }
     }
 }

@@ -22,8 +22,8 @@ fn index(context: &Context) -> Result<&Index, String> {
 /// `index_search`: stretches of code that answer a question, with their lines as findings.
 pub(in crate::tools) fn search(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let query = arguments.text("question")?;
-    let vector = context.embedder.as_ref().and_then(|embedder| embedder.embed_one(query).ok());
-    let found = retrieve::search(index(context)?, query, vector.as_deref(), HITS).map_err(|error| error.to_string())?;
+    let found = context.answers.search(index(context)?, context.embedder.as_ref(), query, HITS);
+    let found = found.map_err(|error| error.to_string())?;
     if found.hits.is_empty() {
         return Err(found.notes.join("; "));
     }

@@ -25,6 +25,8 @@ enum What {
     Edges(Edges),
     /// Files that answer questions about a project, on a fresh index
     Search(Search),
+    /// Definitions found again by the first sentence of their comment, which is taken away first
+    Pairs(Pairs),
 }
 
 #[derive(Args)]
@@ -63,6 +65,25 @@ struct Search {
 }
 
 #[derive(Args)]
+struct Pairs {
+    /// The project; it is not written to
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+    /// Most questions
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    limit: usize,
+    /// Words and graph alone, without the embedder
+    #[arg(long)]
+    lexical: bool,
+    /// Write the hits of every question, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only the line of figures
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
     #[arg(long, value_name = "FILE")]
@@ -85,6 +106,7 @@ impl Eval {
             What::Plans(files) => (files, true),
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
+            What::Pairs(pairs) => return pairs.run(app),
         };
         let catalog = crate::tools::Catalog::from_json(&files.catalog)?;
         let registry = app.registry()?;
@@ -117,6 +139,26 @@ impl Search {
         let questions = eval::search::read(&self.suite, &self.root)?;
         let run = eval::search::Run {
             root: &self.root,
+            embedder: embedder.as_ref(),
+            out: self.out.as_deref(),
+            talk: !self.json,
+            cancel: &app.cancel,
+        };
+        println!("{}", eval::search::run(&run, &questions)?);
+        Ok(())
+    }
+}
+
+impl Pairs {
+    fn run(self, app: &App) -> Result<()> {
+        let embedder = if self.lexical { None } else { super::embedder(app) };
+        let stripped = tempfile::tempdir()?;
+        let questions = eval::pairs::make(&self.root, stripped.path(), self.limit, &app.cancel)?;
+        if questions.is_empty() {
+            anyhow::bail!("{} has no definition with a comment of five words or more", self.root.display());
+        }
+        let run = eval::search::Run {
+            root: stripped.path(),
             embedder: embedder.as_ref(),
             out: self.out.as_deref(),
             talk: !self.json,

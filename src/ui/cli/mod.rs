@@ -7,6 +7,7 @@ mod chat;
 mod checkpoints;
 mod complete;
 mod config;
+mod context;
 mod eval;
 mod fit;
 mod graph;
@@ -54,6 +55,7 @@ enum Command {
     Index(index::Index),
     Search(search::Search),
     Graph(graph::Graph),
+    Context(context::Context),
     Models(models::Models),
     Complete(complete::Complete),
     Synth(synth::Synth),
@@ -146,6 +148,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Index(index) => index.run(&app),
         Command::Search(search) => search.run(&app),
         Command::Graph(graph) => graph.run(&app),
+        Command::Context(context) => context.run(&app),
         Command::Models(models) => models.run(&app),
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),

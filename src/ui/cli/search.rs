@@ -29,8 +29,7 @@ impl Search {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let vector = embedder.as_ref().map(|embedder| embedder.embed_one(&self.query)).transpose()?;
-        let found = retrieve::search(&index, &self.query, vector.as_deref(), self.limit)?;
+        let found = retrieve::Cache::default().search(&index, embedder.as_ref(), &self.query, self.limit)?;
         for note in &found.notes {
             eprintln!("monobloc: note: {note}");
         }

@@ -111,7 +111,7 @@ pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let settings =
         name.ends_with(".json") && ["tsconfig", "jsconfig", "base.json"].iter().any(|part| name.contains(part));
-    is_package(path) || settings || name == "Cargo.toml"
+    is_package(path) || settings || matches!(name, "Cargo.toml" | "go.mod")
 }
 
 fn is_package(path: &str) -> bool {
