@@ -186,6 +186,9 @@ struct Lanes {
     threads: usize,
 }
 
+/// Place and vectors of a share.
+type Done = (usize, Vec<Vec<f32>>);
+
 /// Below this many tokens a second thread costs more than it saves.
 const TOKENS_A_THREAD: usize = 64;
 
@@ -207,7 +210,7 @@ impl Encoder for Lanes {
         }
         // Whoever is done takes the next share: a core that is lent out elsewhere holds up one share, not half of all.
         let (next, shares, embed) = (AtomicUsize::new(0), &shares, &embed);
-        let lane = || -> Result<Vec<(usize, Vec<Vec<f32>>)>, String> {
+        let lane = || -> Result<Vec<Done>, String> {
             let takes =
                 std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < shares.len()));
             takes.map(|at| Ok((at, embed(&shares[at])?))).collect()
