@@ -131,38 +131,40 @@ fn gather<const FMA: bool>(head: Head, tokens: usize, scratch: &mut Scratch) {
 /// Turns the first `tokens` scores of each of `rows` rows, `columns` apart, into weights that sum to one.
 #[inline(always)]
 fn softmax<const FMA: bool>(scores: &mut [f32], rows: usize, columns: usize, tokens: usize) {
+    // Whole registers only: a score of minus infinity weighs nothing, and no single number is left over at the end.
+    let padded = tokens.next_multiple_of(LANES);
     // A loop, no closure: only what is inlined here is compiled with the instruction set of the caller.
     for row in scores.chunks_exact_mut(columns).take(rows) {
-        softmax_row::<FMA>(&mut row[..tokens]);
+        row[tokens..padded].fill(f32::NEG_INFINITY);
+        softmax_row::<FMA>(&mut row[..padded]);
     }
 }
 
+/// Registers' worth of numbers that are added and compared side by side; divides `COLUMNS`.
+const LANES: usize = 16;
+
+/// The row is a whole number of lanes long.
 #[inline(always)]
 fn softmax_row<const FMA: bool>(row: &mut [f32]) {
-    const LANES: usize = 16;
-    let (blocks, rest) = row.as_chunks::<LANES>();
+    let blocks = row.as_chunks_mut::<LANES>().0;
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    for block in blocks {
+    for block in blocks.iter() {
         for (lane, x) in lanes.iter_mut().zip(block) {
             *lane = if *x > *lane { *x } else { *lane };
         }
     }
-    let highest = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
+    let highest = lanes.iter().fold(f32::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
     let mut sums = [0.0f32; LANES];
-    let (blocks, rest) = row.as_chunks_mut::<LANES>();
-    for block in blocks {
+    for block in blocks.iter_mut() {
         for (sum, x) in sums.iter_mut().zip(block) {
             *x = exp::<FMA>(*x - highest);
             *sum += *x;
         }
     }
-    let mut sum: f32 = sums.iter().sum();
-    for x in rest {
-        *x = exp::<FMA>(*x - highest);
-        sum += *x;
+    let scale = 1.0 / sums.iter().sum::<f32>();
+    for x in blocks.as_flattened_mut() {
+        *x *= scale;
     }
-    let scale = 1.0 / sum;
-    row.iter_mut().for_each(|x| *x *= scale);
 }
 
 #[cfg(test)]

@@ -186,6 +186,9 @@ struct Lanes {
     threads: usize,
 }
 
+/// Place and vectors of a share.
+type Done = (usize, Vec<Vec<f32>>);
+
 /// Below this many tokens a second thread costs more than it saves.
 const TOKENS_A_THREAD: usize = 64;
 
@@ -200,16 +203,16 @@ impl Encoder for Lanes {
         let tokens: usize = lengths.iter().sum();
         let threads = (tokens / TOKENS_A_THREAD).clamp(1, self.threads.max(1));
         let shares = batch::split(&lengths, threads * tokens.div_ceil(threads * TOKENS_A_SHARE).max(1));
-        let embed = |share: &Range<usize>| {
-            self.bert.embed(&sequences[share.clone()]).map_err(|error| error.to_string())
-        };
+        let embed =
+            |share: &Range<usize>| self.bert.embed(&sequences[share.clone()]).map_err(|error| error.to_string());
         if threads == 1 {
             return Ok(shares.iter().map(embed).collect::<Result<Vec<_>, _>>()?.concat());
         }
         // Whoever is done takes the next share: a core that is lent out elsewhere holds up one share, not half of all.
         let (next, shares, embed) = (AtomicUsize::new(0), &shares, &embed);
-        let lane = || -> Result<Vec<(usize, Vec<Vec<f32>>)>, String> {
-            let takes = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < shares.len()));
+        let lane = || -> Result<Vec<Done>, String> {
+            let takes =
+                std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < shares.len()));
             takes.map(|at| Ok((at, embed(&shares[at])?))).collect()
         };
         let results: Vec<_> = thread::scope(|scope| {

@@ -93,9 +93,8 @@ impl Index {
         };
         let expected = keys.len() + self.vectors_missing(model)?;
         // Vectors of content that is gone are skipped by searches; with too many of them a new file is smaller.
-        let current = |v: &Vectors| {
-            v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected)
-        };
+        let current =
+            |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected);
         let held = self.vectors.write().unwrap_or_else(PoisonError::into_inner).take();
         let held = held.filter(|(m, v)| m == model && current(v)).map(|(_, v)| v);
         let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();

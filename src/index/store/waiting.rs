@@ -47,8 +47,7 @@ impl Store {
 
     /// Files indexed of each language, most first.
     pub fn languages(&self) -> Result<Vec<(String, usize)>, IndexError> {
-        let sql =
-            "SELECT language, COUNT(*) FROM files WHERE skipped IS NULL GROUP BY language ORDER BY COUNT(*) DESC, language";
+        let sql = "SELECT language, COUNT(*) FROM files WHERE skipped IS NULL GROUP BY language ORDER BY COUNT(*) DESC, language";
         self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
     }
 

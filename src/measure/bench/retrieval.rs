@@ -65,12 +65,7 @@ impl Spread {
 }
 
 /// Measures `project`. `embedders`: the same model with one number of threads each; the last one serves the index.
-pub fn measure(
-    project: &Path,
-    embedders: &[(usize, Embedder)],
-    effort: Effort,
-    cancel: &Cancel,
-) -> Result<Retrieval> {
+pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, cancel: &Cancel) -> Result<Retrieval> {
     let folder = tempfile::tempdir().context("a temporary folder for the copy of the project")?;
     let lines = copy(project, folder.path())?;
     let embedder = embedders.last().map(|(_, embedder)| embedder);
@@ -126,8 +121,7 @@ fn timed<T, E>(act: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
 /// One line more in a file, then the index brought up to date: the median of some files.
 fn edits(index: &Index, project: &Path, embedder: Option<&Embedder>, cancel: &Cancel) -> Result<f64> {
     const FILES: usize = 5;
-    let paths: Vec<String> =
-        index.paths()?.into_iter().filter(|path| index::language_of(path) != "text").collect();
+    let paths: Vec<String> = index.paths()?.into_iter().filter(|path| index::language_of(path) != "text").collect();
     let mut times = Vec::new();
     for path in paths.iter().step_by((paths.len() / FILES).max(1)).take(FILES) {
         let file = project.join(path);

@@ -76,7 +76,8 @@ fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) ->
     let mut report = index.refresh_lexical(&mut |progress| show(&bar, progress), &app.cancel)?;
     let usable = |missing: usize| {
         if visible && missing > 0 {
-            let line = format!("usable after {} ms; {missing} vectors follow, the most referred to first", report.usable_ms);
+            let line =
+                format!("usable after {} ms; {missing} vectors follow, the most referred to first", report.usable_ms);
             bar.suspend(|| eprintln!("monobloc: {line}"));
         }
     };

@@ -34,11 +34,8 @@ impl Retrieval {
         if !dir.is_dir() {
             bail!("{} is no folder; name the folder of a project", dir.display());
         }
-        let effort = Effort {
-            questions: self.questions as usize,
-            vectors: self.vectors as usize,
-            texts: self.texts as usize,
-        };
+        let effort =
+            Effort { questions: self.questions as usize, vectors: self.vectors as usize, texts: self.texts as usize };
         let embedders = embedders(app);
         let figures = retrieval::measure(&dir, &embedders, effort, &app.cancel)?;
         match self.json {

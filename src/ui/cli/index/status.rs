@@ -74,19 +74,20 @@ fn print(status: &State, model: Option<&str>) {
     );
     let share = 100.0 * status.chunks_with_vector as f64 / status.chunks.max(1) as f64;
     match model {
-        Some(model) => println!("vectors    {} of {} chunks ({share:.0} %), model {model}", status.chunks_with_vector, status.chunks),
+        Some(model) => println!(
+            "vectors    {} of {} chunks ({share:.0} %), model {model}",
+            status.chunks_with_vector, status.chunks
+        ),
         None => println!("vectors    none can be used without an embedder; search goes by words and graph"),
     }
-    println!(
-        "on disk    {} database, {} vectors",
-        Bytes(status.database_bytes),
-        Bytes(status.vector_file_bytes)
-    );
+    println!("on disk    {} database, {} vectors", Bytes(status.database_bytes), Bytes(status.vector_file_bytes));
     match (status.changed.len(), status.gone.len(), status.unfinished) {
         (0, 0, false) => println!("state      as the files are"),
         (changed, gone, unfinished) => {
             let note = if unfinished { "; the last run did not come to its end" } else { "" };
-            println!("state      {changed} files new or changed, {gone} gone{note}; `monobloc index` brings it up to date");
+            println!(
+                "state      {changed} files new or changed, {gone} gone{note}; `monobloc index` brings it up to date"
+            );
         }
     }
     let behind: Vec<&String> = status.changed.iter().chain(&status.gone).collect();
