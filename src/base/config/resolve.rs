@@ -193,6 +193,7 @@ impl Settings {
                 Some("never") => ApproveMode::Never,
                 _ => ApproveMode::OnMutation,
             },
+            mask_private: self.value("mask_private") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
             rules: self.rules.clone(),
             servers: self.servers.clone(),
