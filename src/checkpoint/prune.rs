@@ -64,7 +64,9 @@ impl Store {
         for hash in all.into_iter().filter(|hash| !needed.contains(&Hash(*hash))) {
             self.run("DELETE FROM blobs WHERE hash = ?1", [hash])?;
         }
-        Ok(())
+        let sum =
+            "UPDATE meta SET value = (SELECT coalesce(sum(length(bytes)), 0) FROM blobs) WHERE name = 'content_bytes'";
+        self.run(sum, []).map(drop)
     }
 }
 

@@ -1,4 +1,5 @@
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+INSERT INTO meta VALUES ('content_bytes', 0);
 
 -- Contents by their SHA-256, packed with LZ4 where that makes them smaller.
 CREATE TABLE blobs (

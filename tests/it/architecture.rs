@@ -18,7 +18,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("retrieve", "index embed base"),
     ("lessons", "embed base"),
     ("tools", "lessons retrieve index embed models checkpoint protocol base"),
-    ("orchestrate", "tools lessons retrieve index engine embed budget models checkpoint protocol base"),
+    ("orchestrate", "tools lessons retrieve index engine embed budget models protocol base"),
     ("session", "orchestrate tools lessons retrieve index embed engine budget models checkpoint protocol base"),
     ("measure", "orchestrate tools lessons retrieve index embed engine budget models protocol base"),
     (

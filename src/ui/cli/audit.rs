@@ -1,7 +1,8 @@
 //! `monobloc audit`: whether the journal is as it was written, and whether what it says can be done again.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -109,8 +110,7 @@ impl Replay {
         let journal = session::Journal::existing(journal)?.context("nothing was recorded here")?;
         let turns = History::of(&journal.entries()?).turns;
         let turn = self.find(&turns)?;
-        // Beside the project's own data, so that nothing private lands in a shared folder.
-        let scratch = Scratch::make(&project.join(".monobloc"))?;
+        let scratch = Scratch::make()?;
         let replayed = session::replay(project, turn, &scratch.0, self.commands, &app.cancel).await?;
         let differ = replayed.calls.iter().filter(|call| matches!(call.outcome, Same::Different(_))).count();
         if self.json {
@@ -157,16 +157,17 @@ impl Replay {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn make(parent: &Path) -> Result<Scratch> {
-        let folder = parent.join(format!("replay-{:016x}", fastrand::u64(..)));
-        std::fs::create_dir(&folder).with_context(|| format!("{}", folder.display()))?;
+    /// For its owner alone, since what is in it may be private.
+    fn make() -> Result<Scratch> {
+        let folder = std::env::temp_dir().join(format!("monobloc-replay-{:016x}", fastrand::u64(..)));
+        DirBuilder::new().mode(0o700).create(&folder).with_context(|| format!("{}", folder.display()))?;
         Ok(Scratch(folder))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Below the project's own folder it disturbs nobody if this fails.
+        // What is left then lies where temporary files are cleaned up.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
