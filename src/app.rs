@@ -401,6 +401,7 @@ impl App {
 
     /// A conversation on the project, recorded in its journal.
     pub fn session(&self, toolkit: Toolkit) -> Result<Session> {
-        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?)
+        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?
+            .masking(self.config.mask_private))
     }
 }

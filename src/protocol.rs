@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::{Bytes, CallId, ConversationId, StepId};
+use crate::base::{Bytes, CallId, ConversationId, StepId, private};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -176,6 +176,27 @@ impl Record {
     }
 }
 
+impl Record {
+    /// The same with what is private masked in every text of it.
+    pub fn masked(&self) -> Record {
+        let masked = serde_json::to_value(self).map(masked).and_then(serde_json::from_value);
+        // It was read from what was just written; should that ever fail, nothing of it is kept.
+        masked.unwrap_or_else(|error| Record {
+            event: Event::Notice { text: format!("an event that could not be masked: {error}") },
+            ..self.clone()
+        })
+    }
+}
+
+fn masked(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(private::mask(&text).into_owned()),
+        Value::Array(all) => all.into_iter().map(masked).collect(),
+        Value::Object(all) => Value::Object(all.into_iter().map(|(name, value)| (name, masked(value))).collect()),
+        other => other,
+    }
+}
+
 /// A plan as it is shown (seed 002 §5).
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct PlanView {
@@ -327,4 +348,17 @@ pub struct Repeat {
     pub repeated_batches: usize,
     pub repeated_content: usize,
     pub repeat_rate: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_masked_record_keeps_its_shape_and_loses_what_is_private() {
+        let event = Event::TurnStarted { request: "mail ada@lovelace.org".to_owned(), approve: "Never".to_owned() };
+        let masked = Record::now(&ConversationId("c1".to_owned()), event).masked();
+        let Event::TurnStarted { request, .. } = &masked.event else { panic!("{masked:?}") };
+        assert_eq!((request.as_str(), masked.conversation.0.as_str()), ("mail [email]", "c1"));
+    }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::base::{Cancel, ConversationId, StepId};
+use crate::base::{Cancel, ConversationId, StepId, private};
 use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
@@ -50,13 +50,19 @@ pub struct Session {
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
+    mask_private: bool,
 }
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy })
+        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy, mask_private: false })
+    }
+
+    /// Whether what is private is masked before it is written down; nothing of it changes what is shown or done.
+    pub fn masking(self, mask_private: bool) -> Session {
+        Session { mask_private, ..self }
     }
 
     /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
@@ -72,6 +78,7 @@ impl Session {
             conversation: self.conversation.clone(),
             journal: self.journal.clone(),
             policy: self.policy.clone(),
+            mask_private: self.mask_private,
         };
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit.clone() };
         let turn = match (&op, &toolkit.context) {
@@ -133,6 +140,7 @@ struct SessionHost {
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
+    mask_private: bool,
 }
 
 impl SessionHost {
@@ -147,7 +155,10 @@ impl SessionHost {
     fn note(&self, event: Event) -> Record {
         let record = Record::now(&self.conversation, event);
         if let Some(journal) = &self.journal
-            && let Err(error) = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
+            && let Err(error) = {
+                let kept = if self.mask_private { record.masked() } else { record.clone() };
+                journal.lock().unwrap_or_else(PoisonError::into_inner).append(&kept)
+            }
         {
             tracing::warn!(%error, "an event was not recorded");
             let text = format!("not recorded: {error}");
@@ -163,7 +174,7 @@ impl SessionHost {
         let end = journal.lock().unwrap_or_else(PoisonError::into_inner).end().clone();
         let about = About {
             conversation: self.conversation.0.clone(),
-            request: request.to_owned(),
+            request: if self.mask_private { private::mask(request).into_owned() } else { request.to_owned() },
             anchor: Anchor { seq: end.seq, hash: end.hash },
             command: "monobloc ask".to_owned(),
         };

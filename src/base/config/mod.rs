@@ -40,6 +40,8 @@ pub struct Config {
     /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
     pub orchestrate: bool,
     pub approve: ApproveMode,
+    /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
+    pub mask_private: bool,
     /// `tool_call_format`: `None` follows the model's template.
     pub tool_call_format: Option<String>,
     /// Rules over tools, arguments and paths, of every file that counts.
@@ -97,6 +99,7 @@ impl Default for Config {
             tools_offered: 15,
             orchestrate: true,
             approve: ApproveMode::OnMutation,
+            mask_private: false,
             tool_call_format: None,
             rules: Vec::new(),
             servers: Vec::new(),

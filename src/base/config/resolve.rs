@@ -93,7 +93,8 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
         }
         None => Said::default(),
     };
-    let text = file::text(&project_file)?;
+    // A project that cannot be opened is told of where it is opened.
+    let text = if project.read_dir().is_ok() { file::text(&project_file)? } else { None };
     let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
     let mut left_out = Vec::new();
     let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
@@ -193,6 +194,7 @@ impl Settings {
                 Some("never") => ApproveMode::Never,
                 _ => ApproveMode::OnMutation,
             },
+            mask_private: self.value("mask_private") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
             rules: self.rules.clone(),
             servers: self.servers.clone(),

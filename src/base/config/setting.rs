@@ -52,7 +52,7 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 14] = [
+pub const SETTINGS: [Setting; 15] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -181,6 +181,16 @@ pub const SETTINGS: [Setting; 14] = [
         default: Some("on-mutation"),
         about: "When to ask before a tool runs",
         project: Trust::Stricter,
+        negated: false,
+    },
+    Setting {
+        key: "mask_private",
+        variable: "MONOBLOC_MASK_PRIVATE",
+        flag: "mask-private",
+        kind: Kind::Switch,
+        default: Some("false"),
+        about: "Write addresses, phone, card and account numbers and keys into the journal as [email], [phone], …",
+        project: Trust::Never,
         negated: false,
     },
     Setting {

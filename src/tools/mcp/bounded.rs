@@ -2,11 +2,12 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::watch;
 
 /// Longest message. Parsed it takes some twenty times as much memory; of its text 256 KiB are kept anyway.
 pub const LINE_MAX_BYTES: usize = 4 << 20;
@@ -19,7 +20,7 @@ pub const BYTES_MAX: usize = 32 << 20;
 pub struct Flow {
     lines: AtomicUsize,
     bytes: AtomicUsize,
-    verdict: Mutex<Option<String>>,
+    verdict: watch::Sender<Option<String>>,
 }
 
 impl Flow {
@@ -44,11 +45,22 @@ impl Flow {
 
     /// The first reason stays.
     pub fn end(&self, reason: String) {
-        self.verdict.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.verdict.send_if_modified(|verdict| {
+            let first = verdict.is_none();
+            verdict.get_or_insert(reason);
+            first
+        });
     }
 
     pub fn verdict(&self) -> Option<String> {
-        self.verdict.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.verdict.borrow().clone()
+    }
+
+    /// Waits until the server is heard no more, and says why.
+    pub async fn ended(&self) -> String {
+        let mut verdict = self.verdict.subscribe();
+        // The sender is `self`, so the wait ends by a verdict alone.
+        verdict.wait_for(Option::is_some).await.ok().and_then(|verdict| verdict.clone()).unwrap_or_default()
     }
 }
 

@@ -81,7 +81,10 @@ impl Connection {
         let (mut all, mut cursor) = (Vec::new(), None);
         for _ in 0..PAGES_MAX {
             let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let page = self.peer.list_tools(page).await.map_err(|error| self.why(&error))?;
+            let page = match self.peer.list_tools(page).await {
+                Ok(page) => page,
+                Err(error) => return Err(self.why(&error).await),
+            };
             all.extend(page.tools);
             cursor = page.next_cursor;
             if cursor.is_none() || all.len() > 2 * TOOLS_MAX {
@@ -95,11 +98,22 @@ impl Connection {
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResponse, String> {
         self.flow.restart();
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        self.peer.call_tool_once(request).await.map_err(|error| self.why(&error))
+        tokio::select! {
+            answer = self.peer.call_tool_once(request) => match answer {
+                Ok(answer) => Ok(answer),
+                Err(error) => Err(self.why(&error).await),
+            },
+            verdict = self.flow.ended() => Err(verdict),
+        }
     }
 
     /// Why a request failed, in the server's last words where it has died.
-    fn why(&self, error: &ServiceError) -> String {
+    async fn why(&self, error: &ServiceError) -> String {
+        if !matches!(error, ServiceError::McpError(_)) && self.flow.verdict().is_none() {
+            // Its pipes close a moment before it is known to have ended.
+            let mut exit = self.exit.clone();
+            let _ = tokio::time::timeout(LEAVE_MAX, exit.wait_for(Option::is_some)).await;
+        }
         match (self.flow.verdict(), *self.exit.borrow(), error) {
             (Some(verdict), ..) => verdict,
             (None, Some(status), _) => format!("it ended ({status}){}", told(&self.said)),
