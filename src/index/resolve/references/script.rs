@@ -42,6 +42,8 @@ pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Refere
 
 pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Reference, receiver: &str) -> Search {
     let Some(value) = &reference.value else { return super::member(project, file, reference, receiver) };
+    // Chains are written over several lines; reasons are one.
+    let receiver = &receiver.split_whitespace().collect::<String>();
     let types = Types::new(project);
     let of = types.value(value, &scope(file, reference));
     match types.member(&of, &reference.name) {
