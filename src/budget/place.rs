@@ -1,7 +1,7 @@
 //! What a model takes in each memory of a machine when it is placed so and so, and how fast that can be.
 
-use super::repack::{self, TOKENS, is_tied};
 use super::machine::{Kind, Machine};
+use super::repack::{self, TOKENS, is_tied};
 use super::{Estimate, Wanted, cache};
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Tensor};

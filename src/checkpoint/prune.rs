@@ -81,7 +81,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         let bytes =
-            |turn: u32| -> Vec<u8> { (0..20_000u32).flat_map(|n| (n * n ^ turn << 20).to_le_bytes()).collect() };
+            |turn: u32| -> Vec<u8> { (0..20_000u32).flat_map(|n| ((n * n) ^ (turn << 20)).to_le_bytes()).collect() };
         for turn in 0..12 {
             let one = Turn::new(folder.path(), About::default(), Cancel::new());
             one.begin("write_file", &Reach::Paths(vec!["a".into()]), || Ok(vec![b"lesson".to_vec()])).unwrap();

@@ -19,8 +19,8 @@ mod text;
 mod worker;
 
 pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
-pub use grammar::Grammar;
 pub use generation::Generation;
+pub use grammar::Grammar;
 pub use handle::Engine;
 pub use request::{EngineError, Finish, Output, Piece, Request, Tally};
 pub use sampler::{Choice, Dry, Sampling};

@@ -34,7 +34,7 @@ impl Lessons {
             let change = connection.unchecked_transaction()?;
             change.execute("DELETE FROM lessons", [])?;
             for row in &values {
-                let places = vec!["?"; WIDTH].join(", ");
+                let places = ["?"; WIDTH].join(", ");
                 let sql = format!("INSERT INTO lessons ({COLUMNS}) VALUES ({places})");
                 change.prepare_cached(&sql)?.execute(params_from_iter(row))?;
             }

@@ -28,7 +28,7 @@ pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
 pub use history::{CallShown, History, TurnShown};
 pub use journal::{Entry, Journal, JournalError, TurnCost};
-pub use replay::{Compared, ReplayError, Replayed, Same, replay};
+pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
 
 /// What a user interface receives during a turn.

@@ -29,7 +29,7 @@ const ON_FILES: [&str; 9] = [
 /// How a call ended the second time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Same {
+pub enum Comparison {
     Same,
     Different(String),
     /// And why.
@@ -39,7 +39,7 @@ pub enum Same {
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Compared {
     pub call: CallShown,
-    pub outcome: Same,
+    pub outcome: Comparison,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -95,7 +95,8 @@ pub async fn replay(
     let catalog = Catalog::builtin();
     for call in &turn.calls {
         let outcome = again(call, &catalog, &context, commands).await;
-        let skipped = matches!(outcome, Same::NotRun(_)) && catalog.get(&call.tool).is_none_or(|spec| spec.mutates);
+        let skipped =
+            matches!(outcome, Comparison::NotRun(_)) && catalog.get(&call.tool).is_none_or(|spec| spec.mutates);
         replayed.files_compared &= !(skipped && call.status != StepStatus::Rejected);
         replayed.calls.push(Compared { call: call.clone(), outcome });
     }
@@ -105,8 +106,8 @@ pub async fn replay(
     Ok(replayed)
 }
 
-async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands: bool) -> Same {
-    let not_run = |why: &str| Same::NotRun(why.to_owned());
+async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
+    let not_run = |why: &str| Comparison::NotRun(why.to_owned());
     if !matches!(call.status, StepStatus::Succeeded | StepStatus::Failed) {
         return not_run("it was not run then either");
     }
@@ -126,14 +127,14 @@ async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands:
     // Consent was given then, for the project itself; what is denied to everybody is denied here too.
     let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
         Ok(approved) => approved,
-        Err(refusal) => return Same::NotRun(refusal.to_string()),
+        Err(refusal) => return Comparison::NotRun(refusal.to_string()),
     };
     let outcome = execute(approved, context).await;
     if outcome.fingerprint() == call.result_hash {
-        return Same::Same;
+        return Comparison::Same;
     }
     let first = outcome.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    Same::Different(crate::tools::outcome::cut_line(first, 160))
+    Comparison::Different(crate::tools::outcome::cut_line(first, 160))
 }
 
 /// Paths that the turn has changed and that look otherwise in the copy.

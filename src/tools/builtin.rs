@@ -124,8 +124,12 @@ impl Builtin {
             }
             Builtin::IndexCallers => "Who calls a function or method: its callers, with file and line of each call.",
             Builtin::IndexCallees => "What a function or method uses inside its own body: its callees.",
-            Builtin::IndexImports => "The imports of a file: which modules, packages and names from elsewhere it needs and where they come from.",
-            Builtin::IndexDependents => "List the files that import a file: who imports it, what depends on it and would be affected.",
+            Builtin::IndexImports => {
+                "The imports of a file: which modules, packages and names from elsewhere it needs and where they come from."
+            }
+            Builtin::IndexDependents => {
+                "List the files that import a file: who imports it, what depends on it and would be affected."
+            }
             Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",
         }
     }

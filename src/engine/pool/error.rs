@@ -2,8 +2,8 @@
 
 use super::release;
 use crate::budget::Refused;
-use crate::engine::request::EngineError;
 use crate::engine::llama::LlamaError;
+use crate::engine::request::EngineError;
 use crate::models::ModelsError;
 
 #[derive(Debug, Clone, thiserror::Error)]

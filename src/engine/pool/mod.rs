@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
 use super::handle::Engine;
-use super::request::EngineError;
 use super::prefix::PrefixStore;
+use super::request::EngineError;
 use super::scripted::Script;
 use crate::base::Bytes;
 use crate::budget::Ledger;

@@ -15,9 +15,9 @@ pub use job::{Inbox, Job, Pressure, Task, Update};
 use place::Waiter;
 
 use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
-use super::request::{EngineError, Finish, Tally};
 use super::prefix::Prefixes;
 use super::repetition::Repetition;
+use super::request::{EngineError, Finish, Tally};
 use super::scheduler::{Phase, Scheduler, View, Work};
 use super::sharing::Verdicts;
 use super::slot::Slot;

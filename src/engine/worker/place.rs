@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::{Active, Decoder, Job, Progress, Worker};
 use crate::budget::Lease;
 use crate::engine::decoder::{Saved, Token};
-use crate::engine::request::EngineError;
 use crate::engine::prefix::{Copied, TOKENS_MIN};
+use crate::engine::request::EngineError;
 use crate::engine::scheduler::{self, Running, Waiting};
 use crate::engine::slot::{self, Slot};
 

@@ -86,7 +86,7 @@ fn what_may_not_be_read_is_said_with_its_path() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "closed/a.ts", "a");
     write(folder.path(), "b.ts", "b");
-    let closed = |path: &str| fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(0)).unwrap();
+    let closed = |path: &str| fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(0o0)).unwrap();
     closed("closed");
     closed("b.ts");
     // Whoever may read everything is not kept out.

@@ -126,7 +126,7 @@ fn called(node: Node, reader: &Reader) -> Typing {
 fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     let Some(name) = reader.field(node, "name") else { return };
     if reader.define(node, node, unquoted(name), kind, false) {
-        let getter = (0..node.child_count().min(4)).filter_map(|i| node.child(i as u32)).any(|c| c.kind() == "get");
+        let getter = (0..node.child_count().min(4)).filter_map(|i| node.child(i)).any(|c| c.kind() == "get");
         let mut typing = called(node, reader);
         if getter {
             // A getter is read like a field.

@@ -52,14 +52,14 @@ fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
 
 fn names<'t>(node: Node<'t>, field: &'static str) -> impl Iterator<Item = Node<'t>> {
     let all = 0..node.child_count();
-    let named = all.filter(move |i| node.field_name_for_child(*i as u32) == Some(field));
+    let named = all.filter(move |i| node.field_name_for_child(*i) == Some(field));
     named.filter_map(move |i| node.child(i)).filter(|name| name.is_named())
 }
 
 /// The declaration around a lone specification: its `type` belongs to the signature, its comment is the doc comment.
 fn statement(spec: Node<'_>) -> Node<'_> {
     let alone =
-        |parent: &Node| parent.kind().ends_with("_declaration") && !parent.child(1).is_some_and(|c| c.kind() == "(");
+        |parent: &Node| parent.kind().ends_with("_declaration") && parent.child(1).is_none_or(|c| c.kind() != "(");
     spec.parent().filter(alone).filter(|parent| parent.named_child_count() == 1).unwrap_or(spec)
 }
 

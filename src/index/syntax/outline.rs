@@ -155,7 +155,7 @@ pub(super) struct Reader<'t> {
     field: Option<&'t str>,
     /// The file lists what it hands out, whatever its definitions are called.
     exports_listed: bool,
-    seen: HashSet<(Option<usize>, String, Option<String>, ReferenceKind, Option<usize>)>,
+    seen: HashSet<Seen>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
     /// Last byte of the outermost function around the current node.
@@ -164,6 +164,9 @@ pub(super) struct Reader<'t> {
     /// What functions and objects that stand in an argument or behind an annotation are expected to be, by node.
     expected: HashMap<usize, Value>,
 }
+
+/// Where a reference stands, its name, its receiver, its kind, and the binding that its first name means.
+type Seen = (Option<usize>, String, Option<String>, ReferenceKind, Option<usize>);
 
 /// A definition that the walk stands in.
 struct Open<'t> {

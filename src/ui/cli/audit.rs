@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::app::{self, App};
-use crate::session::{self, History, Same, TurnShown};
+use crate::session::{self, Comparison, History, TurnShown};
 
 /// Check the journal of what was done here, write it out, or do a turn again on a copy
 #[derive(Args)]
@@ -112,16 +112,16 @@ impl Replay {
         let turn = self.find(&turns)?;
         let scratch = Scratch::make()?;
         let replayed = session::replay(project, turn, &scratch.0, self.commands, &app.cancel).await?;
-        let differ = replayed.calls.iter().filter(|call| matches!(call.outcome, Same::Different(_))).count();
+        let differ = replayed.calls.iter().filter(|call| matches!(call.outcome, Comparison::Different(_))).count();
         if self.json {
             println!("{}", serde_json::to_string(&replayed)?);
         } else {
             println!("t{} {}", turn.seq, turn.request);
             for call in &replayed.calls {
                 let said = match &call.outcome {
-                    Same::Same => "the same".to_owned(),
-                    Same::Different(now) => format!("different: {now}; it was: {}", call.call.summary),
-                    Same::NotRun(why) => format!("not run: {why}"),
+                    Comparison::Same => "the same".to_owned(),
+                    Comparison::Different(now) => format!("different: {now}; it was: {}", call.call.summary),
+                    Comparison::NotRun(why) => format!("not run: {why}"),
                 };
                 println!("    {} {said}", call.call.tool);
             }

@@ -87,7 +87,7 @@ impl<'a> Types<'_, 'a> {
                 if let (true, Some(call), Some(typing)) = (given.is_empty(), call, self.typing(*file, *at)) {
                     let at = Rc::new(self.inside(*file, *at));
                     let mut known = Vec::new();
-                    self.unify_arguments(call, &at, arguments, scope, &mut known);
+                    self.unify_arguments(call, arguments, scope, &mut known);
                     let of =
                         |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
                     given = typing.generics.iter().map(|generic| of(&generic.name)).collect();
@@ -163,9 +163,9 @@ impl<'a> Types<'_, 'a> {
         if given.is_empty() {
             let mut known: Vec<(&'a str, Ty<'a>)> = Vec::new();
             if let (Some(returns), Some(wanted)) = (&callable.returns, wanted) {
-                self.unify(callable, returns, &self.ty(wanted, scope), &mut known);
+                self.unify(returns, &self.ty(wanted, scope), &mut known);
             }
-            self.unify_arguments(callable, at, arguments, scope, &mut known);
+            self.unify_arguments(callable, arguments, scope, &mut known);
             let of = |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
             given = callable.generics.iter().map(|generic| of(&generic.name)).collect();
         }
@@ -176,7 +176,6 @@ impl<'a> Types<'_, 'a> {
     fn unify_arguments(
         &self,
         callable: &'a Callable,
-        _at: &Rc<Scope<'a>>,
         arguments: &'a [Value],
         scope: &Rc<Scope<'a>>,
         known: &mut Vec<(&'a str, Ty<'a>)>,
@@ -185,35 +184,34 @@ impl<'a> Types<'_, 'a> {
             // A function's own parameters wait for the call's; only what it gives could tell something.
             if let (Some(param), false) = (param, matches!(argument, Value::Function(_) | Value::Unknown)) {
                 let ty = self.value(argument, scope);
-                self.unify(callable, param, &ty, known);
+                self.unify(param, &ty, known);
             }
         }
     }
 
     /// Reads off what type parameters stand for where `pattern` is `ty`.
-    fn unify(&self, callable: &'a Callable, pattern: &'a Type, ty: &Ty<'a>, known: &mut Vec<(&'a str, Ty<'a>)>) {
+    fn unify(&self, pattern: &'a Type, ty: &Ty<'a>, known: &mut Vec<(&'a str, Ty<'a>)>) {
         self.step((), || match (pattern, ty) {
             (_, Ty::Unknown) => {}
-            (Type::Named(name, arguments), _) if arguments.is_empty() => {
-                if !known.iter().any(|(n, _)| n == name) {
-                    known.push((name, ty.clone()));
-                }
+            (Type::Named(name, arguments), _) if arguments.is_empty() && !known.iter().any(|(n, _)| n == name) => {
+                known.push((name, ty.clone()))
             }
+            (Type::Named(_, arguments), _) if arguments.is_empty() => {}
             (Type::Named(name, arguments), Ty::Instance(file, at, given)) => {
                 let last = name.rsplit('.').next().unwrap_or(name);
                 if self.definition(*file, *at).name == last {
-                    arguments.iter().zip(given.iter()).for_each(|(p, t)| self.unify(callable, p, t, known));
+                    arguments.iter().zip(given.iter()).for_each(|(p, t)| self.unify(p, t, known));
                 }
             }
-            (Type::List(pattern), Ty::List(item)) => self.unify(callable, pattern, item, known),
+            (Type::List(pattern), Ty::List(item)) => self.unify(pattern, item, known),
             (Type::Named(_, arguments), Ty::List(item) | Ty::Promise(item)) if arguments.len() == 1 => {
-                self.unify(callable, &arguments[0], item, known)
+                self.unify(&arguments[0], item, known)
             }
-            (Type::Many(parts), _) => parts.iter().for_each(|part| self.unify(callable, part, ty, known)),
+            (Type::Many(parts), _) => parts.iter().for_each(|part| self.unify(part, ty, known)),
             (Type::Object(fields), _) => {
                 for field in fields {
                     if let Look::Found(member) = self.member(ty, &field.name) {
-                        self.unify(callable, &field.ty, &member.ty, known);
+                        self.unify(&field.ty, &member.ty, known);
                     }
                 }
             }

@@ -154,7 +154,7 @@ fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
         return None;
     }
     let body = node.child_by_field_name("body")?;
-    let is_async = (0..node.child_count().min(4)).filter_map(|i| node.child(i as u32)).any(|c| c.kind() == "async");
+    let is_async = (0..node.child_count().min(4)).filter_map(|i| node.child(i)).any(|c| c.kind() == "async");
     let wrap = |value: Value| match is_async {
         true => Type::Named("Promise".into(), vec![Type::Of(Box::new(Value::Awaited(Box::new(value))))]),
         false => Type::Of(Box::new(value)),
