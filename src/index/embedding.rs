@@ -98,7 +98,7 @@ impl Index {
     }
 
     fn vector_file(&self) -> PathBuf {
-        self.project.join(".monobloc/vectors.usearch")
+        self.folder.join("vectors.usearch")
     }
 
     fn save_vectors(&self) -> Result<(), IndexError> {

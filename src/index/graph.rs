@@ -1,6 +1,9 @@
-//! The code graph in memory: who calls, imports and contains whom.
+//! The code graph in memory: symbols, and who calls, imports and contains whom.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod reach;
+mod select;
+
+use std::collections::HashMap;
 
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -9,6 +12,8 @@ use petgraph::visit::EdgeRef;
 use super::IndexError;
 use super::resolve::EdgeKind;
 use super::store::Store;
+
+pub use reach::{Reach, Reached};
 
 /// A symbol as the graph knows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,34 +97,25 @@ impl Graph {
         self.graph.node_count()
     }
 
+    /// The id of a file's module; 0 for a file that is not there.
+    pub fn module_id(&self, path: &str) -> i64 {
+        self.modules.get(path).map_or(0, |at| self.graph[*at].id)
+    }
+
     pub fn edge_count(&self) -> usize {
         self.graph.edge_count()
-    }
-
-    /// Symbols of exactly this name; `Container.name` and `Container::name` narrow it down.
-    pub fn named(&self, name: &str) -> Vec<&Node> {
-        self.indices(name).into_iter().map(|at| &self.graph[at]).collect()
-    }
-
-    fn indices(&self, name: &str) -> Vec<NodeIndex> {
-        let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
-            Some((container, last)) => (container.rsplit(['.', ':']).next(), last),
-            None => (None, name),
-        };
-        let all = self.by_name.get(last).map(Vec::as_slice).unwrap_or_default();
-        let fits = |at: NodeIndex| match container {
-            None => true,
-            Some(wanted) => self.steps(at, Direction::Incoming, EdgeKind::Contains).any(|n| n.node.name == wanted),
-        };
-        all.iter().copied().filter(|at| fits(*at)).collect()
     }
 
     fn steps(&self, at: NodeIndex, direction: Direction, kind: EdgeKind) -> impl Iterator<Item = Neighbour> {
         self.graph.edges_directed(at, direction).filter(move |e| e.weight().kind == kind).map(move |e| {
             let other = if direction == Direction::Incoming { e.source() } else { e.target() };
-            let Link { kind, confidence, reason, line } = e.weight().clone();
-            Neighbour { node: self.graph[other].clone(), kind, confidence, reason, line }
+            self.neighbour(other, e.weight())
         })
+    }
+
+    fn neighbour(&self, other: NodeIndex, link: &Link) -> Neighbour {
+        let Link { kind, confidence, reason, line } = link.clone();
+        Neighbour { node: self.graph[other].clone(), kind, confidence, reason, line }
     }
 
     fn around(&self, starts: Vec<NodeIndex>, direction: Direction, kind: EdgeKind) -> Vec<Neighbour> {
@@ -129,71 +125,59 @@ impl Graph {
         found
     }
 
-    /// Who calls a symbol of this name, by file and line.
-    pub fn callers(&self, name: &str) -> Vec<Neighbour> {
-        self.around(self.indices(name), Direction::Incoming, EdgeKind::Calls)
+    /// Who calls a symbol, by file and line. `symbol` as in [`Graph::named`].
+    pub fn callers(&self, symbol: &str) -> Vec<Neighbour> {
+        self.around(self.indices(symbol), Direction::Incoming, EdgeKind::Calls)
     }
 
-    /// Whom a symbol of this name calls.
-    pub fn callees(&self, name: &str) -> Vec<Neighbour> {
-        self.around(self.indices(name), Direction::Outgoing, EdgeKind::Calls)
+    /// Whom a symbol calls.
+    pub fn callees(&self, symbol: &str) -> Vec<Neighbour> {
+        self.around(self.indices(symbol), Direction::Outgoing, EdgeKind::Calls)
     }
 
-    /// What a file imports: modules and names.
-    pub fn imports(&self, path: &str) -> Vec<Neighbour> {
-        self.around(self.modules.get(path).copied().into_iter().collect(), Direction::Outgoing, EdgeKind::Imports)
+    /// What a file imports: modules and names. For a symbol: what its file imports.
+    pub fn imports(&self, place: &str) -> Vec<Neighbour> {
+        self.around(self.modules_of(place), Direction::Outgoing, EdgeKind::Imports)
     }
 
-    /// Which files import this file or something in it.
-    pub fn dependents(&self, path: &str) -> Vec<Neighbour> {
-        let module = self.modules.get(path).copied().into_iter();
-        let mut found = self.around(module.collect(), Direction::Incoming, EdgeKind::Imports);
+    /// Which files import this file, or this symbol.
+    pub fn dependents(&self, place: &str) -> Vec<Neighbour> {
+        let starts = match self.modules.get(place) {
+            Some(module) => vec![*module],
+            None => self.indices(place),
+        };
+        let mut found = self.around(starts, Direction::Incoming, EdgeKind::Imports);
         found.dedup_by(|a, b| a.node.id == b.node.id);
         found
     }
 
-    /// Chunks near any of `seeds` along calls, references, bases and containment, with the distance in steps from the nearest seed
-    /// other than themselves; nearest first, at most `count_max` a seed.
-    pub fn near(&self, seeds: &[i64], steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
-        let mut nearest: HashMap<i64, usize> = HashMap::new();
-        for (chunk, steps) in seeds.iter().flat_map(|seed| self.near_one(*seed, steps_max, count_max)) {
-            nearest.entry(chunk).and_modify(|s| *s = steps.min(*s)).or_insert(steps);
+    fn modules_of(&self, place: &str) -> Vec<NodeIndex> {
+        if let Some(module) = self.modules.get(place) {
+            return vec![*module];
         }
-        let mut nearest: Vec<(i64, usize)> = nearest.into_iter().collect();
-        nearest.sort_by_key(|(chunk, steps)| (*steps, *chunk));
-        nearest
+        let paths = self.indices(place).into_iter().map(|at| &self.graph[at].path);
+        let mut modules: Vec<NodeIndex> = paths.filter_map(|path| self.modules.get(path).copied()).collect();
+        modules.sort();
+        modules.dedup();
+        modules
     }
 
-    fn near_one(&self, seed: i64, steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
-        let mut seen = HashSet::from([seed]);
-        let mut queue = VecDeque::from([(seed, 0)]);
-        let mut found = Vec::new();
-        while let Some((chunk, steps)) = queue.pop_front().filter(|(_, steps)| *steps < steps_max) {
-            for other in self.of_chunk.get(&chunk).into_iter().flatten().flat_map(|at| self.linked_chunks(*at)) {
-                if found.len() >= count_max {
-                    return found;
-                }
-                if seen.insert(other) {
-                    found.push((other, steps + 1));
-                    queue.push_back((other, steps + 1));
-                }
-            }
-        }
-        found
+    /// All call edges: (caller, callee, confidence), in the order of the callers' files and lines.
+    pub fn calls(&self) -> Vec<(&Node, &Node, f64)> {
+        let edges = self.graph.edge_references().filter(|e| e.weight().kind == EdgeKind::Calls);
+        edges.map(|e| (&self.graph[e.source()], &self.graph[e.target()], e.weight().confidence)).collect()
     }
 
-    /// Chunks of the symbols one step away, in the order of their ids; files as such are left out, they are near everything in them.
-    fn linked_chunks(&self, at: NodeIndex) -> Vec<i64> {
-        /// A symbol with more links than this (a logger, a base type) is near everything and says nothing.
-        const LINKS_MAX: usize = 64;
-        let links: Vec<NodeIndex> = self.graph.neighbors_undirected(at).take(LINKS_MAX + 1).collect();
-        if links.len() > LINKS_MAX {
-            return Vec::new();
-        }
-        let symbols = links.into_iter().filter(|n| self.modules.get(&self.graph[*n].path) != Some(n));
-        let mut chunks: Vec<i64> = symbols.filter_map(|n| self.graph[n].chunk).collect();
-        chunks.sort_unstable();
-        chunks.dedup();
-        chunks
+    /// What a symbol stands in, from the inside out; its file is not among them.
+    pub fn containers(&self, id: i64) -> Vec<&Node> {
+        /// Definitions nest a few levels.
+        const DEPTH_MAX: usize = 64;
+        let outer = |at: &NodeIndex| {
+            let mut up = self.graph.edges_directed(*at, Direction::Incoming);
+            let container = up.find(|e| e.weight().kind == EdgeKind::Contains)?.source();
+            (self.modules.get(&self.graph[container].path) != Some(&container)).then_some(container)
+        };
+        let chain = std::iter::successors(self.by_id.get(&id).and_then(outer), outer);
+        chain.take(DEPTH_MAX).map(|at| &self.graph[at]).collect()
     }
 }

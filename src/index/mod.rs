@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use build::{Progress, Report, Stage};
-pub use graph::{Graph, Neighbour, Node};
+pub use graph::{Graph, Neighbour, Node, Reach, Reached};
 pub use resolve::EdgeKind;
 pub use scan::{Skipped, by_reason};
 pub use store::{ChunkRow, SymbolRow};
@@ -48,6 +48,8 @@ pub enum IndexError {
 /// The index of one project. Searches go on while it is refreshed.
 pub struct Index {
     project: PathBuf,
+    /// Where it is kept: `.monobloc` of the project, unless told otherwise.
+    folder: PathBuf,
     /// Changes go through one connection, one refresh at a time.
     writer: Mutex<Store>,
     /// Reads do not wait for a refresh (SQLite's log shows them the last committed state).
@@ -63,13 +65,19 @@ pub struct Index {
 impl Index {
     /// Opens the index of a project, making `.monobloc/` if it is not there. Nothing is read from the project yet: see `refresh`.
     pub fn open(project: &Path) -> Result<Index, IndexError> {
+        Index::open_in(project, &project.join(".monobloc"))
+    }
+
+    /// The same, kept in another folder, so that nothing is written into the project.
+    pub fn open_in(project: &Path, folder: &Path) -> Result<Index, IndexError> {
         let unreadable = |source| IndexError::Project { path: project.to_owned(), source };
         let project = std::fs::canonicalize(project).map_err(unreadable)?;
         std::fs::read_dir(&project).map_err(unreadable)?;
-        let (writer, note) = Store::open(&project)?;
+        let (writer, note) = Store::open(folder)?;
         let reader = writer.reopen()?;
         Ok(Index {
             project,
+            folder: folder.to_owned(),
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             vectors: RwLock::new(None),
@@ -136,6 +144,11 @@ impl Index {
     /// References to a name whose target could not be found out: (path, line, why).
     pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
         self.reader().unresolved(name)
+    }
+
+    /// What these symbols refer to without it being known what that is: (name, path, line, why), by place.
+    pub fn unresolved_from(&self, symbols: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
+        self.reader().unresolved_from(symbols)
     }
 
     /// The graph as of the last refresh.

@@ -6,10 +6,15 @@ mod names;
 mod project;
 mod python;
 mod references;
+mod types;
 
+pub(in crate::index) use modules::is_manifest;
 pub use project::{Facts, Project};
 
+use std::collections::HashMap;
+
 use super::ids;
+use super::syntax::types::Binding;
 use super::syntax::{Outline, ReferenceKind};
 use names::Target;
 
@@ -101,14 +106,25 @@ impl Resolution {
     }
 }
 
-/// Changes whenever another file's edges into this one could: what it defines, where, and what it hands out; all that a manifest says.
+/// Changes whenever another file's edges could: what it defines, where, and what it hands out; all that a manifest says.
 pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     if is_manifest(path) {
         return content;
     }
     let mut text = String::new();
     for (definition, id) in outline.definitions.iter().zip(ids::symbols(path, outline)) {
-        text.push_str(&format!("{id} {} {:?};", definition.exported, definition.container));
+        text.push_str(&format!("{id} {} {:?} {:?};", definition.exported, definition.container, definition.typing));
+    }
+    // What local names hold decides what functions without a written type give back. Their lines shift with every edit; what counts is
+    // whether a name is still bound at the end of its definition, and which of two is the inner one.
+    let mut counts: HashMap<(Option<usize>, &str), usize> = HashMap::new();
+    outline.bindings.iter().for_each(|b| *counts.entry((b.inside, b.name.as_str())).or_default() += 1);
+    for binding in &outline.bindings {
+        let end = binding.inside.map_or(usize::MAX, |d| outline.definitions[d].end);
+        let twice = counts[&(binding.inside, binding.name.as_str())] > 1;
+        let length = if twice { binding.end.saturating_sub(binding.start) } else { 0 };
+        let Binding { inside, name, value, .. } = binding;
+        text.push_str(&format!("{inside:?} {name} {value:?} {} {length};", binding.end >= end));
     }
     let bases = outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends);
     bases.for_each(|r| text.push_str(&format!("{} {:?} {:?};", r.name, r.receiver, r.from)));
@@ -116,11 +132,6 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     let brought_in = outline.imports.iter().map(|i| format!("{} {} {};", i.name, i.local, i.source));
     handed_out.chain(brought_in).for_each(|line| text.push_str(&line));
     ids::key(&[&text])
-}
-
-/// Files whose text says where packages and modules are; whatever changes in them may change edges anywhere.
-pub(in crate::index) fn is_manifest(path: &str) -> bool {
-    matches!(path.rsplit('/').next(), Some("Cargo.toml" | "go.mod"))
 }
 
 /// Resolves everything one file says. `file` is its position in the project.

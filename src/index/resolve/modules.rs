@@ -1,14 +1,13 @@
 //! Finds the file that an import speaks of.
 
+mod packages;
+
 use super::names::Target;
 use super::project::Project;
 use crate::index::syntax::Import;
 
-/// Tried in this order behind an import without extension, as TypeScript's compiler and bundlers do.
-const EXTENSIONS: &[&str] = &["ts", "tsx", "d.ts", "mts", "cts", "js", "jsx", "mjs", "cjs"];
-/// An import may name the compiled file; the source stands under the second name.
-const COMPILED: &[(&str, &[&str])] =
-    &[(".js", &["ts", "tsx", "d.ts"]), (".jsx", &["tsx"]), (".mjs", &["mts"]), (".cjs", &["cts"])];
+pub(super) use packages::Packages;
+pub(in crate::index) use packages::is_manifest;
 
 impl Project<'_> {
     /// The file an import brings in, if it is in the project.
@@ -57,27 +56,15 @@ impl Project<'_> {
     }
 
     fn script_module(&self, file: usize, source: &str) -> Option<usize> {
-        if !source.starts_with('.') {
-            return None;
+        let path = self.files[file].path.as_str();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let key = (folder.to_owned(), source.to_owned());
+        if let Some(known) = self.sources.borrow().get(&key) {
+            return *known;
         }
-        let folder = self.files[file].path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let base = join(folder, source)?;
-        let known = |path: &str| self.by_path.get(path).copied();
-        if let Some(found) = known(&base).filter(|_| !base.is_empty()) {
-            return Some(found);
-        }
-        let source_of = |(ending, sources): &(&str, &[&str])| {
-            let stem = base.strip_suffix(ending)?;
-            sources.iter().find_map(|e| known(&format!("{stem}.{e}")))
-        };
-        if let Some(found) = COMPILED.iter().find_map(source_of) {
-            return Some(found);
-        }
-        let inside = if base.is_empty() { "index".to_owned() } else { format!("{base}/index") };
-        EXTENSIONS
-            .iter()
-            .find_map(|e| known(&format!("{base}.{e}")))
-            .or_else(|| EXTENSIONS.iter().find_map(|e| known(&format!("{inside}.{e}"))))
+        let found = self.packages.find(path, source).and_then(|path| self.by_path.get(path.as_str()).copied());
+        self.sources.borrow_mut().insert(key, found);
+        found
     }
 
     /// The file of `mod name;` in a Rust file.
@@ -101,19 +88,4 @@ impl Project<'_> {
         let up = std::iter::successors(Some(file), |at| self.parents.get(at).copied());
         up.take(DEPTH_MAX).last().unwrap_or(file)
     }
-}
-
-/// `folder` and a relative path put together; `None` if it leads out of the project.
-fn join(folder: &str, relative: &str) -> Option<String> {
-    let mut pieces: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
-    for piece in relative.split('/') {
-        match piece {
-            "" | "." => {}
-            ".." => {
-                pieces.pop()?;
-            }
-            name => pieces.push(name),
-        }
-    }
-    Some(pieces.join("/"))
 }

@@ -18,27 +18,47 @@ impl Project<'_> {
     /// A name as seen from inside `from`: its own members outwards to the top of the file.
     /// An error if a parameter or local variable of that name hides everything further out.
     pub(super) fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Target>, String> {
-        let definitions = &self.files[file].outline.definitions;
+        let outline = &self.files[file].outline;
         let mut scope = from;
-        for _ in 0..=definitions.len() {
-            // Members of a class are not in scope by their bare names.
-            let bare = scope.is_none_or(|s| {
-                matches!(definitions[s].kind, Kind::Function | Kind::Method | Kind::Module | Kind::Variable)
-            });
-            if let Some(found) = self.members.get(&(file, scope, name)).filter(|_| bare) {
-                let best = found
-                    .iter()
-                    .find(|d| !matches!(definitions[**d].kind, Kind::Impl | Kind::Method))
-                    .or(found.first());
-                return Ok(best.map(|d| Target::Symbol(file, *d)));
+        for _ in 0..=outline.definitions.len() {
+            if let Some(found) = self.declared_in(file, scope, name) {
+                return Ok(Some(found));
             }
             let Some(inside) = scope else { return Ok(None) };
             if self.locals.contains(&(file, inside, name)) {
                 return Err(format!("`{name}` is a local value"));
             }
-            scope = definitions[inside].container;
+            scope = outline.definitions[inside].container;
         }
         Ok(None)
+    }
+
+    /// The same without looking at local names.
+    pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Target> {
+        let definitions = &self.files[file].outline.definitions;
+        let mut scope = from;
+        for _ in 0..=definitions.len() {
+            if let Some(found) = self.declared_in(file, scope, name) {
+                return Some(found);
+            }
+            scope = definitions[scope?].container;
+        }
+        None
+    }
+
+    /// A definition that is in scope by its bare name directly inside `scope`.
+    fn declared_in(&self, file: usize, scope: Option<usize>, name: &str) -> Option<Target> {
+        let definitions = &self.files[file].outline.definitions;
+        // Members of a class are not in scope by their bare names.
+        let bare = scope.is_none_or(|s| {
+            matches!(definitions[s].kind, Kind::Function | Kind::Method | Kind::Module | Kind::Variable)
+        });
+        let found = self.members.get(&(file, scope, name)).filter(|_| bare)?;
+        let script = !self.is_rust(file);
+        // Methods of objects, and functions that are assigned to members, are no names of their scope.
+        let mut plain = found.iter().filter(|d| !matches!(definitions[**d].kind, Kind::Impl | Kind::Method));
+        let best = plain.next().or(found.first().filter(|_| !script));
+        best.map(|d| Target::Symbol(file, *d))
     }
 
     /// A name that an import of the file binds.

@@ -4,9 +4,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use super::go::module as go_module;
+use super::modules::Packages;
 use super::names::Target;
 use crate::index::ids;
-use crate::index::syntax::Outline;
+use crate::index::syntax::types::Binding;
+use crate::index::syntax::{Kind, Outline};
 
 /// What is known of one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,7 @@ pub struct Project<'a> {
     pub(super) imports: HashMap<(usize, &'a str), Vec<usize>>,
     pub(super) exports: HashMap<(usize, &'a str), Vec<usize>>,
     pub(super) locals: HashSet<(usize, usize, &'a str)>,
+    bindings: HashMap<(usize, &'a str), Vec<usize>>,
     /// Files whose `mod name;` brings a Rust file in, by the child.
     pub(super) parents: HashMap<usize, usize>,
     /// Root file of each Rust crate of the project, by its name in code.
@@ -38,6 +41,9 @@ pub struct Project<'a> {
     /// Go files by folder, tests last.
     pub(super) go_folders: HashMap<String, Vec<usize>>,
     pub(super) memo: RefCell<Memo>,
+    pub(super) packages: Packages,
+    /// What imports mean, by the folder they stand in and what they say.
+    pub(super) sources: RefCell<HashMap<(String, String), Option<usize>>>,
 }
 
 /// Folder and name of a Rust package, from its `Cargo.toml`.
@@ -68,12 +74,15 @@ impl<'a> Project<'a> {
             imports: HashMap::new(),
             exports: HashMap::new(),
             locals: HashSet::new(),
+            bindings: HashMap::new(),
             parents: HashMap::new(),
             crates: HashMap::new(),
             python_roots: Vec::new(),
             go_modules: manifests.iter().filter_map(|(path, text)| go_module(path, text)).collect(),
             go_folders: HashMap::new(),
             memo: RefCell::default(),
+            packages: Packages::new(files.iter().map(|f| f.path.as_str()), manifests),
+            sources: RefCell::default(),
         };
         project.find_python_roots();
         project.find_go_folders();
@@ -107,6 +116,9 @@ impl<'a> Project<'a> {
         for (at, export) in outline.exports.iter().enumerate() {
             self.exports.entry((file, &export.name)).or_default().push(at);
         }
+        for (at, binding) in outline.bindings.iter().enumerate() {
+            self.bindings.entry((file, &binding.name)).or_default().push(at);
+        }
         self.locals.extend(outline.locals.iter().map(|(inside, name)| (file, *inside, name.as_str())));
     }
 
@@ -137,14 +149,15 @@ impl<'a> Project<'a> {
         self.files[file].language == "go"
     }
 
-    /// Whether the file is TypeScript or JavaScript in one of their forms.
     pub(super) fn is_script(&self, file: usize) -> bool {
-        !self.is_rust(file) && !self.is_python(file) && !self.is_go(file)
+        matches!(self.files[file].language.as_str(), "typescript" | "tsx" | "javascript" | "jsx")
     }
 
     pub(super) fn same_language(&self, one: usize, other: usize) -> bool {
-        let language = |file: usize| if self.is_script(file) { "script" } else { self.files[file].language.as_str() };
-        language(one) == language(other)
+        match self.is_script(one) {
+            true => self.is_script(other),
+            false => self.files[one].language == self.files[other].language,
+        }
     }
 
     /// Every definition of that name. Beyond 256 nothing can be told apart and looking costs more than it finds.
@@ -152,5 +165,89 @@ impl<'a> Project<'a> {
         const CANDIDATES_MAX: usize = 256;
         let all = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         all.iter().copied().take(CANDIDATES_MAX).collect()
+    }
+
+    /// What a local name holds on a line inside a definition: the innermost binding that covers it.
+    pub(super) fn binding(&self, file: usize, from: Option<usize>, name: &str, line: usize) -> Option<&'a Binding> {
+        let outline = &self.files[file].outline;
+        let known = self.bindings.get(&(file, name))?;
+        let mut scope = from;
+        for _ in 0..=outline.definitions.len() {
+            let here = known.iter().map(|at| &outline.bindings[*at]);
+            let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
+            // Of blocks in each other the inner one is shorter; of equals the later one narrows the earlier.
+            if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {
+                return Some(found);
+            }
+            // A definition of that name further in hides what is bound outside it.
+            if self.members.contains_key(&(file, scope, name)) {
+                return None;
+            }
+            scope = outline.definitions[scope?].container;
+        }
+        None
+    }
+
+    /// What a name declared or imported in a file means inside a definition, parameters and local variables aside.
+    pub(super) fn named_in(&self, file: usize, from: Option<usize>, name: &str) -> Option<Target> {
+        self.declared_around(file, from, name).or_else(|| self.imported(file, name))
+    }
+
+    pub(super) fn is_imported(&self, file: usize, name: &str) -> bool {
+        self.imports.contains_key(&(file, name))
+    }
+
+    /// A type and a value may share a name: the one that is a value.
+    pub(super) fn as_value(&self, target: Target) -> Target {
+        self.sibling(target, |kind| !matches!(kind, Kind::Interface | Kind::Type))
+    }
+
+    /// A type and a value may share a name: the one that is a type.
+    pub(super) fn as_type(&self, target: Target) -> Target {
+        self.sibling(target, |kind| {
+            matches!(kind, Kind::Interface | Kind::Type | Kind::Class | Kind::Enum | Kind::Module)
+        })
+    }
+
+    fn sibling(&self, target: Target, fits: impl Fn(Kind) -> bool) -> Target {
+        let Target::Symbol(file, at) = target else { return target };
+        let definitions = &self.files[file].outline.definitions;
+        if fits(definitions[at].kind) {
+            return target;
+        }
+        let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
+        let other = same.into_iter().flatten().find(|d| fits(definitions[**d].kind));
+        other.map_or(target, |d| Target::Symbol(file, *d))
+    }
+
+    /// All declarations of a type: interfaces of one name are one type.
+    pub(super) fn type_siblings(&self, file: usize, at: usize) -> Vec<usize> {
+        let definitions = &self.files[file].outline.definitions;
+        let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
+        let types = same.into_iter().flatten().copied();
+        let mut all: Vec<usize> =
+            types.filter(|d| matches!(definitions[*d].kind, Kind::Interface | Kind::Class)).collect();
+        all.sort_by_key(|d| *d != at);
+        all
+    }
+
+    /// A definition directly inside another.
+    pub(super) fn member_in(&self, file: usize, container: usize, name: &str) -> Option<usize> {
+        self.members.get(&(file, Some(container), name)).and_then(|all| all.first().copied())
+    }
+
+    /// The definition of that name that begins on a line.
+    pub(super) fn definition_at(&self, file: usize, name: &str, line: usize) -> Option<usize> {
+        let definitions = &self.files[file].outline.definitions;
+        let from = definitions.partition_point(|d| d.start < line);
+        let here = definitions.iter().enumerate().skip(from.saturating_sub(1)).take_while(|(_, d)| d.start <= line);
+        here.into_iter().find(|(_, d)| d.start == line && d.name == name).map(|(at, _)| at)
+    }
+
+    /// A method of an object that is written out inside a definition.
+    pub(super) fn method_inside(&self, file: usize, inside: Option<usize>, name: &str) -> Option<Target> {
+        let all = self.members.get(&(file, inside, name))?;
+        let definitions = &self.files[file].outline.definitions;
+        all.iter().find(|d| definitions[**d].kind == Kind::Method).map(|d| Target::Symbol(file, *d))
     }
 }

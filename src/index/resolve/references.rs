@@ -1,5 +1,7 @@
 //! Finds what one call, use or base refers to, and says how sure that is.
 
+mod script;
+
 use super::names::Target;
 use super::project::Project;
 use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
@@ -13,20 +15,26 @@ const ONLY_NAME: f64 = 0.75;
 const ONLY_METHOD: f64 = 0.5;
 
 /// Adds the edge of a reference, or notes why there is none.
-pub(super) fn refer(project: &Project, file: usize, reference: &Reference, out: &mut Resolution) {
+pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Reference, out: &mut Resolution) {
     let source = project.id(file, reference.from);
     let kind = match reference.kind {
         ReferenceKind::Call => EdgeKind::Calls,
         ReferenceKind::Use => EdgeKind::References,
         ReferenceKind::Extends => EdgeKind::Extends,
     };
-    let found = match &reference.receiver {
-        None => bare(project, file, reference),
-        Some(receiver) => member(project, file, reference, receiver),
+    let script = project.is_script(file);
+    let found = match (&reference.receiver, reference.kind) {
+        (None, ReferenceKind::Call) if script => script::bare(project, file, reference),
+        (Some(receiver), ReferenceKind::Call) if script => script::member(project, file, reference, receiver),
+        (None, _) => bare(project, file, reference),
+        (Some(receiver), _) => member(project, file, reference, receiver),
     };
     match found {
-        Ok((target, confidence, reason)) => {
-            out.edge(source, project.target_id(target), kind, confidence, reason, reference.line)
+        Ok(Found { target, confidence, reason, by }) => {
+            out.edge(source, project.target_id(target), kind, confidence, reason, reference.line);
+            if let Some(by) = by.filter(|by| *by != target) {
+                out.edge(source, project.target_id(by), EdgeKind::References, confidence, "alias", reference.line);
+            }
         }
         // A use that leads nowhere is a parameter, a keyword or a property: nothing anyone would look for.
         Err(_) if reference.kind == ReferenceKind::Use => {}
@@ -34,46 +42,68 @@ pub(super) fn refer(project: &Project, file: usize, reference: &Reference, out: 
     }
 }
 
-type Found = Result<(Target, f64, &'static str), String>;
+/// What a reference leads to.
+pub(super) struct Found {
+    pub target: Target,
+    pub confidence: f64,
+    pub reason: &'static str,
+    /// The alias through which it does.
+    pub by: Option<Target>,
+}
 
-fn bare(project: &Project, file: usize, reference: &Reference) -> Found {
+pub(super) type Search = Result<Found, String>;
+
+pub(super) fn found(target: Target, confidence: f64, reason: &'static str) -> Search {
+    Ok(Found { target, confidence, reason, by: None })
+}
+
+fn bare(project: &Project, file: usize, reference: &Reference) -> Search {
     let name = reference.name.as_str();
-    let outline = &project.files[file].outline;
     if let Some(target) = project.in_scope(file, reference.from, name)? {
-        return Ok((target, IN_SCOPE, "same file"));
+        return found(target, IN_SCOPE, "same file");
     }
     if let Some(target) = project.go_name(file, name).filter(|_| project.is_go(file)) {
-        return Ok((target, IN_SCOPE, "same package"));
+        return found(target, IN_SCOPE, "same package");
     }
     if let Some(target) = project.imported(file, name) {
-        return Ok((target, BY_IMPORT, "import"));
+        return found(target, BY_IMPORT, "import");
+    }
+    undeclared(project, file, name)
+}
+
+/// A name that its file neither declares nor imports from the project.
+pub(super) fn undeclared(project: &Project, file: usize, name: &str) -> Search {
+    let outline = &project.files[file].outline;
+    if project.is_imported(file, name) {
+        return Err("imported from outside the project".into());
     }
     let scripts = outline.imports.is_empty() && outline.exports.is_empty() && project.is_script(file);
     match project.named(name).as_slice() {
         [(f, d)] if project.same_language(file, *f) => {
             let kind = project.files[*f].outline.definitions[*d].kind;
-            if kind == Kind::Macro || (scripts && !matches!(kind, Kind::Method)) {
-                return Ok((Target::Symbol(*f, *d), ONLY_NAME, "only definition of that name"));
+            let others = &project.files[*f].outline;
+            let global = others.imports.is_empty() && others.exports.is_empty();
+            if kind == Kind::Macro || (scripts && global && !matches!(kind, Kind::Method)) {
+                return found(Target::Symbol(*f, *d), ONLY_NAME, "only definition of that name");
             }
             Err("not declared or imported here".into())
         }
-        _ if outline.imports.iter().any(|i| i.local == name) => Err("imported from outside the project".into()),
         _ => Err("not declared in the project".into()),
     }
 }
 
-fn member(project: &Project, file: usize, reference: &Reference, receiver: &str) -> Found {
+fn member(project: &Project, file: usize, reference: &Reference, receiver: &str) -> Search {
     let name = reference.name.as_str();
     if let Some(holder) =
         project.holder_of_self(file, reference.from).filter(|_| matches!(receiver, "this" | "self" | "Self" | "super"))
     {
-        let found = match receiver {
+        let member = match receiver {
             "super" => project.base_member(holder, name),
             _ => project.member(holder, name),
         };
-        return match found {
-            Some((target, false)) => Ok((target, BY_IMPORT, "member of the same type")),
-            Some((target, true)) => Ok((target, INHERITED, "inherited member")),
+        return match member {
+            Some((target, false)) => found(target, BY_IMPORT, "member of the same type"),
+            Some((target, true)) => found(target, INHERITED, "inherited member"),
             None => only_method(project, file, name, receiver),
         };
     }
@@ -93,12 +123,12 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     };
     match target {
         Some(Target::Module(f)) => match project.exported(f, name) {
-            Some(target) => Ok((target, BY_IMPORT, "member of an imported module")),
+            Some(target) => found(target, BY_IMPORT, "member of an imported module"),
             None => Err(format!("`{receiver}` has no `{name}`")),
         },
         Some(holder) => match project.member(holder, name) {
-            Some((target, false)) => Ok((target, BY_IMPORT, "member of a known type")),
-            Some((target, true)) => Ok((target, INHERITED, "inherited member")),
+            Some((target, false)) => found(target, BY_IMPORT, "member of a known type"),
+            Some((target, true)) => found(target, INHERITED, "inherited member"),
             None => only_method(project, file, name, receiver),
         },
         None => only_method(project, file, name, receiver),
@@ -208,7 +238,7 @@ const COMMON_METHODS: &[&str] = &[
     "zip",
 ];
 
-fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Found {
+pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Search {
     let common = match project.files[file].language.as_str() {
         "python" => python::COMMON_METHODS,
         "go" => go::COMMON_METHODS,
@@ -225,7 +255,7 @@ fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Fo
         })
         .collect();
     match methods.as_slice() {
-        [(f, d)] => Ok((Target::Symbol(*f, *d), ONLY_METHOD, "only method of that name")),
+        [(f, d)] => found(Target::Symbol(*f, *d), ONLY_METHOD, "only method of that name"),
         [] => Err(format!("no method `{name}` in the project")),
         many => Err(format!("type of `{receiver}` is not known; {} methods have that name", many.len())),
     }

@@ -1,5 +1,6 @@
 //! The project's index in SQLite: opened, rebuilt when its form changed, set aside when it is damaged.
 
+mod graph;
 mod read;
 mod write;
 
@@ -16,7 +17,7 @@ pub use write::FileRecord;
 use super::IndexError;
 
 /// Raised whenever the schema or what is written into it changes; an index of another version is built again.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] = &["files", "chunks", "chunks_text", "symbols", "edges", "unresolved", "embeddings"];
@@ -28,11 +29,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or makes the database of a project. The second value says what had to be thrown away, if anything.
-    pub fn open(project: &Path) -> Result<(Store, Option<String>), IndexError> {
-        let folder = project.join(".monobloc");
-        let unwritable = |source| IndexError::Folder { path: folder.clone(), source };
-        fs::create_dir_all(&folder).map_err(unwritable)?;
+    /// Opens or makes the database in `folder`. The second value says what had to be thrown away, if anything.
+    pub fn open(folder: &Path) -> Result<(Store, Option<String>), IndexError> {
+        let unwritable = |source| IndexError::Folder { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(unwritable)?;
         let ignore = folder.join(".gitignore");
         if !ignore.exists() {
             fs::write(&ignore, "*\n").map_err(unwritable)?;
@@ -126,15 +126,12 @@ mod tests {
     fn a_damaged_database_is_set_aside_and_built_again() {
         let folder = tempfile::tempdir().unwrap();
         drop(Store::open(folder.path()).unwrap());
-        fs::write(
-            folder.path().join(".monobloc/monobloc.db"),
-            "no database at all, but long enough to be looked at".repeat(99),
-        )
-        .unwrap();
+        fs::write(folder.path().join("monobloc.db"), "no database at all, but long enough to be looked at".repeat(99))
+            .unwrap();
         let (store, note) = Store::open(folder.path()).unwrap();
         assert!(note.is_some_and(|n| n.contains("damaged")));
         assert_eq!(store.files().unwrap(), []);
-        assert!(folder.path().join(".monobloc/monobloc.db.damaged").exists());
+        assert!(folder.path().join("monobloc.db.damaged").exists());
     }
 
     #[test]
@@ -153,6 +150,6 @@ mod tests {
     fn the_folder_ignores_itself() {
         let folder = tempfile::tempdir().unwrap();
         Store::open(folder.path()).unwrap();
-        assert_eq!(fs::read_to_string(folder.path().join(".monobloc/.gitignore")).unwrap(), "*\n");
+        assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "*\n");
     }
 }

@@ -59,14 +59,11 @@ pub struct SymbolRow {
     pub chunk: Option<i64>,
 }
 
-/// An edge as stored: source, target, kind, confidence, reason, line.
-pub type EdgeRow = (i64, i64, String, f64, String, usize);
-
 /// Most values bound in one statement.
 const BOUND_MAX: usize = 500;
 
 impl Store {
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         values: &[&dyn ToSql],
@@ -77,7 +74,7 @@ impl Store {
     }
 
     /// Runs `sql` with `(?, ?, …)` in place of `{}` for the keys, some hundred at a time.
-    fn rows_for<K: ToSql, T>(
+    pub(super) fn rows_for<K: ToSql, T>(
         &self,
         sql: &str,
         keys: &[K],
@@ -167,20 +164,6 @@ impl Store {
 
     pub fn symbols(&self) -> Result<Vec<SymbolRow>, IndexError> {
         self.rows(&format!("{SELECT_SYMBOL} ORDER BY path, start, id"), &[], symbol_row)
-    }
-
-    pub fn edges(&self) -> Result<Vec<EdgeRow>, IndexError> {
-        let sql =
-            "SELECT source, target, kind, confidence, reason, line FROM edges ORDER BY path, source, target, kind";
-        self.rows(sql, &[], |r| {
-            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize))
-        })
-    }
-
-    /// References to `name` whose target is not known: (path, line, reason).
-    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
-        let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
-        self.rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
     }
 
     /// (vector key, text to embed) of chunks that have no vector of this model yet, each key once.

@@ -1,9 +1,15 @@
 //! TypeScript, TSX, JavaScript and JSX: one reader, since their grammars share their node names.
 
+mod names;
+mod typing;
+
 use tree_sitter::Node;
 
 use super::outline::{Kind, Reader, ReferenceKind};
+use super::types::{Type, Typing, Value};
 use super::{Grammar, unwrapped};
+use names::{bind, expect_arguments, parameters};
+use typing::{annotated, callable, declared, value_of};
 
 pub(super) struct EcmaScript(fn() -> tree_sitter::Language);
 
@@ -29,19 +35,26 @@ impl Grammar for EcmaScript {
             "method_definition" | "method_signature" | "abstract_method_signature" => {
                 member(node, reader, Kind::Method)
             }
+            "property_signature" => property(node, reader),
             "public_field_definition" | "field_definition" => field(node, reader),
             "pair" => pair(node, reader),
+            "object" => names::expect_pairs(node, reader),
             "variable_declarator" => variable(node, reader),
             "assignment_expression" => assignment(node, reader),
             "import_statement" => import(node, reader),
             "export_statement" => export(node, reader),
             "call_expression" => call(node, reader),
-            "new_expression" => name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call),
+            "new_expression" => {
+                name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call);
+                expect_arguments(node, reader);
+            }
+            "statement_block" | "for_statement" => reader.block(node),
+            "for_in_statement" => names::each(node, reader),
+            "if_statement" => names::narrowed(node, reader),
+            "catch_clause" => names::caught(node, reader),
+            "arrow_function" | "function_expression" | "generator_function" => parameters(node, reader),
             "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
             "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
-            "required_parameter" | "optional_parameter" => bind(node.child_by_field_name("pattern"), reader),
-            "formal_parameters" => children(node).for_each(|p| bind(Some(p), reader)),
-            "arrow_function" => bind(node.child_by_field_name("parameter"), reader),
             "type_identifier" | "identifier" | "shorthand_property_identifier" => {
                 reader.refer(node, reader.text(node), None, ReferenceKind::Use)
             }
@@ -77,36 +90,100 @@ fn unquoted(text: &str) -> &str {
 }
 
 fn declare<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
-    let Some(name) = reader.field(node, "name") else { return };
     let (whole, exported) = whole_statement(node);
-    reader.define(whole, node, unquoted(name), kind, exported);
+    let name = match reader.field(node, "name") {
+        Some(name) => unquoted(name),
+        None if exported => "default",
+        None => return,
+    };
+    if !reader.define(whole, node, name, kind, exported) {
+        return;
+    }
+    match kind {
+        Kind::Function => {
+            reader.typed(called(node, reader));
+            parameters(node, reader);
+        }
+        _ => reader.typed(declared(node, reader)),
+    }
+}
+
+fn called(node: Node, reader: &Reader) -> Typing {
+    Typing { call: Some(callable(node, reader, 0)), ..Typing::default() }
 }
 
 fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     let Some(name) = reader.field(node, "name") else { return };
-    reader.define(node, node, unquoted(name), kind, false);
+    if reader.define(node, node, unquoted(name), kind, false) {
+        let getter = (0..node.child_count().min(4)).filter_map(|i| node.child(i as u32)).any(|c| c.kind() == "get");
+        let mut typing = called(node, reader);
+        if getter {
+            // A getter is read like a field.
+            typing.ty = typing.call.take().and_then(|call| call.returns);
+        }
+        reader.typed(typing);
+        parameters(node, reader);
+    }
+}
+
+/// `name: (x: X) => Y` in an interface: a method.
+fn property<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    /// A function type stands at most so deep in parentheses and unions.
+    const DEPTH_MAX: usize = 6;
+    let Some(ty) = annotated(node.child_by_field_name("type"), reader) else { return };
+    let mut waiting = vec![(0, &ty)];
+    let mut is_called = false;
+    while let Some((depth, ty)) = waiting.pop() {
+        match ty {
+            Type::Function(_) => is_called = true,
+            Type::Many(parts) if depth < DEPTH_MAX => waiting.extend(parts.iter().map(|part| (depth + 1, part))),
+            _ => {}
+        }
+    }
+    if let Some(name) = reader.field(node, "name").filter(|_| is_called)
+        && reader.define(node, node, unquoted(name), Kind::Method, false)
+    {
+        reader.typed(Typing { ty: Some(ty), ..Typing::default() });
+    }
 }
 
 fn is_function(node: Node) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")
 }
 
+/// What a name is declared as and begins with.
+fn held(node: Node, value: Option<Node>, reader: &Reader) -> Typing {
+    let ty = annotated(node.child_by_field_name("type"), reader);
+    match value.filter(|v| is_function(*v)) {
+        Some(function) if ty.is_none() => called(function, reader),
+        _ => Typing { ty, value: value.map(|v| value_of(v, reader)), ..Typing::default() },
+    }
+}
+
 /// A class field: a method if it holds a function, else a variable of the class.
 fn field<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let kind = match node.child_by_field_name("value") {
+    let value = node.child_by_field_name("value");
+    let kind = match value {
         Some(value) if is_function(value) => Kind::Method,
         _ => Kind::Variable,
     };
-    if let Some(name) = reader.field(node, "name").or_else(|| reader.field(node, "property")) {
-        reader.define(node, node, unquoted(name), kind, false);
+    let name = reader.field(node, "name").or_else(|| reader.field(node, "property"));
+    if name.is_some_and(|name| reader.define(node, node, unquoted(name), kind, false)) {
+        let typing = held(node, value, reader);
+        if let (Some(ty), Some(value)) = (&typing.ty, value) {
+            reader.expect(value, Value::Is(ty.clone()));
+        }
+        reader.typed(typing);
     }
 }
 
 /// `{ name: function () {} }`: a method of the object.
 fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let value = node.child_by_field_name("value").filter(|v| is_function(*v));
-    if let (Some(key), Some(_)) = (reader.field(node, "key"), value) {
-        reader.define(node, node, unquoted(key), Kind::Method, false);
+    if let (Some(key), Some(value)) = (reader.field(node, "key"), value)
+        && reader.define(node, node, unquoted(key), Kind::Method, false)
+    {
+        reader.typed(called(value, reader));
     }
 }
 
@@ -118,8 +195,17 @@ fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         return require(node, pattern, source, reader);
     }
     let function = value.is_some_and(is_function);
+    let typing = held(node, value, reader);
+    if let Some(value) = value {
+        names::expect_value(value, typing.ty.as_ref(), reader);
+    }
     if pattern.kind() != "identifier" || (reader.in_function() && !function) {
-        return bind(Some(pattern), reader);
+        let lines = reader.block_lines(node);
+        let held = match (typing.ty, typing.value) {
+            (Some(ty), _) => Value::Is(ty),
+            (None, value) => value.unwrap_or(Value::Unknown),
+        };
+        return bind(pattern, held, lines, reader);
     }
     let kind = match value.map(|v| v.kind()) {
         _ if function => Kind::Function,
@@ -127,7 +213,12 @@ fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         _ => Kind::Variable,
     };
     let (whole, exported) = whole_statement(node);
-    reader.define(whole, node, reader.text(pattern), kind, exported);
+    if reader.define(whole, node, reader.text(pattern), kind, exported) {
+        match value.filter(|v| v.kind() == "class") {
+            Some(class) => reader.typed(declared(class, reader)),
+            None => reader.typed(typing),
+        }
+    }
 }
 
 /// The argument of `require('…')`.
@@ -170,7 +261,10 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let exported = object == "exports" || object == "module.exports";
     if is_function(right) || right.kind() == "class" {
         let kind = if exported { Kind::Function } else { Kind::Method };
-        reader.define(whole_statement(node).0, node, name, kind, exported);
+        reader.expect(right, value_of(left, reader));
+        if reader.define(whole_statement(node).0, node, name, kind, exported) && is_function(right) {
+            reader.typed(called(right, reader));
+        }
     }
     if exported {
         reader.export(node, name, if plain { value } else { name }, None);
@@ -227,7 +321,22 @@ fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     } else if let Some(source) = source {
         reader.export(node, "*", "*", Some(source));
     } else if let Some(value) = node.child_by_field_name("value").or_else(|| child_of_kind(node, "identifier")) {
-        let local = if value.kind() == "identifier" { reader.text(value) } else { "" };
+        let mut local = if value.kind() == "identifier" { reader.text(value) } else { "" };
+        if (is_function(value) || matches!(value.kind(), "class" | "object" | "call_expression" | "new_expression"))
+            && reader.define(
+                node,
+                value,
+                "default",
+                if is_function(value) { Kind::Function } else { Kind::Variable },
+                true,
+            )
+        {
+            local = "default";
+            match is_function(value) {
+                true => reader.typed(called(value, reader)),
+                false => reader.typed(Typing { value: Some(value_of(value, reader)), ..Typing::default() }),
+            }
+        }
         reader.export(node, "default", local, None);
     }
 }
@@ -235,6 +344,13 @@ fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 fn declared_names<'t>(declaration: Node<'t>, reader: &Reader<'t>) -> Vec<&'t str> {
     match reader.field(declaration, "name") {
         Some(name) => vec![name],
+        None if matches!(
+            declaration.kind(),
+            "function_declaration" | "class_declaration" | "generator_function_declaration"
+        ) =>
+        {
+            vec!["default"]
+        }
         None => children(declaration)
             .filter(|c| matches!(c.kind(), "variable_declarator" | "function_signature"))
             .filter_map(|d| reader.field(d, "name"))
@@ -252,6 +368,7 @@ fn call<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         return;
     }
     name_of(Some(function), reader, ReferenceKind::Call);
+    expect_arguments(node, reader);
 }
 
 /// Notes a reference to `name` or `receiver.name`.
@@ -265,8 +382,10 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
         "identifier" | "type_identifier" => reader.refer(node, reader.text(node), None, kind),
         "member_expression" | "nested_type_identifier" => {
             let name = reader.field(node, "property").or_else(|| reader.field(node, "name")).unwrap_or_default();
-            let receiver = reader.field(node, "object").or_else(|| reader.field(node, "module"));
-            reader.refer(node, name, receiver, kind);
+            let object = node.child_by_field_name("object");
+            let receiver = object.map(|o| reader.text(o)).or_else(|| reader.field(node, "module"));
+            let value = object.filter(|_| kind == ReferenceKind::Call).map(|o| value_of(o, reader));
+            reader.refer_to(node, name, receiver, value, kind);
         }
         _ => {}
     }
@@ -282,22 +401,5 @@ fn component<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let written = name.map(|n| reader.text(n)).unwrap_or_default();
     if written.contains('.') || written.starts_with(char::is_uppercase) {
         name_of(name, reader, ReferenceKind::Call);
-    }
-}
-
-/// Notes the names a pattern binds: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
-fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
-    /// Patterns nest a few levels; what is deeper is not written by people.
-    const NODES_MAX: usize = 500;
-    let mut waiting: Vec<Node> = pattern.into_iter().collect();
-    for _ in 0..NODES_MAX {
-        let Some(node) = waiting.pop() else { return };
-        match node.kind() {
-            "identifier" | "shorthand_property_identifier_pattern" => reader.local(reader.text(node)),
-            "pair_pattern" => waiting.extend(node.child_by_field_name("value")),
-            "assignment_pattern" | "object_assignment_pattern" => waiting.extend(node.child_by_field_name("left")),
-            "object_pattern" | "array_pattern" | "rest_pattern" => waiting.extend(children(node)),
-            _ => {}
-        }
     }
 }

@@ -5,6 +5,7 @@ mod go;
 mod outline;
 mod python;
 mod rust;
+pub mod types;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -1,9 +1,11 @@
 //! The outline of a file and the reader that grammars fill it through.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
+
+use super::types::{Binding, Typing, Value};
 
 /// Longest signature kept, in characters.
 const SIGNATURE_CHARS_MAX: usize = 300;
@@ -23,6 +25,9 @@ pub struct Outline {
     pub references: Vec<Reference>,
     /// Names bound inside a definition (parameters, local variables), which hide imports and outer definitions there.
     pub locals: Vec<(usize, String)>,
+    /// Local names again, with what they hold and where, in languages whose types are followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
     /// Why part of the file is missing from the outline.
     pub incomplete: Option<String>,
 }
@@ -89,6 +94,8 @@ pub struct Definition {
     /// The type whose member it is, where that is said by name and not by nesting (the receivers of Go).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_of: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typing: Option<Box<Typing>>,
 }
 
 /// One name brought in: `import {name as local} from 'source'`, `use source::name as local`.
@@ -130,6 +137,9 @@ pub struct Reference {
     pub line: usize,
     /// Position in `definitions` of the innermost definition around it; `None` at the top of the file.
     pub from: Option<usize>,
+    /// The receiver as a value, in languages whose types are followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Box<Value>>,
 }
 
 /// Collects an outline while a grammar walks the tree, and knows which definition the walk stands in.
@@ -142,7 +152,12 @@ pub(super) struct Reader<'t> {
     field: Option<&'t str>,
     /// The file lists what it hands out, whatever its definitions are called.
     exports_listed: bool,
-    seen: HashSet<(Option<usize>, String, Option<String>, ReferenceKind)>,
+    seen: HashSet<(Option<usize>, String, Option<String>, ReferenceKind, Option<usize>)>,
+    /// Blocks around the current node: (last byte, first line, last line).
+    blocks: Vec<(usize, usize, usize)>,
+    bindings: HashMap<String, Vec<usize>>,
+    /// What functions and objects that stand in an argument or behind an annotation are expected to be, by node.
+    expected: HashMap<usize, Value>,
 }
 
 /// A definition that the walk stands in.
@@ -163,6 +178,9 @@ impl<'t> Reader<'t> {
             field: None,
             exports_listed: false,
             seen: HashSet::new(),
+            blocks: Vec::new(),
+            bindings: HashMap::new(),
+            expected: HashMap::new(),
         }
     }
 
@@ -249,9 +267,10 @@ impl<'t> Reader<'t> {
     }
 
     /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
-    pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) {
+    /// False if it is one too many.
+    pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
         if name.is_empty() || self.outline.definitions.len() >= ITEMS_MAX {
-            return;
+            return false;
         }
         let (doc, doc_start) = doc_above(self.source, whole);
         let body = ["body", "value", "right"].iter().find_map(|f| node.child_by_field_name(f));
@@ -266,10 +285,52 @@ impl<'t> Reader<'t> {
             exported,
             container: self.inside(),
             member_of: None,
+            typing: None,
         };
         self.outline.definitions.push(definition);
         let at = self.outline.definitions.len() - 1;
         self.open.push(Open { end_byte: node.end_byte(), at, own_value: None });
+        true
+    }
+
+    /// Notes what is known of the type of the latest definition.
+    pub fn typed(&mut self, typing: Typing) {
+        if let Some(definition) = self.outline.definitions.last_mut().filter(|_| typing != Typing::default()) {
+            definition.typing = Some(Box::new(typing));
+        }
+    }
+
+    /// The walk enters a block, in which names are bound.
+    pub fn block(&mut self, node: Node) {
+        while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
+            self.blocks.pop();
+        }
+        self.blocks.push((node.end_byte(), node.start_position().row + 1, node.end_position().row + 1));
+    }
+
+    /// First and last line of the innermost block around a node.
+    pub fn block_lines(&mut self, node: Node) -> (usize, usize) {
+        while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
+            self.blocks.pop();
+        }
+        self.blocks.last().map_or((1, usize::MAX), |(_, start, end)| (*start, *end))
+    }
+
+    /// A local name with what it holds on these lines.
+    pub fn bind(&mut self, name: &str, value: Value, (start, end): (usize, usize)) {
+        if self.outline.bindings.len() < ITEMS_MAX && !name.is_empty() {
+            self.bindings.entry(name.to_owned()).or_default().push(self.outline.bindings.len());
+            self.outline.bindings.push(Binding { inside: self.inside(), name: name.to_owned(), value, start, end });
+        }
+    }
+
+    /// Says what the function or object at `node` should be, before the walk gets there.
+    pub fn expect(&mut self, node: Node, value: Value) {
+        self.expected.insert(node.id(), value);
+    }
+
+    pub fn expected(&mut self, node: Node) -> Option<Value> {
+        self.expected.remove(&node.id())
     }
 
     pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
@@ -288,19 +349,38 @@ impl<'t> Reader<'t> {
     }
 
     pub fn refer(&mut self, node: Node, name: &str, receiver: Option<&str>, kind: ReferenceKind) {
+        self.refer_to(node, name, receiver, None, kind);
+    }
+
+    /// The same, with the receiver as a value.
+    pub fn refer_to(
+        &mut self,
+        node: Node,
+        name: &str,
+        receiver: Option<&str>,
+        value: Option<Value>,
+        kind: ReferenceKind,
+    ) {
         /// A longer receiver is an expression, not a name.
         const RECEIVER_CHARS_MAX: usize = 60;
         if name.is_empty() || self.outline.references.len() >= ITEMS_MAX {
             return;
         }
+        let line = node.start_position().row + 1;
         let receiver = receiver.map(|r| match self.after_own_value(r) {
             _ if r.len() > RECEIVER_CHARS_MAX => "(…)".to_owned(),
             Some(rest) => format!("self{rest}"),
             None => r.to_owned(),
         });
-        if self.seen.insert((self.inside(), name.to_owned(), receiver.clone(), kind)) {
-            let line = node.start_position().row + 1;
-            self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from: self.inside() });
+        // The same words mean something else where their first name is bound anew.
+        let head = receiver.as_deref().unwrap_or(name).split(['.', '(', '[', '?', '!']).next().unwrap_or_default();
+        let covers = |at: &usize| (self.outline.bindings[*at].start..=self.outline.bindings[*at].end).contains(&line);
+        let binding = self.bindings.get(head).and_then(|all| all.iter().copied().rev().find(covers));
+        let long = receiver.as_deref() == Some("(…)");
+        let binding = if long { Some(usize::MAX - line) } else { binding };
+        if self.seen.insert((self.inside(), name.to_owned(), receiver.clone(), kind, binding)) {
+            let (from, value) = (self.inside(), value.map(Box::new));
+            self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from, value });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Suites of cases: how often the right tool, the right arguments and the right plan are found.
 
+pub mod edges;
 pub mod plans;
 pub mod tools;
 

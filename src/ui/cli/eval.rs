@@ -21,6 +21,24 @@ enum What {
     Tools(Files),
     /// Steps and tools for requests of several parts
     Plans(Files),
+    /// Call edges of a project, on a fresh index
+    Edges(Edges),
+}
+
+#[derive(Args)]
+struct Edges {
+    /// True calls, one JSON object a line: {"caller", "caller_file", "callee", "callee_file"}
+    #[arg(long, value_name = "FILE")]
+    suite: PathBuf,
+    /// The project, its index is made elsewhere; paths of the suite are relative to it
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+    /// Write every edge found, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only the line of figures
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -44,6 +62,7 @@ impl Eval {
         let (files, plans) = match self.what {
             What::Tools(files) => (files, false),
             What::Plans(files) => (files, true),
+            What::Edges(edges) => return edges.run(app),
         };
         let catalog = crate::tools::Catalog::from_json(&files.catalog)?;
         let registry = app.registry()?;
@@ -62,6 +81,16 @@ impl Eval {
             eval::tools::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
         };
         println!("{figures}");
+        Ok(())
+    }
+}
+
+impl Edges {
+    fn run(self, app: &App) -> Result<()> {
+        let suite = eval::edges::read(&self.suite)?;
+        let run =
+            eval::edges::Run { root: &self.root, out: self.out.as_deref(), talk: !self.json, cancel: &app.cancel };
+        println!("{}", eval::edges::run(&run, &suite)?);
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ mod chat;
 mod complete;
 mod eval;
 mod fit;
+mod graph;
 mod index;
 mod models;
 mod output;
@@ -44,6 +45,7 @@ enum Command {
     Chat(chat::Chat),
     Index(index::Index),
     Search(search::Search),
+    Graph(graph::Graph),
     Models(models::Models),
     Complete(complete::Complete),
     Synth(synth::Synth),
@@ -190,6 +192,7 @@ fn run(cli: Cli, cancel: Cancel) -> Result<()> {
         Command::Chat(chat) => runtime.block_on(chat.run(&app)),
         Command::Index(index) => index.run(&app),
         Command::Search(search) => search.run(&app),
+        Command::Graph(graph) => graph.run(&app),
         Command::Models(models) => models.run(&app),
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),

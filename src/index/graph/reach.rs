@@ -1,0 +1,171 @@
+//! What lies further away: who is affected by a change, how one symbol leads to another, which chunks are near.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+
+use super::{Graph, Neighbour};
+use crate::index::resolve::EdgeKind;
+
+/// Edges along which a change is felt, and along which a way leads.
+const USES: &[EdgeKind] = &[EdgeKind::Calls, EdgeKind::References, EdgeKind::Extends, EdgeKind::Imports];
+
+/// A symbol found some steps away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reached {
+    /// The symbol, with the edge that led to it.
+    pub near: Neighbour,
+    pub steps: usize,
+    /// Product of the confidences along the way.
+    pub confidence: f64,
+    /// Name of the symbol one step nearer to the start.
+    pub by: String,
+}
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    pub steps_max: usize,
+    pub count_max: usize,
+}
+
+impl Graph {
+    /// Symbols that lead to `symbol` by calls, uses, bases or imports, nearest first: what a change may break.
+    pub fn impact(&self, symbol: &str, reach: Reach) -> Vec<Reached> {
+        self.within(symbol, Direction::Incoming, USES, reach)
+    }
+
+    /// Callers of callers, nearest first.
+    pub fn callers_within(&self, symbol: &str, reach: Reach) -> Vec<Reached> {
+        self.within(symbol, Direction::Incoming, &[EdgeKind::Calls], reach)
+    }
+
+    /// Callees of callees, nearest first.
+    pub fn callees_within(&self, symbol: &str, reach: Reach) -> Vec<Reached> {
+        self.within(symbol, Direction::Outgoing, &[EdgeKind::Calls], reach)
+    }
+
+    fn within(&self, symbol: &str, direction: Direction, kinds: &[EdgeKind], reach: Reach) -> Vec<Reached> {
+        let starts = self.indices(symbol);
+        let mut seen: HashSet<NodeIndex> = starts.iter().copied().collect();
+        let mut queue: VecDeque<(NodeIndex, usize, f64)> = starts.into_iter().map(|at| (at, 0, 1.0)).collect();
+        let mut found = Vec::new();
+        while let Some((at, steps, confidence)) = queue.pop_front().filter(|(_, steps, _)| *steps < reach.steps_max) {
+            for (other, reached) in self.onward((at, steps, confidence), direction, kinds) {
+                if found.len() >= reach.count_max {
+                    return found;
+                }
+                if seen.insert(other) {
+                    queue.push_back((other, reached.steps, reached.confidence));
+                    found.push(reached);
+                }
+            }
+        }
+        found
+    }
+
+    /// One step further from a symbol that lies so many steps, with such a confidence, from the start; surest first.
+    fn onward(
+        &self,
+        (at, steps, confidence): (NodeIndex, usize, f64),
+        direction: Direction,
+        kinds: &[EdgeKind],
+    ) -> Vec<(NodeIndex, Reached)> {
+        let edges = self.graph.edges_directed(at, direction).filter(|e| kinds.contains(&e.weight().kind));
+        let mut next: Vec<(NodeIndex, Reached)> = edges
+            .map(|e| {
+                let other = if direction == Direction::Incoming { e.source() } else { e.target() };
+                let near = self.neighbour(other, e.weight());
+                let confidence = confidence * near.confidence;
+                (other, Reached { near, steps: steps + 1, confidence, by: self.graph[at].name.clone() })
+            })
+            .collect();
+        next.sort_by(|(_, a), (_, b)| {
+            let (one, other) = (&a.near, &b.near);
+            let place = (&one.node.path, one.line, one.node.id).cmp(&(&other.node.path, other.line, other.node.id));
+            b.confidence.total_cmp(&a.confidence).then(place)
+        });
+        next
+    }
+
+    /// The shortest way from one symbol to another: by calls if there is one, else also by uses, bases and imports. Empty if none.
+    pub fn path(&self, from: &str, to: &str, steps_max: usize) -> Vec<Reached> {
+        let ends: HashSet<NodeIndex> = self.indices(to).into_iter().collect();
+        let calls = self.way(from, &ends, &[EdgeKind::Calls], steps_max);
+        if calls.is_empty() { self.way(from, &ends, USES, steps_max) } else { calls }
+    }
+
+    fn way(&self, from: &str, ends: &HashSet<NodeIndex>, kinds: &[EdgeKind], steps_max: usize) -> Vec<Reached> {
+        let starts = self.indices(from);
+        let mut before: HashMap<NodeIndex, Option<(NodeIndex, Reached)>> =
+            starts.iter().map(|at| (*at, None)).collect();
+        let mut queue: VecDeque<(NodeIndex, usize, f64)> = starts.into_iter().map(|at| (at, 0, 1.0)).collect();
+        while let Some((at, steps, confidence)) = queue.pop_front().filter(|(_, steps, _)| *steps < steps_max) {
+            for (other, reached) in self.onward((at, steps, confidence), Direction::Outgoing, kinds) {
+                if before.contains_key(&other) {
+                    continue;
+                }
+                queue.push_back((other, reached.steps, reached.confidence));
+                before.insert(other, Some((at, reached)));
+                if ends.contains(&other) {
+                    let mut way = Vec::new();
+                    let mut next = Some(other);
+                    while let Some((earlier, reached)) = next.and_then(|at| before.remove(&at)).flatten() {
+                        way.push(reached);
+                        next = Some(earlier);
+                    }
+                    way.reverse();
+                    return way;
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Chunks near any of `seeds` along calls, references, bases and containment, with the distance in steps from the nearest seed
+    /// other than themselves; nearest first, at most `count_max` a seed.
+    pub fn near(&self, seeds: &[i64], steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
+        let mut nearest: HashMap<i64, usize> = HashMap::new();
+        for (chunk, steps) in seeds.iter().flat_map(|seed| self.near_one(*seed, steps_max, count_max)) {
+            nearest.entry(chunk).and_modify(|s| *s = steps.min(*s)).or_insert(steps);
+        }
+        let mut nearest: Vec<(i64, usize)> = nearest.into_iter().collect();
+        nearest.sort_by_key(|(chunk, steps)| (*steps, *chunk));
+        nearest
+    }
+
+    fn near_one(&self, seed: i64, steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
+        let mut seen = HashSet::from([seed]);
+        let mut queue = VecDeque::from([(seed, 0)]);
+        let mut found = Vec::new();
+        while let Some((chunk, steps)) = queue.pop_front().filter(|(_, steps)| *steps < steps_max) {
+            for other in self.of_chunk.get(&chunk).into_iter().flatten().flat_map(|at| self.linked_chunks(*at)) {
+                if found.len() >= count_max {
+                    return found;
+                }
+                if seen.insert(other) {
+                    found.push((other, steps + 1));
+                    queue.push_back((other, steps + 1));
+                }
+            }
+        }
+        found
+    }
+
+    /// Chunks of the symbols one step away, in the order of their ids; files as such are left out, they are near everything in them.
+    fn linked_chunks(&self, at: NodeIndex) -> Vec<i64> {
+        /// A symbol with more links than this (a logger, a base type) is near everything and says nothing.
+        const LINKS_MAX: usize = 64;
+        let links: Vec<NodeIndex> = self.graph.neighbors_undirected(at).take(LINKS_MAX + 1).collect();
+        if links.len() > LINKS_MAX {
+            return Vec::new();
+        }
+        let symbols = links.into_iter().filter(|n| self.modules.get(&self.graph[*n].path) != Some(n));
+        let mut chunks: Vec<i64> = symbols.filter_map(|n| self.graph[n].chunk).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks
+    }
+}

@@ -1,0 +1,148 @@
+//! Which symbols a person means: `name`, `Container.name`, `path::name`, `path:line`, `path`.
+
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+
+use super::{Graph, Node};
+use crate::index::resolve::EdgeKind;
+
+impl Graph {
+    /// Symbols that are meant by `symbol`: a name, `Container.name` or `Container::name`; `path::name` and `path:line` say which
+    /// one, a path alone means the file.
+    pub fn named(&self, symbol: &str) -> Vec<&Node> {
+        self.indices(symbol).into_iter().map(|at| &self.graph[at]).collect()
+    }
+
+    pub(super) fn indices(&self, symbol: &str) -> Vec<NodeIndex> {
+        if let Some(module) = self.modules.get(symbol) {
+            return vec![*module];
+        }
+        if let Some((path, line)) = symbol.rsplit_once(':')
+            && let (Some(module), Ok(line)) = (self.modules.get(path), line.parse())
+        {
+            return vec![self.at_line(path, line).unwrap_or(*module)];
+        }
+        if let Some((path, name)) = symbol.split_once("::")
+            && self.modules.contains_key(path)
+        {
+            return self.by_names(name).into_iter().filter(|at| self.graph[*at].path == path).collect();
+        }
+        self.by_names(symbol)
+    }
+
+    fn by_names(&self, name: &str) -> Vec<NodeIndex> {
+        let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
+            Some((container, last)) => (container.rsplit(['.', ':']).next(), last),
+            None => (None, name),
+        };
+        let all = self.by_name.get(last).map(Vec::as_slice).unwrap_or_default();
+        let fits = |at: NodeIndex| match container {
+            None => true,
+            Some(wanted) => {
+                let mut up = self.graph.edges_directed(at, Direction::Incoming);
+                up.any(|e| e.weight().kind == EdgeKind::Contains && self.graph[e.source()].name == wanted)
+            }
+        };
+        all.iter().copied().filter(|at| fits(*at)).collect()
+    }
+
+    /// The innermost symbol around a line.
+    fn at_line(&self, path: &str, line: usize) -> Option<NodeIndex> {
+        let module = self.modules.get(path)?;
+        let around = |at: &NodeIndex| {
+            let node = &self.graph[*at];
+            node.path == path && (node.start..=node.end).contains(&line) && at != module
+        };
+        self.graph.node_indices().filter(around).min_by_key(|at| self.graph[*at].end - self.graph[*at].start)
+    }
+
+    /// What a name may mean, each with the words that say which; overloads, and a type with a value of its name, are one. At most one
+    /// entry: the name is clear.
+    pub fn candidates(&self, symbol: &str) -> Vec<(String, &Node)> {
+        let mut found: Vec<(String, &Node)> = Vec::new();
+        for node in self.named(symbol) {
+            let handle = self.handle(node);
+            if !found.iter().any(|(known, _)| *known == handle) {
+                found.push((handle, node));
+            }
+        }
+        found
+    }
+
+    /// `path::Container.name`, which `named` understands.
+    pub fn handle(&self, node: &Node) -> String {
+        if self.modules.get(&node.path).is_some_and(|at| self.graph[*at].id == node.id) {
+            return node.path.clone();
+        }
+        match self.containers(node.id).first() {
+            Some(container) => format!("{}::{}.{}", node.path, container.name, node.name),
+            None => format!("{}::{}", node.path, node.name),
+        }
+    }
+
+    /// Names and paths that look like `symbol`, nearest first.
+    pub fn similar(&self, symbol: &str, count_max: usize) -> Vec<String> {
+        let wanted = symbol.rsplit("::").next().unwrap_or(symbol).rsplit('.').next().unwrap_or(symbol).to_lowercase();
+        let whole = symbol.to_lowercase();
+        let names = self.by_name.keys().map(|name| (distance(&name.to_lowercase(), &wanted), name));
+        let paths = self.modules.keys().map(|path| (distance(&path.to_lowercase(), &whole), path));
+        let mut near: Vec<(usize, &String)> = names.chain(paths).filter_map(|(far, name)| Some((far?, name))).collect();
+        near.sort();
+        near.dedup();
+        near.into_iter().take(count_max).map(|(_, name)| name.clone()).collect()
+    }
+}
+
+/// How far two names are apart: edits, or a little more than none where one holds the other; `None` if they are not alike.
+fn distance(name: &str, wanted: &str) -> Option<usize> {
+    /// Longer names are not compared letter by letter.
+    const NAME_BYTES_MAX: usize = 60;
+    if name == wanted {
+        return Some(0);
+    }
+    if wanted.len() >= 3 && (name.contains(wanted) || (name.len() >= 3 && wanted.contains(name))) {
+        return Some(1 + name.len().abs_diff(wanted.len()) / 4);
+    }
+    let allowed = (wanted.chars().count() / 3).min(3);
+    if name.len().abs_diff(wanted.len()) > allowed || name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    Some(edits(name, wanted)).filter(|far| *far <= allowed)
+}
+
+/// Letters to change, add, drop or swap with their neighbour to turn one word into the other.
+fn edits(one: &str, other: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = usize::from(a[i - 1] != b[j - 1]);
+                let plain = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
+                match i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    true => plain.min(rows[i - 2][j - 2] + 1),
+                    false => plain,
+                }
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_were_meant_are_near() {
+        let check = |name: &str, wanted: &str, expected: Option<usize>| assert_eq!(distance(name, wanted), expected);
+        check("parse", "parse", Some(0));
+        check("parse", "prase", Some(1));
+        check("safeparse", "parse", Some(2));
+        check("parse", "print", None);
+        check("x", "parse", None);
+    }
+}

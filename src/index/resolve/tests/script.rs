@@ -1,0 +1,100 @@
+//! Calls of scripts through aliases and by types.
+
+use super::check;
+
+#[test]
+fn an_alias_loses_no_edge() {
+    check(
+        &[
+            ("lib.ts", "function fn() {}\nexport const a = fn;\nexport { fn as b };\nexport default fn;\nexport const o = { go: fn };\n"),
+            (
+                "use.ts",
+                "import d, { a, b, o } from './lib';\nimport * as all from './lib';\nfunction f() { a(); }\nfunction g() { b(); }\n\
+                 function h() { d(); }\nfunction i() { o.go(); }\nfunction j() { const x = a; x(); }\nfunction k() { const { b: y } = all; y(); }\n",
+            ),
+        ],
+        &[
+            "use:f -> lib:fn 0.95",
+            "use:g -> lib:fn 0.95",
+            "use:h -> lib:fn 0.95",
+            "use:i -> lib:fn 0.9",
+            "use:j -> lib:fn 0.9",
+            "use:k -> lib:fn 0.9",
+        ],
+    );
+}
+
+#[test]
+fn receivers_are_known_by_annotation_new_result_and_field() {
+    check(
+        &[
+            ("dog.ts", "export class Dog { bark() {} }\nexport function adopt(): Dog { return new Dog(); }\nexport const made = () => new Dog();\n"),
+            ("wolf.ts", "class Wolf { bark() {} }\n"),
+            (
+                "a.ts",
+                "import { Dog, adopt, made } from './dog';\n\
+                 class Home { dog: Dog; constructor(private other: Dog) {} f() { this.dog.bark(); } g() { this.other.bark(); } }\n\
+                 function h(dog: Dog) { dog.bark(); }\nfunction i() { const d = new Dog(); d.bark(); }\nfunction j() { adopt().bark(); }\n\
+                 function k(all: Dog[]) { for (const d of all) d.bark(); all.map((x) => x.bark()); }\nfunction l() { made().bark(); }\n\
+                 async function m(p: Promise<Dog>) { (await p).bark(); }\nfunction n(x: unknown) { if (x instanceof Dog) { x.bark(); } }\n",
+            ),
+        ],
+        &[
+            "a:Home.f -> dog:Dog.bark 0.95",
+            "a:Home.g -> dog:Dog.bark 0.95",
+            "a:h -> dog:Dog.bark 0.95",
+            "a:i -> dog:Dog 0.95",
+            "a:i -> dog:Dog.bark 0.95",
+            "a:j -> dog:adopt 0.95",
+            "a:j -> dog:Dog.bark 0.95",
+            "a:k -> dog:Dog.bark 0.95",
+            "a:k -> dog:Dog.bark 0.95",
+            "a:l -> dog:made 0.95",
+            "a:l -> dog:Dog.bark 0.95",
+            "a:m -> dog:Dog.bark 0.95",
+            "a:n -> dog:Dog.bark 0.95",
+            "dog:adopt -> dog:Dog 1",
+            "dog:made -> dog:Dog 1",
+        ]
+        .iter()
+        .filter(|_| true)
+        .copied()
+        .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn a_callback_knows_its_parameters_by_what_is_expected() {
+    check(
+        &[
+            ("core.ts", "export interface Maker<T> { new (): T; init(inst: T): void }\nexport function make<T>(f: (inst: T) => void): Maker<T> { return f as any; }\n"),
+            (
+                "a.ts",
+                "import * as core from './core';\ninterface Base { check(): this }\ninterface Text extends Base { min(): this }\n\
+                 export const Text: core.Maker<Text> = core.make((inst) => { inst.check(); });\n\
+                 function f() { Text.init(null); new Text().min().check(); }\n",
+            ),
+        ],
+        &[
+            "a:Text -> core:make 0.95",
+            "a:Text -> a:Base.check 0.95",
+            "a:f -> core:Maker.init 0.95",
+            "a:f -> a:Text 1",
+            "a:f -> a:Base.check 0.95",
+            "a:f -> a:Text.min 0.95",
+            "a:Text -> a:Base 1",
+        ]
+        .to_vec(),
+    );
+}
+
+#[test]
+fn a_type_from_outside_is_never_guessed() {
+    check(
+        &[
+            ("a.ts", "import { Foreign } from 'foreign';\nfunction f(x: Foreign, s: string) { x.distinctive(); s.distinctive(); }\n"),
+            ("b.ts", "class B { distinctive() {} }\n"),
+        ],
+        &["a.ts ? foreign", "a:f ? distinctive", "a:f ? distinctive"],
+    );
+}

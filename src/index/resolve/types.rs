@@ -1,0 +1,467 @@
+//! What a value is, as far as annotations, `new`, results of known functions and fields tell; and what its members are.
+
+mod builtin;
+mod calls;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::names::Target;
+use super::project::Project;
+use crate::index::syntax::types::{Binding, Callable, Field, Generic, Type, Typing, Value};
+use crate::index::syntax::{Definition, Kind};
+
+/// Types are followed this deep; what is deeper is made up by generics that name themselves.
+const DEPTH_MAX: usize = 40;
+/// Steps spent on one question: some types of libraries are programs.
+const STEPS_MAX: usize = 4_000;
+/// Parts of a union that are looked at.
+const PARTS_MAX: usize = 24;
+
+/// The type of a value.
+#[derive(Clone, Debug)]
+pub(super) enum Ty<'a> {
+    Unknown,
+    /// Text, numbers, types of other packages: no member of it is the project's.
+    Outside,
+    /// A class or interface, with its type arguments.
+    Instance(usize, usize, Rc<[Ty<'a>]>),
+    /// The thing itself: a module, class, function, enum.
+    Itself(Target),
+    Shape(&'a [Field], Rc<Scope<'a>>),
+    Literal(&'a [(String, Value)], Rc<Scope<'a>>),
+    Function(&'a Callable, Rc<Scope<'a>>),
+    List(Rc<Ty<'a>>),
+    /// A method of a list or table; calling it gives something of its items.
+    Builtin(&'static str, Rc<Ty<'a>>),
+    Promise(Rc<Ty<'a>>),
+    /// `Map`, `Set`, `Record`: by their values.
+    Table(Rc<Ty<'a>>),
+    Many(Rc<[Ty<'a>]>),
+}
+
+/// Where words are read: a place in a file, with what type parameters stand for there.
+#[derive(Clone, Debug)]
+pub(super) struct Scope<'a> {
+    pub file: usize,
+    pub from: Option<usize>,
+    pub line: usize,
+    pub generics: Vec<(&'a str, Ty<'a>)>,
+    pub this: Option<Ty<'a>>,
+}
+
+/// A member that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Member<'a> {
+    /// Its declaration.
+    pub target: Option<Target>,
+    pub ty: Ty<'a>,
+}
+
+/// The answer to a question about a member.
+#[derive(Clone, Debug)]
+pub(super) enum Look<'a> {
+    Found(Member<'a>),
+    /// The type is known, and it is not of the project or has no such member.
+    Outside,
+    Unknown,
+}
+
+/// Answers one question; another question begins with a new one.
+pub(super) struct Types<'p, 'a> {
+    pub project: &'p Project<'a>,
+    depth: Cell<usize>,
+    steps: Cell<usize>,
+}
+
+impl<'p, 'a> Types<'p, 'a> {
+    pub fn new(project: &'p Project<'a>) -> Types<'p, 'a> {
+        Types { project, depth: Cell::new(0), steps: Cell::new(0) }
+    }
+
+    /// Runs one step unless the question has become too deep or too long.
+    fn step<T>(&self, otherwise: T, run: impl FnOnce() -> T) -> T {
+        if self.depth.get() >= DEPTH_MAX || self.steps.get() >= STEPS_MAX {
+            return otherwise;
+        }
+        self.steps.set(self.steps.get() + 1);
+        self.depth.set(self.depth.get() + 1);
+        let done = run();
+        self.depth.set(self.depth.get() - 1);
+        done
+    }
+
+    fn definition(&self, file: usize, at: usize) -> &'a Definition {
+        &self.project.files[file].outline.definitions[at]
+    }
+
+    fn typing(&self, file: usize, at: usize) -> Option<&'a Typing> {
+        self.definition(file, at).typing.as_deref()
+    }
+
+    /// The place of a definition, with its own type parameters open.
+    fn inside(&self, file: usize, at: usize) -> Scope<'a> {
+        Scope { file, from: Some(at), line: self.definition(file, at).end, generics: Vec::new(), this: None }
+    }
+
+    pub fn value(&self, value: &'a Value, scope: &Rc<Scope<'a>>) -> Ty<'a> {
+        self.step(Ty::Unknown, || match value {
+            Value::Name(name) => self.name(name, scope),
+            Value::This => scope.this.clone().unwrap_or_else(|| self.own(scope.file, scope.from)),
+            Value::Super => self.bases(&self.own(scope.file, scope.from)),
+            Value::Member(of, name) => match self.member(&self.value(of, scope), name) {
+                Look::Found(member) => member.ty,
+                Look::Outside => Ty::Outside,
+                Look::Unknown => Ty::Unknown,
+            },
+            Value::Call(callee, arguments, types) => {
+                let callee = self.value(callee, scope);
+                self.called(&callee, arguments, types, scope, None)
+            }
+            Value::New(callee, arguments, types) => {
+                let callee = self.value(callee, scope);
+                self.constructed(&callee, arguments, types, scope)
+            }
+            Value::Item(of) => self.item(&self.value(of, scope)),
+            Value::Awaited(of) => self.awaited(self.value(of, scope)),
+            Value::Is(ty) => self.ty(ty, scope),
+            Value::Object(fields) => Ty::Literal(fields, scope.clone()),
+            Value::List(parts) => Ty::List(Rc::new(many(parts.iter().map(|part| self.value(part, scope))))),
+            Value::Either(parts) => many(parts.iter().map(|part| self.value(part, scope))),
+            Value::Function(callable) => Ty::Function(callable, scope.clone()),
+            Value::Argument(call, at, wanted) => self.argument(call, *at, wanted.as_ref(), scope),
+            Value::Parameter(of, at) => self.parameter(&self.value(of, scope), *at),
+            Value::Unknown => Ty::Unknown,
+        })
+    }
+
+    /// What a bare name holds.
+    fn name(&self, name: &str, scope: &Scope<'a>) -> Ty<'a> {
+        if name == "undefined" {
+            return Ty::Outside;
+        }
+        let project = self.project;
+        if let Some(binding) = project.binding(scope.file, scope.from, name, scope.line) {
+            return self.bound(binding, scope);
+        }
+        match project.named_in(scope.file, scope.from, name) {
+            Some(target) => self.held(project.as_value(target)),
+            None if project.is_imported(scope.file, name) => Ty::Outside,
+            None => builtin::global(name).unwrap_or(Ty::Unknown),
+        }
+    }
+
+    /// What a local name holds.
+    pub fn bound(&self, binding: &'a Binding, scope: &Scope<'a>) -> Ty<'a> {
+        // A value that names itself means what is further out; within its own block it would go in circles.
+        let scope = Scope { from: binding.inside, line: binding.start, ..scope.clone() };
+        self.value(&binding.value, &Rc::new(scope))
+    }
+
+    /// What a declared thing holds when it is read.
+    pub fn held(&self, target: Target) -> Ty<'a> {
+        let Target::Symbol(file, at) = target else { return Ty::Itself(target) };
+        self.step(Ty::Unknown, || {
+            let definition = self.definition(file, at);
+            let scope = || {
+                let outer = Scope { from: definition.container, line: definition.start, ..self.inside(file, at) };
+                Rc::new(outer)
+            };
+            match (definition.kind, definition.typing.as_deref()) {
+                (Kind::Variable | Kind::Constant | Kind::Method, Some(Typing { ty: Some(ty), .. })) => {
+                    self.ty(ty, &scope())
+                }
+                (Kind::Function, Some(Typing { ty: Some(ty), .. })) => self.ty(ty, &scope()),
+                (Kind::Variable | Kind::Constant, Some(Typing { value: Some(value), .. })) => {
+                    self.value(value, &scope())
+                }
+                (Kind::Variable | Kind::Constant, _) => Ty::Unknown,
+                (Kind::Interface | Kind::Type, _) => Ty::Unknown,
+                _ => Ty::Itself(target),
+            }
+        })
+    }
+
+    /// The class or object around a place.
+    fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
+        match self.project.holder_of_self(file, from) {
+            Some(Target::Symbol(f, d)) if self.definition(f, d).kind == Kind::Class => self.open(f, d),
+            Some(target) => self.held(target),
+            None => Ty::Unknown,
+        }
+    }
+
+    /// An instance of a class or interface, its type parameters at their bounds.
+    fn open(&self, file: usize, at: usize) -> Ty<'a> {
+        self.instance(file, at, Vec::new())
+    }
+
+    pub fn ty(&self, ty: &'a Type, scope: &Rc<Scope<'a>>) -> Ty<'a> {
+        self.step(Ty::Unknown, || match ty {
+            Type::Named(name, arguments) => self.named(name, arguments, scope),
+            Type::List(of) => Ty::List(Rc::new(self.ty(of, scope))),
+            Type::Object(fields) => Ty::Shape(fields, scope.clone()),
+            Type::Function(callable) => Ty::Function(callable, scope.clone()),
+            Type::Many(parts) => many(parts.iter().take(PARTS_MAX).map(|part| self.ty(part, scope))),
+            Type::Field(of, name) if name == "[]" => self.item(&self.ty(of, scope)),
+            Type::Field(of, name) => match self.member(&self.ty(of, scope), name) {
+                Look::Found(member) => member.ty,
+                Look::Outside => Ty::Outside,
+                Look::Unknown => Ty::Unknown,
+            },
+            Type::Of(value) => self.value(value, scope),
+            Type::This => scope.this.clone().unwrap_or_else(|| self.own(scope.file, scope.from)),
+            Type::Basic => Ty::Outside,
+            Type::Unknown => Ty::Unknown,
+        })
+    }
+
+    fn named(&self, name: &'a str, arguments: &'a [Type], scope: &Rc<Scope<'a>>) -> Ty<'a> {
+        if let Some((_, known)) = scope.generics.iter().rev().find(|(generic, _)| *generic == name) {
+            return known.clone();
+        }
+        if let Some(generic) = self.generic(name, scope) {
+            // A parameter that nothing is known of is at least what it extends.
+            return generic.bound.as_ref().map_or(Ty::Unknown, |bound| self.ty(bound, scope));
+        }
+        let evaluated = || arguments.iter().map(|argument| self.ty(argument, scope)).collect::<Vec<_>>();
+        match self.type_target(name, scope) {
+            Some(Target::Symbol(file, at)) => self.instance(file, at, evaluated()),
+            Some(module) => Ty::Itself(module),
+            None => builtin::named(name, &evaluated()),
+        }
+    }
+
+    /// The definition that a dotted name of a type means.
+    fn type_target(&self, name: &str, scope: &Scope<'a>) -> Option<Target> {
+        let mut pieces = name.split('.');
+        let mut target = self.project.named_in(scope.file, scope.from, pieces.next()?)?;
+        for piece in pieces {
+            target = match self.project.as_type(target) {
+                Target::Module(file) => self.project.exported(file, piece)?,
+                symbol => self.project.member(symbol, piece)?.0,
+            };
+        }
+        Some(self.project.as_type(target))
+    }
+
+    /// A type parameter of the definitions around a place.
+    fn generic(&self, name: &str, scope: &Scope<'a>) -> Option<&'a Generic> {
+        let mut at = scope.from;
+        for _ in 0..DEPTH_MAX {
+            let definition = self.definition(scope.file, at?);
+            let typing = definition.typing.as_deref();
+            let own = typing.into_iter().flat_map(|t| t.generics.iter().chain(t.call.iter().flat_map(|c| &c.generics)));
+            if let Some(found) = own.into_iter().find(|generic| generic.name == name) {
+                return Some(found);
+            }
+            at = definition.container;
+        }
+        None
+    }
+
+    /// A type by its declaration: an alias is what it stands for.
+    fn instance(&self, file: usize, at: usize, arguments: Vec<Ty<'a>>) -> Ty<'a> {
+        let definition = self.definition(file, at);
+        let typing = definition.typing.as_deref();
+        match definition.kind {
+            Kind::Type => {
+                let Some(ty) = typing.and_then(|t| t.ty.as_ref()) else { return Ty::Unknown };
+                let scope = Rc::new(self.with_arguments(file, at, &arguments));
+                self.ty(ty, &scope)
+            }
+            Kind::Class | Kind::Interface => Ty::Instance(file, at, arguments.into()),
+            Kind::Enum => Ty::Outside,
+            // A function used as a constructor, or a value that stands for its type.
+            _ => Ty::Unknown,
+        }
+    }
+
+    /// The inside of a type, its parameters set.
+    fn with_arguments(&self, file: usize, at: usize, arguments: &[Ty<'a>]) -> Scope<'a> {
+        let mut scope = self.inside(file, at);
+        let generics = self.typing(file, at).map_or(&[][..], |t| &t.generics);
+        self.set(&mut scope, generics, arguments);
+        scope
+    }
+
+    /// Sets type parameters to what is given, else to their defaults, else to their bounds.
+    fn set(&self, scope: &mut Scope<'a>, generics: &'a [Generic], given: &[Ty<'a>]) {
+        for (at, generic) in generics.iter().enumerate() {
+            let known = given.get(at).filter(|ty| !matches!(ty, Ty::Unknown)).cloned();
+            let ty = known.or_else(|| {
+                let spare = generic.default.as_ref().filter(|d| !matches!(d, Type::Basic | Type::Unknown));
+                let spare = spare.or(generic.bound.as_ref())?;
+                Some(self.ty(spare, &Rc::new(scope.clone())))
+            });
+            scope.generics.push((&generic.name, ty.unwrap_or(Ty::Unknown)));
+        }
+    }
+
+    /// Looks a member up in a type.
+    pub fn member(&self, of: &Ty<'a>, name: &str) -> Look<'a> {
+        self.step(Look::Unknown, || match of {
+            Ty::Unknown => Look::Unknown,
+            Ty::Outside => Look::Outside,
+            Ty::Instance(file, at, arguments) => self.member_of_instance(*file, *at, arguments, name, of),
+            Ty::Itself(target) => self.member_of_thing(*target, name),
+            Ty::Shape(fields, scope) => self.field(fields, scope, name, of),
+            Ty::Literal(fields, scope) => self.part(fields, scope, name),
+            Ty::Function(..) | Ty::Builtin(..) => Look::Outside,
+            Ty::List(item) | Ty::Table(item) => builtin::method(name, item.clone(), of),
+            Ty::Promise(of) => match name {
+                "then" | "catch" | "finally" => found(Ty::Builtin("then", of.clone())),
+                _ => Look::Outside,
+            },
+            Ty::Many(parts) => {
+                let looks = parts.iter().map(|part| self.member(part, name));
+                let mut unknown = false;
+                let mut all: Vec<Member<'a>> = Vec::new();
+                for look in looks {
+                    match look {
+                        Look::Found(member) => all.push(member),
+                        Look::Unknown => unknown = true,
+                        Look::Outside => {}
+                    }
+                }
+                match all.iter().position(|m| m.target.is_some()) {
+                    Some(best) => {
+                        let target = all[best].target;
+                        Look::Found(Member { target, ty: many(all.into_iter().map(|m| m.ty)) })
+                    }
+                    None if !all.is_empty() => found(many(all.into_iter().map(|m| m.ty))),
+                    None if unknown => Look::Unknown,
+                    None => Look::Outside,
+                }
+            }
+        })
+    }
+
+    fn field(&self, fields: &'a [Field], scope: &Rc<Scope<'a>>, name: &str, this: &Ty<'a>) -> Look<'a> {
+        let Some(field) = fields.iter().find(|f| f.name == name).or_else(|| fields.iter().find(|f| f.name == "[]"))
+        else {
+            return Look::Outside;
+        };
+        let this = scope.this.clone().or_else(|| Some(this.clone()));
+        let target = self.project.definition_at(scope.file, name, field.line.0).map(|d| Target::Symbol(scope.file, d));
+        let scope = Rc::new(Scope { this, ..(**scope).clone() });
+        Look::Found(Member { target, ty: self.ty(&field.ty, &scope) })
+    }
+
+    /// A part of an object that is written out.
+    fn part(&self, fields: &'a [(String, Value)], scope: &Rc<Scope<'a>>, name: &str) -> Look<'a> {
+        let Some((_, value)) = fields.iter().find(|(field, _)| field == name) else { return Look::Unknown };
+        let target = match value {
+            Value::Function(_) => self.project.method_inside(scope.file, scope.from, name),
+            _ => None,
+        };
+        match target {
+            Some(target) => Look::Found(Member { target: Some(target), ty: Ty::Itself(target) }),
+            None => found(self.value(value, scope)),
+        }
+    }
+
+    fn member_of_instance(&self, file: usize, at: usize, arguments: &[Ty<'a>], name: &str, this: &Ty<'a>) -> Look<'a> {
+        let scope = Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, at, arguments) });
+        let mut unknown = false;
+        // Interfaces of one name, and a class with an interface of its name, are one type.
+        for sibling in self.project.type_siblings(file, at) {
+            let sibling_scope = match sibling == at {
+                true => scope.clone(),
+                false => Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, sibling, arguments) }),
+            };
+            let typing = self.typing(file, sibling);
+            if let Some(member) = self.project.member_in(file, sibling, name) {
+                return Look::Found(self.declared_member(file, member, &sibling_scope));
+            }
+            if let Some(Type::Object(fields)) = typing.and_then(|t| t.ty.as_ref())
+                && fields.iter().any(|field| field.name == name)
+            {
+                return self.field(fields, &sibling_scope, name, this);
+            }
+            for base in typing.into_iter().flat_map(|t| &t.bases) {
+                match self.member(&self.ty(base, &sibling_scope), name) {
+                    Look::Found(member) => return Look::Found(member),
+                    Look::Unknown => unknown = true,
+                    Look::Outside => {}
+                }
+            }
+        }
+        if unknown { Look::Unknown } else { Look::Outside }
+    }
+
+    /// A field or method that is a definition, as seen through an instance.
+    fn declared_member(&self, file: usize, at: usize, scope: &Rc<Scope<'a>>) -> Member<'a> {
+        let target = Target::Symbol(file, at);
+        let definition = self.definition(file, at);
+        let ty = match definition.typing.as_deref() {
+            Some(Typing { ty: Some(ty), .. }) => self.ty(ty, scope),
+            Some(Typing { call: Some(call), .. }) => {
+                Ty::Function(call, Rc::new(Scope { from: Some(at), line: definition.end, ..(**scope).clone() }))
+            }
+            Some(Typing { value: Some(value), .. }) => self.value(value, scope),
+            _ => Ty::Unknown,
+        };
+        Member { target: Some(target), ty }
+    }
+
+    fn member_of_thing(&self, target: Target, name: &str) -> Look<'a> {
+        match target {
+            Target::Module(file) => match self.project.exported(file, name) {
+                Some(target) => {
+                    let target = self.project.as_value(target);
+                    Look::Found(Member { target: Some(target), ty: self.held(target) })
+                }
+                None if name == "default" => found(Ty::Itself(target)),
+                None => Look::Unknown,
+            },
+            Target::Symbol(file, at) => match self.project.member(target, name) {
+                Some((target, _)) => {
+                    let ty = self.held(target);
+                    Look::Found(Member { target: Some(target), ty })
+                }
+                None if self.definition(file, at).kind == Kind::Class && !self.has_foreign_base(file, at) => {
+                    Look::Outside
+                }
+                None if matches!(name, "call" | "apply" | "bind" | "toString") => Look::Outside,
+                None => Look::Unknown,
+            },
+        }
+    }
+
+    fn has_foreign_base(&self, file: usize, at: usize) -> bool {
+        self.typing(file, at).is_none_or(|t| !t.bases.is_empty())
+    }
+
+    /// What `super` is.
+    fn bases(&self, own: &Ty<'a>) -> Ty<'a> {
+        let Ty::Instance(file, at, arguments) = own else { return Ty::Unknown };
+        let scope = Rc::new(self.with_arguments(*file, *at, arguments));
+        many(self.typing(*file, *at).into_iter().flat_map(|t| &t.bases).map(|base| self.ty(base, &scope)))
+    }
+}
+
+pub(super) fn found(ty: Ty<'_>) -> Look<'_> {
+    Look::Found(Member { target: None, ty })
+}
+
+/// One of several types, without those that say nothing.
+pub(super) fn many<'a>(parts: impl Iterator<Item = Ty<'a>>) -> Ty<'a> {
+    let mut all: Vec<Ty<'a>> = Vec::new();
+    let mut unknown = false;
+    for part in parts {
+        match part {
+            Ty::Unknown => unknown = true,
+            Ty::Outside => {}
+            Ty::Many(inner) => all.extend(inner.iter().cloned()),
+            part => all.push(part),
+        }
+    }
+    all.truncate(PARTS_MAX);
+    match all.len() {
+        0 if unknown => Ty::Unknown,
+        0 => Ty::Outside,
+        1 => all.remove(0),
+        _ => Ty::Many(all.into()),
+    }
+}

@@ -1,0 +1,29 @@
+//! What is asked of the store about edges: all of them, and what has none.
+
+use super::Store;
+use crate::index::IndexError;
+
+/// An edge as stored: source, target, kind, confidence, reason, line.
+pub type EdgeRow = (i64, i64, String, f64, String, usize);
+
+impl Store {
+    pub fn edges(&self) -> Result<Vec<EdgeRow>, IndexError> {
+        let sql =
+            "SELECT source, target, kind, confidence, reason, line FROM edges ORDER BY path, source, target, kind";
+        self.rows(sql, &[], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize))
+        })
+    }
+
+    /// References to `name` whose target is not known: (path, line, reason).
+    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
+        let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
+        self.rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
+    }
+
+    /// References out of these symbols whose target is not known: (name, path, line, reason).
+    pub fn unresolved_from(&self, sources: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
+        let sql = "SELECT name, path, line, reason FROM unresolved WHERE kind = 'calls' AND source IN ({}) ORDER BY path, line, name";
+        self.rows_for(sql, sources, |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)? as usize, r.get(3)?)))
+    }
+}

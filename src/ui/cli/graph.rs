@@ -1,0 +1,249 @@
+//! `monobloc graph`: who calls, uses and imports whom.
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use console::style;
+use serde_json::json;
+
+use crate::app::App;
+use crate::index::{Graph as CodeGraph, Index, Neighbour, Node, Reach, Reached};
+
+/// Ask who calls, uses and imports whom; every answer with how sure it is
+#[derive(Args)]
+pub struct Graph {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Who calls a symbol
+    Callers(Question),
+    /// Whom a symbol calls
+    Callees(Question),
+    /// What a file, or the file of a symbol, imports
+    Imports(Question),
+    /// Which files import a file or a symbol
+    Dependents(Question),
+    /// What a change of a symbol may break: all that leads to it by calls, uses, bases and imports
+    Impact(Question),
+    /// The shortest way from one symbol to another
+    Path(Ends),
+}
+
+#[derive(Args)]
+struct Question {
+    /// A name, Container.name, path::name, path:line, or the path of a file
+    symbol: String,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Args)]
+struct Ends {
+    /// Where the way begins: a name, Container.name, path::name, path:line, or the path of a file
+    from: String,
+    /// Where it ends
+    to: String,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Args)]
+struct Form {
+    /// Steps to go at most [default: 1 for callers and callees, 4 for impact, 12 for path]
+    #[arg(long, value_name = "N")]
+    depth: Option<u8>,
+    /// Lines to show at most
+    #[arg(short = 'n', long, default_value_t = 100)]
+    limit: usize,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Unknown references that are shown; the rest is counted.
+const UNKNOWN_SHOWN: usize = 20;
+/// Names proposed for one that nothing has, and candidates listed for one that many have.
+const NAMES_SHOWN: usize = 12;
+
+impl Graph {
+    pub fn run(self, app: &App) -> Result<()> {
+        let form = match &self.what {
+            What::Callers(q) | What::Callees(q) | What::Imports(q) | What::Dependents(q) | What::Impact(q) => &q.form,
+            What::Path(ends) => &ends.form,
+        };
+        let index = super::index::opened(app, None, !form.json)?;
+        let graph = index.graph()?;
+        let answer = Answer { index: &index, graph: &graph, json: form.json, limit: form.limit };
+        let reach = |depth: u8| Reach { steps_max: form.depth.unwrap_or(depth).into(), count_max: usize::MAX };
+        match &self.what {
+            What::Callers(q) => {
+                answer.clear(&q.symbol)?;
+                answer.reached("callers", &q.symbol, &graph.callers_within(&q.symbol, reach(1)));
+                answer.maybe_called(&q.symbol)?;
+            }
+            What::Callees(q) => {
+                answer.clear(&q.symbol)?;
+                answer.reached("calls", &q.symbol, &graph.callees_within(&q.symbol, reach(1)));
+                answer.calls_unknown(&q.symbol)?;
+            }
+            What::Imports(q) => {
+                answer.known(&q.symbol)?;
+                answer.neighbours("imports", &q.symbol, &graph.imports(&q.symbol));
+            }
+            What::Dependents(q) => {
+                answer.clear(&q.symbol)?;
+                answer.neighbours("dependents", &q.symbol, &graph.dependents(&q.symbol));
+            }
+            What::Impact(q) => {
+                answer.clear(&q.symbol)?;
+                answer.reached("affected by", &q.symbol, &graph.impact(&q.symbol, reach(4)));
+                answer.maybe_called(&q.symbol)?;
+            }
+            What::Path(ends) => {
+                answer.clear(&ends.from)?;
+                answer.clear(&ends.to)?;
+                let steps = graph.path(&ends.from, &ends.to, reach(12).steps_max);
+                if steps.is_empty() {
+                    bail!("no way from {} to {} within {} steps", ends.from, ends.to, reach(12).steps_max);
+                }
+                answer.reached("way", &format!("{} to {}", ends.from, ends.to), &steps);
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Answer<'a> {
+    index: &'a Index,
+    graph: &'a CodeGraph,
+    json: bool,
+    limit: usize,
+}
+
+impl Answer<'_> {
+    /// An error if nothing has that name; it proposes near ones.
+    fn known(&self, symbol: &str) -> Result<Vec<(String, &Node)>> {
+        let candidates = self.graph.candidates(symbol);
+        if candidates.is_empty() {
+            let near = self.graph.similar(symbol, NAMES_SHOWN);
+            let hint = match near.is_empty() {
+                true => String::new(),
+                false => format!("; is one of these meant: {}", near.join(", ")),
+            };
+            bail!("nothing in {} is called `{symbol}`{hint}", self.index.project().display());
+        }
+        Ok(candidates)
+    }
+
+    /// An error also if several things have that name; it says how to name each.
+    fn clear(&self, symbol: &str) -> Result<()> {
+        let candidates = self.known(symbol)?;
+        if candidates.len() == 1 {
+            return Ok(());
+        }
+        let shown: Vec<String> = candidates
+            .iter()
+            .take(NAMES_SHOWN)
+            .map(|(handle, node)| format!("  {handle}  ({} at {}:{})", node.kind, node.path, node.start))
+            .collect();
+        let more = candidates.len().saturating_sub(NAMES_SHOWN);
+        let more = if more > 0 { format!("\n  … {more} more") } else { String::new() };
+        bail!(
+            "`{symbol}` names {} things; say which, by name or as path:line:\n{}{more}",
+            candidates.len(),
+            shown.join("\n")
+        )
+    }
+
+    fn reached(&self, what: &str, symbol: &str, all: &[Reached]) {
+        self.title(all.len(), what, symbol);
+        for one in all.iter().take(self.limit) {
+            let by = if one.steps > 1 { format!(" by {}", one.by) } else { String::new() };
+            self.line(&one.near, one.steps, one.confidence, &by);
+        }
+        self.rest(all.len());
+    }
+
+    fn neighbours(&self, what: &str, symbol: &str, all: &[Neighbour]) {
+        self.title(all.len(), what, symbol);
+        all.iter().take(self.limit).for_each(|one| self.line(one, 1, one.confidence, ""));
+        self.rest(all.len());
+    }
+
+    fn title(&self, count: usize, what: &str, symbol: &str) {
+        if !self.json {
+            println!("{count} {what} {symbol}");
+        }
+    }
+
+    fn rest(&self, count: usize) {
+        if count > self.limit {
+            eprintln!("monobloc: note: {} more; --limit {count} shows all", count - self.limit);
+        }
+    }
+
+    fn line(&self, near: &Neighbour, steps: usize, confidence: f64, by: &str) {
+        let node = &near.node;
+        if self.json {
+            println!(
+                "{}",
+                json!({
+                    "symbol": self.graph.handle(node), "name": node.name, "kind": node.kind, "path": node.path,
+                    "start": node.start, "end": node.end, "edge": near.kind.name(), "line": near.line, "steps": steps,
+                    "confidence": confidence, "reason": near.reason,
+                })
+            );
+            return;
+        }
+        println!(
+            "{}{} {} {}",
+            "  ".repeat(steps),
+            style(format!("{}:{}", node.path, node.start)).cyan(),
+            node.name,
+            style(format!(
+                "{} · {} at line {}{by} · {confidence:.2} {}",
+                node.kind,
+                near.kind.name(),
+                near.line,
+                near.reason
+            ))
+            .dim()
+        );
+    }
+
+    /// Calls of that name whose target is not known: each may be one more caller.
+    fn maybe_called(&self, symbol: &str) -> Result<()> {
+        let Some(name) = self.graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(()) };
+        let unknown = self.index.unresolved(&name)?;
+        let unknown = unknown.into_iter().map(|(path, line, reason)| (name.clone(), path, line, reason)).collect();
+        self.unknown("perhaps also called at", unknown);
+        Ok(())
+    }
+
+    fn calls_unknown(&self, symbol: &str) -> Result<()> {
+        let sources: Vec<i64> = self.graph.named(symbol).into_iter().map(|node| node.id).collect();
+        let unknown = self.index.unresolved_from(&sources)?;
+        self.unknown("calls that lead nowhere known", unknown);
+        Ok(())
+    }
+
+    fn unknown(&self, title: &str, all: Vec<(String, String, usize, String)>) {
+        if self.json {
+            for (name, path, line, reason) in all {
+                println!("{}", json!({ "name": name, "path": path, "line": line, "unknown": reason }));
+            }
+            return;
+        }
+        if !all.is_empty() {
+            println!("{title} ({}):", all.len());
+        }
+        for (name, path, line, reason) in all.iter().take(UNKNOWN_SHOWN) {
+            println!("  {} {name} {}", style(format!("{path}:{line}")).cyan(), style(reason).dim());
+        }
+        if all.len() > UNKNOWN_SHOWN {
+            println!("  … {} more", all.len() - UNKNOWN_SHOWN);
+        }
+    }
+}
