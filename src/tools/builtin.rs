@@ -22,6 +22,7 @@ pub enum Builtin {
     IndexCallees,
     IndexImports,
     IndexDependents,
+    IndexImpact,
     IndexListMemories,
 }
 
@@ -32,7 +33,7 @@ const INDEX: (&str, &str) =
 const COMMAND: (&str, &str) = ("command", "run shell commands in the project: build, test, format, version control");
 
 impl Builtin {
-    pub const ALL: [Builtin; 16] = [
+    pub const ALL: [Builtin; 17] = [
         Builtin::ReadFile,
         Builtin::ListDir,
         Builtin::FindFiles,
@@ -48,6 +49,7 @@ impl Builtin {
         Builtin::IndexCallees,
         Builtin::IndexImports,
         Builtin::IndexDependents,
+        Builtin::IndexImpact,
         Builtin::IndexListMemories,
     ];
 
@@ -68,6 +70,7 @@ impl Builtin {
             Builtin::IndexCallees => "index_callees",
             Builtin::IndexImports => "index_imports",
             Builtin::IndexDependents => "index_dependents",
+            Builtin::IndexImpact => "index_impact",
             Builtin::IndexListMemories => "index_list_memories",
         }
     }
@@ -130,6 +133,10 @@ impl Builtin {
             Builtin::IndexDependents => {
                 "List the files that import a file: who imports it, what depends on it and would be affected."
             }
+            Builtin::IndexImpact => {
+                "Impact of changing a function, method or class: what would break, everything that leads to it by calls, \
+                 uses or imports, some steps away."
+            }
             Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",
         }
     }
@@ -162,6 +169,9 @@ impl Builtin {
                 ("new", "string", "The text to put in its place", true),
             ],
             Builtin::IndexSearch => &[("question", "string", "The question, in plain words or names", true)],
+            Builtin::IndexImpact => {
+                &[("symbol", "string", "Name of what would be changed, Type.name to be exact", true)]
+            }
             Builtin::IndexCallers | Builtin::IndexCallees => {
                 &[("symbol", "string", "Name of the function or method, Type.name to be exact", true)]
             }

@@ -110,6 +110,7 @@ fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Re
         Builtin::IndexCallees => search::graph::callees(arguments, context),
         Builtin::IndexImports => search::graph::imports(arguments, context),
         Builtin::IndexDependents => search::graph::dependents(arguments, context),
+        Builtin::IndexImpact => search::graph::impact(arguments, context),
         Builtin::IndexListMemories => search::memories(context),
         Builtin::RunCommand => Err("commands run apart from files; this is a bug in tools".to_owned()),
     }

@@ -62,16 +62,7 @@ pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
 fn near_symbols(index: &Index, wanted: &str) -> Result<String, String> {
     /// Enough that one of them is what was meant.
     const PROPOSED: usize = 5;
-    let last = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
-    let cased = index.symbols_named(&[last.to_owned()]).map_err(said)?.into_iter().map(|symbol| symbol.name);
-    let alike =
-        retrieve::search(index, last, None, PROPOSED).map_err(said)?.hits.into_iter().filter_map(|hit| hit.symbol);
-    let mut names: Vec<String> = Vec::new();
-    for name in cased.chain(alike) {
-        if !names.contains(&name) && names.len() < PROPOSED {
-            names.push(name);
-        }
-    }
+    let names = index.graph().map_err(said)?.similar(wanted, PROPOSED);
     Ok(if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) })
 }
 

@@ -88,7 +88,9 @@ fn type_spec<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// `func (s *Store[T]) Get()`: a member of Store, in which `s` is the value it is called on.
 fn method<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(name) = reader.field(node, "name") else { return };
-    reader.define(node, node, name, Kind::Method, is_exported(name));
+    if !reader.define(node, node, name, Kind::Method, is_exported(name)) {
+        return;
+    }
     let Some(receiver) = node.child_by_field_name("receiver").and_then(|r| r.named_child(0)) else { return };
     if let Some(owner) = receiver.child_by_field_name("type").map(plain) {
         reader.member_of(reader.text(owner));

@@ -70,7 +70,8 @@ fn string_content(string: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Without `__all__`, what does not begin with an underscore is meant for others.
-fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind) {
+/// False if it is one too many.
+fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind) -> bool {
     let at_top = reader.inside().is_none();
     let special = name.starts_with("__") && name.ends_with("__");
     let exported = match at_top && reader.lists_exports() {
@@ -80,13 +81,15 @@ fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind
     if at_top && exported && !reader.lists_exports() {
         reader.export(node, name, name, None);
     }
-    reader.define(node, node, name, kind, exported && !reader.in_function());
+    reader.define(node, node, name, kind, exported && !reader.in_function())
 }
 
 fn function<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(name) = reader.field(node, "name") else { return };
     let method = matches!(reader.kind_inside(), Some(Kind::Class | Kind::Enum | Kind::Interface));
-    define(node, reader, name, if method { Kind::Method } else { Kind::Function });
+    if !define(node, reader, name, if method { Kind::Method } else { Kind::Function }) {
+        return;
+    }
     document(node, reader);
     let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
     if let Some(own) = first.filter(|first| method && first.kind() == "identifier") {
@@ -105,7 +108,9 @@ fn class<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         () if any(INTERFACE_BASES) => Kind::Interface,
         () => Kind::Class,
     };
-    define(node, reader, name, kind);
+    if !define(node, reader, name, kind) {
+        return;
+    }
     document(node, reader);
     bases.into_iter().for_each(|base| name_of(Some(base), reader, ReferenceKind::Extends));
 }

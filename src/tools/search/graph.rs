@@ -2,13 +2,15 @@
 
 use super::show::{self, Detail, Item};
 use super::{files, index, near_symbols, said};
-use crate::index::{Graph, Index, Neighbour, Node};
+use crate::index::{Graph, Index, Neighbour, Node, Reach};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::Outcome;
 
 /// Lines shown around the place where an edge arises.
 const LINES_AROUND: usize = 2;
+/// How far a change is followed: further away nearly everything depends on everything.
+const IMPACT: Reach = Reach { steps_max: 3, count_max: 500 };
 /// Namesakes that are listed.
 const NAMESAKES_MAX: usize = 5;
 
@@ -37,6 +39,29 @@ pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> 
     let found = graph.callees(symbol);
     let items = found.iter().map(|near| itself(index, near, "called", found.len())).collect::<Result<Vec<_>, _>>()?;
     Ok(show::outcome(&format!("{} calls of {symbol}", items.len()), &items, &notes))
+}
+
+/// `index_impact`: what a change of a symbol may break.
+pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let symbol = arguments.text("symbol")?.trim();
+    let index = index(context)?;
+    let graph = index.graph().map_err(said)?;
+    let mut notes = namesakes(index, &graph, symbol)?;
+    let found = graph.impact(symbol, IMPACT);
+    if found.len() >= IMPACT.count_max {
+        notes.push(format!("more than {} places; the nearest are listed", IMPACT.count_max));
+    }
+    let mut items = Vec::new();
+    for reached in &found {
+        let mut item = at_the_edge(index, &reached.near, found.len())?;
+        let (how, by) = (reached.near.kind.name(), &reached.by);
+        item.about = format!(
+            "{} that {how} {by}, {} steps away, confidence {:.2}",
+            reached.near.node.kind, reached.steps, reached.confidence
+        );
+        items.push(item);
+    }
+    Ok(show::outcome(&format!("{} places lead to {symbol}", items.len()), &items, &notes))
 }
 
 /// `index_imports`: what a file brings in.

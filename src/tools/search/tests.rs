@@ -59,6 +59,17 @@ fn callees_come_with_their_own_lines() {
 }
 
 #[test]
+fn an_impact_says_by_what_and_how_far() {
+    let outcome = call(graph::impact, &project(&[]), r#"{"symbol":"now"}"#);
+    assert!(outcome.text.contains("places lead to now\n"), "{}", outcome.text);
+    assert!(
+        outcome.text.contains("src/store.ts:8 save (method that calls now, 1 steps away, confidence"),
+        "{}",
+        outcome.text
+    );
+}
+
+#[test]
 fn imports_and_dependents_name_what_is_inside_and_outside() {
     let imports = call(graph::imports, &project(&[]), r#"{"path":"src/store.ts"}"#);
     assert!(imports.text.starts_with("2 imports of src/store.ts from this project\n"), "{}", imports.text);
@@ -73,7 +84,7 @@ fn imports_and_dependents_name_what_is_inside_and_outside() {
 
 #[test]
 fn a_wrong_name_is_an_error_that_proposes_near_ones() {
-    check(graph::callers, r#"{"symbol":"Now"}"#, "nothing in the index is called `Now`; there is now");
+    check(graph::callers, r#"{"symbol":"Now"}"#, "nothing in the index is called `Now`; there is now, now2");
     check(
         graph::imports,
         r#"{"path":"store.ts"}"#,
