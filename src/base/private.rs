@@ -154,7 +154,10 @@ fn card(text: &str, at: Range<usize>) -> bool {
     let digits: Vec<u32> = text[at.clone()].chars().filter_map(|c| c.to_digit(10)).collect();
     let double = |n: u32| if n > 4 { 2 * n - 9 } else { 2 * n };
     let sum: u32 = digits.iter().rev().enumerate().map(|(i, n)| if i % 2 == 1 { double(*n) } else { *n }).sum();
-    (13..=19).contains(&digits.len()) && sum % 10 == 0 && digits.iter().any(|n| *n != digits[0]) && whole(text, at)
+    (13..=19).contains(&digits.len())
+        && sum.is_multiple_of(10)
+        && digits.iter().any(|n| *n != digits[0])
+        && whole(text, at)
 }
 
 /// E.164: 8 to 15 digits.

@@ -40,7 +40,10 @@ enum Command {
 impl Config {
     pub fn run(self, settings: &Settings) -> Result<()> {
         match self.command {
-            Command::Show { json: true } => Ok(println!("{}", as_json(settings))),
+            Command::Show { json: true } => {
+                println!("{}", as_json(settings));
+                Ok(())
+            }
             Command::Show { json: false } => {
                 show(settings);
                 Ok(())
