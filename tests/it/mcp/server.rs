@@ -17,6 +17,7 @@ pub const TRACE: &str = "HOSTILE_TRACE";
 fn serve() {
     let mode = std::env::var(MODE).unwrap_or_default();
     trace(&format!("start {}", std::process::id()));
+    let mut child = None;
     match mode.as_str() {
         "dies at once" => {
             eprintln!("cannot find my configuration");
@@ -24,8 +25,8 @@ fn serve() {
         }
         "never shakes hands" => std::thread::sleep(Duration::from_secs(600)),
         "leaves a child" => {
-            let child = Command::new("sleep").arg("600").spawn().expect("sleep");
-            trace(&format!("child {}", child.id()));
+            let sleeper = child.insert(Command::new("sleep").arg("600").spawn().expect("sleep"));
+            trace(&format!("child {}", sleeper.id()));
         }
         _ => {}
     }
@@ -51,8 +52,8 @@ fn serve() {
         }
     }
     // A server that does not leave when its input ends.
-    if mode == "leaves a child" {
-        std::thread::sleep(Duration::from_secs(600));
+    if let Some(mut child) = child {
+        child.wait().expect("its end");
     }
 }
 
