@@ -31,7 +31,7 @@ fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
 
 /// An engine whose sequences survive in `store`.
 fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine {
-    let loading = Loading { gpu_layers: 0, repack: true };
+    let loading = Loading { gpu_layers: 0, repack: true, mapped: false };
     let weights = Arc::new(Weights::load(file, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let prefixes = store.map(|store| store.of(Fingerprint::of(file, &shape, "").expect("a readable file")));

@@ -216,7 +216,7 @@ async fn what_others_changed_is_not_overwritten_without_asking() {
         assert!(refused.err.contains(part), "no `{part}` in {}", refused.err);
     }
     assert!(!refused.err.contains("ours"), "{}", refused.err);
-    same(&state(&project.path()), &before, &format!("a refusal changes nothing"));
+    same(&state(&project.path()), &before, "a refusal changes nothing");
     rewind(&project, &["c1", "--keep"]).succeeded();
     assert_eq!(project.text("README.md"), "by hand\n");
     assert!(!project.path().join("ours").exists() && project.path().join("theirs").exists());

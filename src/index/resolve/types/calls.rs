@@ -85,7 +85,6 @@ impl<'a> Types<'_, 'a> {
                 let constructor = self.project.member_in(*file, *at, "constructor");
                 let call = constructor.and_then(|c| self.typing(*file, c)).and_then(|t| t.call.as_ref());
                 if let (true, Some(call), Some(typing)) = (given.is_empty(), call, self.typing(*file, *at)) {
-                    let at = Rc::new(self.inside(*file, *at));
                     let mut known = Vec::new();
                     self.unify_arguments(call, arguments, scope, &mut known);
                     let of =
