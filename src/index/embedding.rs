@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use super::build::{Progress, Stage, stop};
 use super::store::Waiting;
 use super::vectors::Vectors;
-use super::{Index, IndexError, importance};
+use super::{Index, IndexError};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
@@ -63,13 +63,12 @@ impl Index {
 
     /// Texts that have no vector of `model` yet, those first that much of the project leads to.
     fn by_importance(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
-        let store = self.reader();
-        let mut waiting = store.without_embedding(model)?;
+        let mut waiting = self.reader().without_embedding(model)?;
         if waiting.len() > BATCH_TEXTS {
-            let ranks = importance::of_chunks(&store)?;
-            let rank = |one: &Waiting| ranks.get(&one.chunk).copied().unwrap_or(0.0);
-            // Stable: what ranks alike stays by path.
-            waiting.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+            let standing = self.standing()?;
+            let importance = |one: &Waiting| standing.importance(&one.path);
+            // Stable: what counts alike stays by path.
+            waiting.sort_by(|a, b| importance(b).total_cmp(&importance(a)));
         }
         Ok(waiting)
     }

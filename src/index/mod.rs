@@ -6,7 +6,6 @@ mod embedding;
 mod find;
 mod graph;
 mod ids;
-mod importance;
 pub mod paths;
 mod resolve;
 mod scan;

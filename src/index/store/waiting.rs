@@ -7,18 +7,18 @@ use crate::index::IndexError;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
     pub vector_key: i64,
-    /// Of the first place the content stands at.
-    pub chunk: i64,
+    /// Of a file the content stands in.
+    pub path: String,
     pub text: String,
 }
 
 impl Store {
     /// Texts of chunks that have no vector of this model yet, each key once, by path.
     pub fn without_embedding(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
-        let sql = "SELECT vector_key, id, summary FROM chunks c WHERE NOT EXISTS
+        let sql = "SELECT vector_key, path, summary FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
                    GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
-        self.rows(sql, &[&model], |r| Ok(Waiting { vector_key: r.get(0)?, chunk: r.get(1)?, text: r.get(2)? }))
+        self.rows(sql, &[&model], |r| Ok(Waiting { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
     }
 
     /// How many contents have no vector of this model yet.
@@ -26,17 +26,6 @@ impl Store {
         let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
         Ok(self.rows(sql, &[&model], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
-    }
-
-    /// (symbol, chunk it begins in) of every symbol.
-    pub fn symbol_chunks(&self) -> Result<Vec<(i64, Option<i64>)>, IndexError> {
-        self.rows("SELECT id, chunk FROM symbols ORDER BY id", &[], |r| Ok((r.get(0)?, r.get(1)?)))
-    }
-
-    /// (source, target, confidence) of every edge but those from a container to its members.
-    pub fn links(&self) -> Result<Vec<(i64, i64, f64)>, IndexError> {
-        let sql = "SELECT source, target, confidence FROM edges WHERE kind != 'contains' ORDER BY source, target";
-        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
     }
 
     /// Bytes of the database's pages in use and free, its log left out.
