@@ -110,12 +110,11 @@ function targetOf(call) {
   const symbol = ts.isIdentifier(place) || ts.isPrivateIdentifier(place) ? checker.getSymbolAtLocation(place) : undefined;
   const node = declared(symbol);
   const signature = checker.getResolvedSignature(call)?.declaration;
+  // `new X()` calls X, whether it has a constructor of its own or inherits one.
+  if (ts.isNewExpression(call) && node && ts.isClassLike(node)) return node;
   if (signature && !ts.isJSDocSignature(signature)) {
     const code = isFunction(signature) || ts.isClassLike(signature);
-    if (code && inside(signature) && nameOf(signature)) {
-      // A generic function type may lead to a function that was passed in: only if the name stands for it is it the target.
-      return signature;
-    }
+    if (code && inside(signature) && nameOf(signature)) return signature;
   }
   if (!node || ts.isParameter(node) || ts.isBindingElement(node)) return undefined;
   if (ts.isVariableDeclaration(node) && !ts.isIdentifier(node.name)) return undefined;

@@ -34,6 +34,7 @@ struct Link {
     confidence: f64,
     reason: String,
     line: usize,
+    at_load: bool,
 }
 
 /// One step from a symbol to another.
@@ -46,6 +47,8 @@ pub struct Neighbour {
     pub reason: String,
     /// Where the edge arises: a line in the file of its source, counted from 1.
     pub line: usize,
+    /// Whether it arises outside every function, when the file is loaded.
+    pub at_load: bool,
 }
 
 /// All symbols and edges of a project.
@@ -84,10 +87,10 @@ impl Graph {
                 }
             }
         }
-        for (source, target, kind, confidence, reason, line) in store.edges()? {
+        for (source, target, kind, confidence, reason, line, at_load) in store.edges()? {
             let ends = (graph.by_id.get(&source), graph.by_id.get(&target), EdgeKind::named(&kind));
             if let (Some(source), Some(target), Some(kind)) = ends {
-                graph.graph.add_edge(*source, *target, Link { kind, confidence, reason, line });
+                graph.graph.add_edge(*source, *target, Link { kind, confidence, reason, line, at_load });
             }
         }
         Ok(graph)
@@ -114,8 +117,8 @@ impl Graph {
     }
 
     fn neighbour(&self, other: NodeIndex, link: &Link) -> Neighbour {
-        let Link { kind, confidence, reason, line } = link.clone();
-        Neighbour { node: self.graph[other].clone(), kind, confidence, reason, line }
+        let Link { kind, confidence, reason, line, at_load } = link.clone();
+        Neighbour { node: self.graph[other].clone(), kind, confidence, reason, line, at_load }
     }
 
     fn around(&self, starts: Vec<NodeIndex>, direction: Direction, kind: EdgeKind) -> Vec<Neighbour> {
@@ -162,10 +165,10 @@ impl Graph {
         modules
     }
 
-    /// All call edges: (caller, callee, confidence), in the order of the callers' files and lines.
-    pub fn calls(&self) -> Vec<(&Node, &Node, f64)> {
+    /// All calls, each with its caller, in the order of the callers' files and lines.
+    pub fn calls(&self) -> Vec<(&Node, Neighbour)> {
         let edges = self.graph.edge_references().filter(|e| e.weight().kind == EdgeKind::Calls);
-        edges.map(|e| (&self.graph[e.source()], &self.graph[e.target()], e.weight().confidence)).collect()
+        edges.map(|e| (&self.graph[e.source()], self.neighbour(e.target(), e.weight()))).collect()
     }
 
     /// What a symbol stands in, from the inside out; its file is not among them.
@@ -181,3 +184,6 @@ impl Graph {
         chain.take(DEPTH_MAX).map(|at| &self.graph[at]).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ mod python;
 mod references;
 mod types;
 
-pub(in crate::index) use modules::is_manifest;
+pub use modules::is_manifest;
 pub use project::{Facts, Project};
 
 use std::collections::HashMap;
@@ -70,6 +70,8 @@ pub struct Edge {
     pub reason: &'static str,
     /// Line in the source's file, counted from 1.
     pub line: usize,
+    /// Whether it arises outside every function, when the file is loaded.
+    pub at_load: bool,
 }
 
 /// A reference whose target is not known, kept so that "no callers" is never confused with "unknown".
@@ -96,8 +98,9 @@ impl Resolution {
     }
 
     fn edge(&mut self, source: i64, target: i64, kind: EdgeKind, confidence: f64, reason: &'static str, line: usize) {
-        if source != target {
-            self.edges.push(Edge { source, target, kind, confidence, reason, line });
+        // A function may call itself; nothing else leads to itself.
+        if source != target || kind == EdgeKind::Calls {
+            self.edges.push(Edge { source, target, kind, confidence, reason, line, at_load: false });
         }
     }
 

@@ -7,7 +7,7 @@ use super::project::Project;
 use crate::index::syntax::Import;
 
 pub(super) use packages::Packages;
-pub(in crate::index) use packages::is_manifest;
+pub use packages::is_manifest;
 
 impl Project<'_> {
     /// The file an import brings in, if it is in the project.

@@ -153,6 +153,11 @@ impl<'a> Project<'a> {
         matches!(self.files[file].language.as_str(), "typescript" | "tsx" | "javascript" | "jsx")
     }
 
+    /// Whether types are written in a file.
+    pub(super) fn is_typed(&self, file: usize) -> bool {
+        matches!(self.files[file].language.as_str(), "typescript" | "tsx")
+    }
+
     pub(super) fn same_language(&self, one: usize, other: usize) -> bool {
         match self.is_script(one) {
             true => self.is_script(other),
@@ -173,7 +178,7 @@ impl<'a> Project<'a> {
         let known = self.bindings.get(&(file, name))?;
         let mut scope = from;
         for _ in 0..=outline.definitions.len() {
-            let here = known.iter().map(|at| &outline.bindings[*at]);
+            let here = known.iter().rev().map(|at| &outline.bindings[*at]);
             let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
             // Of blocks in each other the inner one is shorter; of equals the later one narrows the earlier.
             if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {

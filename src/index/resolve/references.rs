@@ -32,6 +32,9 @@ pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Refer
     match found {
         Ok(Found { target, confidence, reason, by }) => {
             out.edge(source, project.target_id(target), kind, confidence, reason, reference.line);
+            if let Some(edge) = out.edges.last_mut().filter(|_| script && kind == EdgeKind::Calls) {
+                edge.at_load = reference.at_load;
+            }
             if let Some(by) = by.filter(|by| *by != target) {
                 out.edge(source, project.target_id(by), EdgeKind::References, confidence, "alias", reference.line);
             }

@@ -33,6 +33,8 @@ pub(super) fn check(files: &[(&str, &str)], expected: &[&str]) {
     assert_eq!(lines, expected);
 }
 
+mod script;
+
 fn words_before_dot(path: &str) -> &str {
     path.split('.').next().unwrap_or(path)
 }
@@ -71,14 +73,14 @@ fn members_are_found_in_the_class_its_bases_and_by_their_only_name() {
         &[
             ("base.ts", "export class Base { greet() {} }\n"),
             (
-                "a.ts",
+                "a.js",
                 "import { Base } from './base';\nclass A extends Base { go() { this.greet(); this.own(); x.distinctive(); x.map(); } own() {} }\n",
             ),
             ("b.ts", "class B { distinctive() {} map() {} }\n"),
         ],
         &[
             "a:A -> base:Base 0.95",
-            "a:A.go -> base:Base.greet 0.9",
+            "a:A.go -> base:Base.greet 0.95",
             "a:A.go -> a:A.own 0.95",
             "a:A.go -> b:B.distinctive 0.5",
             "a:A.go ? map",

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::names::Target;
 use super::project::Project;
-use crate::index::syntax::types::{Binding, Callable, Field, Generic, Type, Typing, Value};
+use crate::index::syntax::types::{Binding, Callable, Field, Generic, SPREAD, Type, Typing, Value};
 use crate::index::syntax::{Definition, Kind};
 
 /// Types are followed this deep; what is deeper is made up by generics that name themselves.
@@ -184,6 +184,15 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// The class or object around a place.
     fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
+        // Inside a class `this` is its instance, since callbacks in methods are arrow functions nearly always.
+        let mut around = from;
+        for _ in 0..DEPTH_MAX {
+            let Some(at) = around else { break };
+            if self.definition(file, at).kind == Kind::Class {
+                return self.open(file, at);
+            }
+            around = self.definition(file, at).container;
+        }
         match self.project.holder_of_self(file, from) {
             Some(Target::Symbol(f, d)) if self.definition(f, d).kind == Kind::Class => self.open(f, d),
             Some(target) => self.held(target),
@@ -350,7 +359,11 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// A part of an object that is written out.
     fn part(&self, fields: &'a [(String, Value)], scope: &Rc<Scope<'a>>, name: &str) -> Look<'a> {
-        let Some((_, value)) = fields.iter().find(|(field, _)| field == name) else { return Look::Unknown };
+        let Some((_, value)) = fields.iter().find(|(field, _)| field == name) else {
+            let spread = fields.iter().rev().filter(|(field, _)| field == SPREAD);
+            let looks = spread.map(|(_, value)| self.member(&self.value(value, scope), name));
+            return looks.into_iter().find(|look| matches!(look, Look::Found(_))).unwrap_or(Look::Unknown);
+        };
         let target = match value {
             Value::Function(_) => self.project.method_inside(scope.file, scope.from, name),
             _ => None,
@@ -431,6 +444,20 @@ impl<'p, 'a> Types<'p, 'a> {
 
     fn has_foreign_base(&self, file: usize, at: usize) -> bool {
         self.typing(file, at).is_none_or(|t| !t.bases.is_empty())
+    }
+
+    /// The base class that `super()` calls inside a definition.
+    pub fn base_class(&self, file: usize, from: Option<usize>) -> Option<Target> {
+        match self.bases(&self.own(file, from)) {
+            Ty::Instance(file, at, _) => Some(self.project.as_value(Target::Symbol(file, at))),
+            Ty::Many(all) => all.iter().find_map(|base| match base {
+                Ty::Instance(file, at, _) if self.definition(*file, *at).kind == Kind::Class => {
+                    Some(Target::Symbol(*file, *at))
+                }
+                _ => None,
+            }),
+            _ => None,
+        }
     }
 
     /// What `super` is.

@@ -3,15 +3,14 @@
 use super::Store;
 use crate::index::IndexError;
 
-/// An edge as stored: source, target, kind, confidence, reason, line.
-pub type EdgeRow = (i64, i64, String, f64, String, usize);
+/// An edge as stored: source, target, kind, confidence, reason, line, whether it arises when the file is loaded.
+pub type EdgeRow = (i64, i64, String, f64, String, usize, bool);
 
 impl Store {
     pub fn edges(&self) -> Result<Vec<EdgeRow>, IndexError> {
-        let sql =
-            "SELECT source, target, kind, confidence, reason, line FROM edges ORDER BY path, source, target, kind";
+        let sql = "SELECT source, target, kind, confidence, reason, line, at_load FROM edges ORDER BY path, source, target, kind";
         self.rows(sql, &[], |r| {
-            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize))
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize, r.get(6)?))
         })
     }
 

@@ -62,6 +62,7 @@ CREATE TABLE edges (
     confidence REAL NOT NULL,
     reason TEXT NOT NULL,
     line INTEGER NOT NULL,
+    at_load INTEGER NOT NULL, -- it arises outside every function
     PRIMARY KEY (path, source, target, kind)
 ) WITHOUT ROWID;
 

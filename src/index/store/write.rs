@@ -5,7 +5,7 @@ use rusqlite::{Transaction, params};
 
 use super::Store;
 use crate::index::chunk::Chunk;
-use crate::index::resolve::Resolution;
+use crate::index::resolve::{Edge, Resolution};
 use crate::index::syntax::{Definition, Kind, Outline};
 use crate::index::{IndexError, ids, words};
 
@@ -238,10 +238,11 @@ fn put_symbols(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
 }
 
 fn put_edges(db: &Transaction, path: &str, resolution: &Resolution) -> rusqlite::Result<()> {
-    let mut put = db.prepare_cached("INSERT OR IGNORE INTO edges VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    let mut put = db.prepare_cached("INSERT OR IGNORE INTO edges VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     for edge in &resolution.edges {
         let kind = edge.kind.name();
-        put.execute(params![path, edge.source, edge.target, kind, edge.confidence, edge.reason, edge.line as i64])?;
+        let Edge { source, target, confidence, reason, line, at_load, .. } = edge;
+        put.execute(params![path, source, target, kind, confidence, reason, *line as i64, at_load])?;
     }
     let mut put = db.prepare_cached("INSERT INTO unresolved VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for lost in &resolution.unresolved {

@@ -52,7 +52,8 @@ impl Grammar for EcmaScript {
             "for_in_statement" => names::each(node, reader),
             "if_statement" => names::narrowed(node, reader),
             "catch_clause" => names::caught(node, reader),
-            "arrow_function" | "function_expression" | "generator_function" => parameters(node, reader),
+            "arrow_function" => parameters(node, reader),
+            "function_expression" | "generator_function" => function(node, reader),
             "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
             "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
             "type_identifier" | "identifier" | "shorthand_property_identifier" => {
@@ -108,6 +109,16 @@ fn declare<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     }
 }
 
+/// `function name() {}` as a value: the name is known inside it.
+fn function<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    if let Some(name) = reader.field(node, "name").filter(|name| !reader.is_called(name))
+        && reader.define(node, node, name, Kind::Function, false)
+    {
+        reader.typed(called(node, reader));
+    }
+    parameters(node, reader);
+}
+
 fn called(node: Node, reader: &Reader) -> Typing {
     Typing { call: Some(callable(node, reader, 0)), ..Typing::default() }
 }
@@ -151,10 +162,18 @@ fn is_function(node: Node) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")
 }
 
+/// A value without parentheses, `as T` and the like around it.
+fn bare<'t>(node: Node<'t>) -> Node<'t> {
+    const LAYERS_MAX: usize = 8;
+    let wraps = ["parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"];
+    let inner = |node: &Node<'t>| node.named_child(0).filter(|_| wraps.contains(&node.kind()));
+    std::iter::successors(Some(node), inner).take(LAYERS_MAX).last().unwrap_or(node)
+}
+
 /// What a name is declared as and begins with.
 fn held(node: Node, value: Option<Node>, reader: &Reader) -> Typing {
     let ty = annotated(node.child_by_field_name("type"), reader);
-    match value.filter(|v| is_function(*v)) {
+    match value.map(bare).filter(|v| is_function(*v)) {
         Some(function) if ty.is_none() => called(function, reader),
         _ => Typing { ty, value: value.map(|v| value_of(v, reader)), ..Typing::default() },
     }
@@ -164,14 +183,14 @@ fn held(node: Node, value: Option<Node>, reader: &Reader) -> Typing {
 fn field<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let value = node.child_by_field_name("value");
     let kind = match value {
-        Some(value) if is_function(value) => Kind::Method,
+        Some(value) if is_function(bare(value)) => Kind::Method,
         _ => Kind::Variable,
     };
     let name = reader.field(node, "name").or_else(|| reader.field(node, "property"));
     if name.is_some_and(|name| reader.define(node, node, unquoted(name), kind, false)) {
         let typing = held(node, value, reader);
         if let (Some(ty), Some(value)) = (&typing.ty, value) {
-            reader.expect(value, Value::Is(ty.clone()));
+            reader.expect(bare(value), Value::Is(ty.clone()));
         }
         reader.typed(typing);
     }
@@ -179,7 +198,7 @@ fn field<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 /// `{ name: function () {} }`: a method of the object.
 fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let value = node.child_by_field_name("value").filter(|v| is_function(*v));
+    let value = node.child_by_field_name("value").map(bare).filter(|v| is_function(*v));
     if let (Some(key), Some(value)) = (reader.field(node, "key"), value)
         && reader.define(node, node, unquoted(key), Kind::Method, false)
     {
@@ -194,7 +213,7 @@ fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     if let Some(source) = value.and_then(|v| required(v, reader)) {
         return require(node, pattern, source, reader);
     }
-    let function = value.is_some_and(is_function);
+    let function = value.is_some_and(|v| is_function(bare(v)));
     let typing = held(node, value, reader);
     if let Some(value) = value {
         names::expect_value(value, typing.ty.as_ref(), reader);
@@ -251,6 +270,7 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
     let (object, name) =
         (reader.field(left, "object").unwrap_or_default(), reader.field(left, "property").unwrap_or_default());
+    let right = bare(right);
     let inner = right.child_by_field_name("left").filter(|_| right.kind() == "assignment_expression");
     let value = inner.map_or_else(|| reader.text(right), |i| reader.text(i));
     let plain = value.len() <= 60 && value.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
@@ -380,6 +400,7 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
     let node = unwrapped(node, |node| if wraps(&node) { node.named_child(0) } else { None });
     match node.kind() {
         "identifier" | "type_identifier" => reader.refer(node, reader.text(node), None, kind),
+        "super" if kind == ReferenceKind::Call => reader.refer(node, "super", None, kind),
         "member_expression" | "nested_type_identifier" => {
             let name = reader.field(node, "property").or_else(|| reader.field(node, "name")).unwrap_or_default();
             let object = node.child_by_field_name("object");

@@ -137,6 +137,9 @@ pub struct Reference {
     pub line: usize,
     /// Position in `definitions` of the innermost definition around it; `None` at the top of the file.
     pub from: Option<usize>,
+    /// Whether it stands outside every function, so that it is done when the file is loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_load: bool,
     /// The receiver as a value, in languages whose types are followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Box<Value>>,
@@ -155,6 +158,8 @@ pub(super) struct Reader<'t> {
     seen: HashSet<(Option<usize>, String, Option<String>, ReferenceKind, Option<usize>)>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
+    /// Last byte of the outermost function around the current node.
+    function_end: usize,
     bindings: HashMap<String, Vec<usize>>,
     /// What functions and objects that stand in an argument or behind an annotation are expected to be, by node.
     expected: HashMap<usize, Value>,
@@ -179,6 +184,7 @@ impl<'t> Reader<'t> {
             exports_listed: false,
             seen: HashSet::new(),
             blocks: Vec::new(),
+            function_end: 0,
             bindings: HashMap::new(),
             expected: HashMap::new(),
         }
@@ -212,6 +218,11 @@ impl<'t> Reader<'t> {
     /// The innermost definition around the current node.
     pub fn inside(&self) -> Option<usize> {
         self.open.last().map(|open| open.at)
+    }
+
+    /// Whether the innermost definition has that name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.inside().is_some_and(|at| self.outline.definitions[at].name == name)
     }
 
     pub fn kind_inside(&self) -> Option<Kind> {
@@ -308,6 +319,12 @@ impl<'t> Reader<'t> {
         self.blocks.push((node.end_byte(), node.start_position().row + 1, node.end_position().row + 1));
     }
 
+    /// The walk enters a function.
+    pub fn function(&mut self, node: Node) {
+        self.block(node);
+        self.function_end = self.function_end.max(node.end_byte());
+    }
+
     /// First and last line of the innermost block around a node.
     pub fn block_lines(&mut self, node: Node) -> (usize, usize) {
         while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
@@ -380,7 +397,8 @@ impl<'t> Reader<'t> {
         let binding = if long { Some(usize::MAX - line) } else { binding };
         if self.seen.insert((self.inside(), name.to_owned(), receiver.clone(), kind, binding)) {
             let (from, value) = (self.inside(), value.map(Box::new));
-            self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from, value });
+            let at_load = node.start_byte() >= self.function_end;
+            self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from, at_load, value });
         }
     }
 

@@ -90,6 +90,9 @@ pub enum Value {
     Unknown,
 }
 
+/// The name of a part of an object that is another object: `{ ...x }`.
+pub const SPREAD: &str = "...";
+
 /// What is known of a definition's type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Typing {

@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Predictions, share};
+use super::{Predictions, percentile, share};
 use crate::base::Cancel;
-use crate::index::{Graph, Index, Node};
+use crate::index::{Graph, Index, Neighbour, Node, Reach};
 
 /// How code outside every definition is called in a suite.
 const MODULE: &str = "<module>";
@@ -81,8 +81,8 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
     let graph_ms = from.elapsed().as_millis() as u64;
     let mut found: Vec<Found> = Vec::new();
     let mut places: HashMap<[String; 4], usize> = HashMap::new();
-    for (caller, callee, confidence) in graph.calls() {
-        let one = named(&graph, caller, callee, confidence);
+    for (caller, call) in graph.calls() {
+        let one = named(&graph, caller, &call);
         if !speaks_of.contains(one.caller_file.as_str()) {
             continue;
         }
@@ -106,12 +106,33 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
     figures.insert("unresolved".into(), json!(report.unresolved));
     figures.insert("index_ms_usable".into(), json!(index_ms));
     figures.insert("graph_ms".into(), json!(graph_ms));
+    figures.insert("query_ms_p95".into(), json!(query_ms(&graph)));
     Ok(Value::Object(figures))
+}
+
+/// The 95th percentile of the time that one question takes: callers, callees and what is affected within four steps.
+fn query_ms(graph: &Graph) -> f64 {
+    /// Symbols asked about.
+    const ASKED_MAX: usize = 1_000;
+    /// As many as a person or a model reads.
+    const SHOWN_MAX: usize = 100;
+    let asked: HashSet<String> = graph.calls().into_iter().map(|(_, call)| graph.handle(&call.node)).collect();
+    let mut ms = Vec::new();
+    for symbol in asked.iter().take(ASKED_MAX) {
+        for depth in [1, 4] {
+            let from = Instant::now();
+            let reach = Reach { steps_max: depth, count_max: SHOWN_MAX };
+            std::hint::black_box((graph.impact(symbol, reach), graph.callees_within(symbol, reach)));
+            ms.push(from.elapsed().as_secs_f64() * 1000.0);
+        }
+    }
+    (percentile(&mut ms, 0.95) * 1000.0).round() / 1000.0
 }
 
 /// The names of both ends. A suite may know a method with or without its class, a function inside another by either, and code of a
 /// top-level variable as the variable's or the module's.
-fn named(graph: &Graph, caller: &Node, callee: &Node, confidence: f64) -> Found {
+fn named(graph: &Graph, caller: &Node, call: &Neighbour) -> Found {
+    let callee = &call.node;
     let names = |node: &Node| {
         let containers = graph.containers(node.id);
         let mut names = vec![node.name.clone()];
@@ -125,12 +146,20 @@ fn named(graph: &Graph, caller: &Node, callee: &Node, confidence: f64) -> Found 
         callers = vec![MODULE.to_owned()];
     }
     let is_code = |kind: &str| matches!(kind, "function" | "method" | "class");
-    if !is_code(&caller.kind) && !around.iter().any(|(_, kind)| is_code(kind)) {
+    if call.at_load && caller.kind == "variable" {
+        callers.insert(0, MODULE.to_owned());
+    } else if !is_code(&caller.kind) && !around.iter().any(|(_, kind)| is_code(kind)) {
         callers.push(MODULE.to_owned());
     }
     callers.extend(around.into_iter().map(|(name, _)| name));
     let (callees, _) = names(callee);
-    Found { callers, caller_file: caller.path.clone(), callees, callee_file: callee.path.clone(), confidence }
+    Found {
+        callers,
+        caller_file: caller.path.clone(),
+        callees,
+        callee_file: callee.path.clone(),
+        confidence: call.confidence,
+    }
 }
 
 fn score(suite: &[Edge], found: &[Found], talk: bool) -> Value {

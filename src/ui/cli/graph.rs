@@ -174,7 +174,8 @@ impl Answer<'_> {
 
     fn title(&self, count: usize, what: &str, symbol: &str) {
         if !self.json {
-            println!("{count} {what} {symbol}");
+            let meant = self.graph.candidates(symbol).into_iter().next().map(|(handle, _)| handle);
+            println!("{count} {what} {}", meant.as_deref().unwrap_or(symbol));
         }
     }
 
@@ -192,7 +193,7 @@ impl Answer<'_> {
                 json!({
                     "symbol": self.graph.handle(node), "name": node.name, "kind": node.kind, "path": node.path,
                     "start": node.start, "end": node.end, "edge": near.kind.name(), "line": near.line, "steps": steps,
-                    "confidence": confidence, "reason": near.reason,
+                    "confidence": confidence, "reason": near.reason, "at_load": near.at_load,
                 })
             );
             return;
@@ -216,8 +217,12 @@ impl Answer<'_> {
     /// Calls of that name whose target is not known: each may be one more caller.
     fn maybe_called(&self, symbol: &str) -> Result<()> {
         let Some(name) = self.graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(()) };
-        let unknown = self.index.unresolved(&name)?;
-        let unknown = unknown.into_iter().map(|(path, line, reason)| (name.clone(), path, line, reason)).collect();
+        // What is known to lead out of the project is no open question.
+        let open = |reason: &str| {
+            !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
+        };
+        let unknown = self.index.unresolved(&name)?.into_iter().filter(|(_, _, reason)| open(reason));
+        let unknown = unknown.map(|(path, line, reason)| (name.clone(), path, line, reason)).collect();
         self.unknown("perhaps also called at", unknown);
         Ok(())
     }

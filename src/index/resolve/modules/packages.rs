@@ -107,7 +107,7 @@ impl Packages {
 }
 
 /// Whether the text of a file says what imports mean elsewhere.
-pub(in crate::index) fn is_manifest(path: &str) -> bool {
+pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let settings =
         name.ends_with(".json") && ["tsconfig", "jsconfig", "base.json"].iter().any(|part| name.contains(part));
@@ -199,7 +199,9 @@ impl Tree {
         if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
             return Ok(FileMetadata::new(true, false, false));
         }
-        match self.folders.contains(&real) {
+        // An installed package may be there, as far as settings are looked for in it.
+        let installed = path.starts_with("/node_modules") && path.extension().is_none();
+        match installed || self.folders.contains(&real) {
             true => Ok(FileMetadata::new(false, true, false)),
             false => Err(ErrorKind::NotFound.into()),
         }

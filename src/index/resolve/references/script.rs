@@ -17,6 +17,12 @@ const BY_TYPE: f64 = 0.95;
 pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Search {
     let name = reference.name.as_str();
     let types = Types::new(project);
+    if name == "super" {
+        return match types.base_class(file, reference.from) {
+            Some(target) => found(target, BY_TYPE, "base class"),
+            None => Err("the base class is outside the project".into()),
+        };
+    }
     if let Some(binding) = project.binding(file, reference.from, name, reference.line) {
         let scope = scope(file, reference);
         return match types.code(&types.bound(binding, &scope)) {
@@ -36,6 +42,8 @@ pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Refere
 
 pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Reference, receiver: &str) -> Search {
     let Some(value) = &reference.value else { return super::member(project, file, reference, receiver) };
+    // Chains are written over several lines; reasons are one.
+    let receiver = &receiver.split_whitespace().collect::<String>();
     let types = Types::new(project);
     let of = types.value(value, &scope(file, reference));
     match types.member(&of, &reference.name) {
@@ -54,6 +62,8 @@ pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Refe
             },
         },
         Look::Outside => Err(format!("`{receiver}` is of a type outside the project")),
+        // Where types are written, a method that merely has the name is the wrong one in two of three cases.
+        Look::Unknown if project.is_typed(file) => Err(format!("type of `{receiver}` is not known")),
         Look::Unknown => only_method(project, file, &reference.name, receiver),
     }
 }

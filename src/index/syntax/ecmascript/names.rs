@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::typing::{annotated, value_of};
-use super::{children, is_function, unquoted};
+use super::{bare, children, is_function, unquoted};
 use crate::index::syntax::outline::Reader;
 use crate::index::syntax::types::{Type, Value};
 
@@ -50,8 +50,12 @@ pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), r
 /// Parameters of a function, by their annotations or by what the function is expected to be.
 pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let expected = reader.expected(node);
-    reader.block(node);
+    reader.function(node);
     let lines = (node.start_position().row + 1, node.end_position().row + 1);
+    // `(a) => (b) => …`: the inner function is what the outer one is expected to give.
+    if let (Some(expected), Some(body)) = (&expected, node.child_by_field_name("body").filter(|b| is_function(*b))) {
+        reader.expect(body, Value::Call(Box::new(expected.clone()), Vec::new(), Vec::new()));
+    }
     if let Some(single) = node.child_by_field_name("parameter") {
         let value = expected.map_or(Value::Unknown, |e| Value::Parameter(Box::new(e), 0));
         return bind(single, value, lines, reader);
@@ -96,6 +100,7 @@ pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// A value behind an annotation is what the annotation says.
 pub(super) fn expect_value<'t>(value: Node<'t>, ty: Option<&Type>, reader: &mut Reader<'t>) {
     let Some(ty) = ty else { return };
+    let value = bare(value);
     if is_function(value) || matches!(value.kind(), "object" | "call_expression" | "new_expression") {
         reader.expect(value, Value::Is(ty.clone()));
     }

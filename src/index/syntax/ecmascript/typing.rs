@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{child_of_kind, children, is_function, unquoted};
 use crate::index::syntax::outline::Reader;
-use crate::index::syntax::types::{Callable, Field, Generic, Line, Type, Typing, Value};
+use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
 
 /// Types and values nested deeper than this are not told apart.
 const DEPTH_MAX: usize = 14;
@@ -266,6 +266,10 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
             }
             "method_definition" => {
                 fields.push((name("name"), Value::Function(Box::new(callable(part, reader, depth + 1)))))
+            }
+            "spread_element" => {
+                let of = part.named_child(0).map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
+                fields.push((SPREAD.to_owned(), of));
             }
             _ => {}
         }
