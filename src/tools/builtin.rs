@@ -83,7 +83,7 @@ impl Builtin {
     fn description(self) -> &'static str {
         match self {
             Builtin::ReadFile => {
-                "Read what is in one file whose path is known, whole or a range of lines, with line numbers. \
+                "Read and show what is in one file whose path is known, whole or a range of lines, with line numbers. \
                  To find a file use find_files; to look for words in many files use search_text."
             }
             Builtin::ListDir => {
@@ -134,10 +134,10 @@ impl Builtin {
                 "List the files that import a file: who imports it, what depends on it and would be affected."
             }
             Builtin::IndexImpact => {
-                "Impact of changing a function, method or class: what would break, everything that leads to it by calls, \
-                 uses or imports, some steps away."
+                "Impact: what would break by changing, renaming or removing a function, method or class: everything that \
+                 leads to it by calls, uses or imports, some steps away."
             }
-            Builtin::IndexListMemories => "List the lessons remembered from earlier tasks in this project.",
+            Builtin::IndexListMemories => "Lessons remembered from earlier work on this project: what was learned.",
         }
     }
 

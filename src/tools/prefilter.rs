@@ -20,6 +20,10 @@ const NAME_SAID_WEIGHT: f32 = 1.0;
 const VERB_WEIGHT: f32 = 0.5;
 /// Penalty for an executing tool when the step asks something.
 const QUESTION_WEIGHT: f32 = 0.3;
+/// Penalty for a tool whose name says more than a sibling's (`index_read_file` beside `read_file`) when the step says none of that.
+const QUALIFIED_WEIGHT: f32 = 0.5;
+/// Penalty for a tool that takes nothing when the step names something to take.
+const TAKES_NOTHING_WEIGHT: f32 = 0.5;
 /// Weight of the planner's hint at a server, in standard deviations.
 const HINT_WEIGHT: f32 = 1.0;
 /// One place of so many in a selection goes by meaning alone.
@@ -46,7 +50,10 @@ struct Tool {
     /// Stems of the name without its server.
     name: Vec<String>,
     server: String,
+    /// Stems of the name that a sibling's name lacks whose words all stand in this one.
+    qualifiers: Vec<String>,
     mutates: bool,
+    takes_nothing: bool,
     clues: Clues,
 }
 
@@ -77,7 +84,8 @@ pub fn text_for_embedding(spec: &ToolSpec) -> String {
 impl Prefilter {
     /// `vectors`: one unit vector a tool, of [`text_for_embedding`]; ignored when there is not one for each.
     pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
-        let tools: Vec<Tool> = specs.iter().map(Tool::new).collect();
+        let mut tools: Vec<Tool> = specs.iter().map(Tool::new).collect();
+        qualify(&mut tools);
         let mut in_tools = HashMap::new();
         for term in tools.iter().flat_map(|tool| tool.counts.keys()) {
             *in_tools.entry(term.clone()).or_insert(0) += 1;
@@ -98,7 +106,11 @@ impl Prefilter {
         let said = |tool: &Tool| {
             let verb = tool.name.first().and_then(|first| verb.get(first)).copied().unwrap_or(0.0);
             let executes = if asks && tool.mutates { QUESTION_WEIGHT } else { 0.0 };
-            NAME_SAID_WEIGHT * tool.name_said(&query) + VERB_WEIGHT * verb + tool.clues.agreement(&seen) - executes
+            let qualified = !tool.qualifiers.is_empty() && tool.qualifiers.iter().all(|word| !query.contains_key(word));
+            let unasked = if qualified { QUALIFIED_WEIGHT } else { 0.0 };
+            let useless = if tool.takes_nothing && seen != Clues::default() { TAKES_NOTHING_WEIGHT } else { 0.0 };
+            let shown = NAME_SAID_WEIGHT * tool.name_said(&query) + VERB_WEIGHT * verb + tool.clues.agreement(&seen);
+            shown - executes - unasked - useless
         };
         let lexical: Vec<f32> = self.tools.iter().zip(bm25).map(|(tool, bm25)| bm25 + said(tool)).collect();
         let dense = match (&self.vectors, step_vector) {
@@ -170,14 +182,35 @@ impl Tool {
         weights.sort_by(f32::total_cmp);
         let length = weights.into_iter().sum();
         let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
-        let (server, mutates) = (spec.server.clone(), spec.mutates);
-        Tool { counts, length, name: words::terms(own), server, mutates, clues: Clues::of_tool(spec) }
+        Tool {
+            counts,
+            length,
+            name: words::terms(own),
+            server: spec.server.clone(),
+            qualifiers: Vec::new(),
+            mutates: spec.mutates,
+            takes_nothing: spec.parameters().is_empty(),
+            clues: Clues::of_tool(spec),
+        }
     }
 
     /// Share of the name's words that the step says, in its own words or others of the same meaning.
     fn name_said(&self, query: &HashMap<String, f32>) -> f32 {
         let said: f32 = self.name.iter().map(|word| query.get(word).copied().unwrap_or(0.0)).sum();
         said / self.name.len().max(1) as f32
+    }
+}
+
+/// Finds the tools whose name is a sibling's and more.
+fn qualify(tools: &mut [Tool]) {
+    let names: Vec<Vec<String>> = tools.iter().map(|tool| tool.name.clone()).collect();
+    for tool in tools {
+        let within = |name: &&Vec<String>| {
+            name.len() > 1 && name.len() < tool.name.len() && name.iter().all(|word| tool.name.contains(word))
+        };
+        if let Some(sibling) = names.iter().filter(within).max_by_key(|name| name.len()) {
+            tool.qualifiers = tool.name.iter().filter(|word| !sibling.contains(word)).cloned().collect();
+        }
     }
 }
 
@@ -290,7 +323,7 @@ mod tests {
             ("Who calls Store.save?", "index_callers"),
             ("What does src/todo.ts import?", "index_imports"),
             ("Show the outline of src/store.ts", "index_read_file"),
-            ("What would break by changing Store.save?", "index_impact"),
+            ("What is the impact of changing Store.save?", "index_impact"),
             ("In which place is the class Store defined?", "index_find_files"),
             ("Code that holds the identifiers retry and attempts", "index_search_text"),
         ] {

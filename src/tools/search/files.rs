@@ -182,8 +182,8 @@ pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> 
 
 /// `; there is a, b` for the names nearest to one that is missing, empty if none is near.
 pub(super) fn proposed<'n>(wanted: &str, known: impl Iterator<Item = &'n String>) -> String {
-    /// Names are alike when six letters of ten agree.
-    const ALIKE_MIN: f32 = 0.6;
+    /// Names are alike when three letters of four agree; paths share folders and endings anyway.
+    const ALIKE_MIN: f32 = 0.75;
     /// Comparing letter by letter beyond this would be waited for.
     const COMPARED_MAX: usize = 20_000;
     let names: Vec<&str> = known.take(COMPARED_MAX).map(String::as_str).collect();
