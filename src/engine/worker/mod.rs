@@ -136,11 +136,13 @@ impl<D: Decoder> Worker<'_, D> {
         let pressure = &self.pressure;
         self.waiting.retain(|waiter| {
             let job = waiter.job();
-            if job.is_over() {
+            // Asked once: a stream that is dropped meanwhile would otherwise leave the queue uncounted.
+            let over = job.is_over();
+            if over {
                 job.fail(EngineError::Deadline(job.deadline));
                 pressure.leave(job.priority());
             }
-            !job.is_over()
+            !over
         });
         for occupied in &mut self.slots {
             if let Some(active) = occupied.active.take_if(|active| active.job.is_over()) {
