@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::base::StepId;
 use crate::protocol::{Event, Proposal, StepReport, StepStatus};
 use crate::tools::policy::{Approved, Refusal, Verdict};
-use crate::tools::{Context, Outcome, ToolCall, ToolSpec, preview};
+use crate::tools::{Context, Outcome, ToolCall, ToolSpec, clues, preview};
 
 use super::Host;
 use super::arguments::{Earlier, Grounds, settle};
@@ -114,9 +114,14 @@ pub async fn choose(
     host: &dyn Host,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
     let text = step.text();
-    let vector = toolkit.vector(&text).await;
+    let vector = toolkit.vector(&clues::without_paths(&text)).await;
     let selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
+    for one in selection.ranked.iter().take(5) {
+        let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
+        tracing::debug!(tool, score = one.score, lexical = one.lexical, dense = one.dense, "offered for a step");
+    }
     let choice = route::choose(toolkit, &text, &selection.ranked, host).await?;
+    tracing::debug!(?choice, "chosen for a step");
     Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
 }
 

@@ -22,7 +22,7 @@ impl Clues {
     pub fn of_step(step: &str) -> Clues {
         let mut clues = Clues { quoted: has_quoted(step), ..Clues::default() };
         for token in step.split_whitespace() {
-            let token = token.trim_matches(|c: char| ",;:!?\"'`()[]".contains(c)).trim_end_matches('.');
+            let token = bare(token);
             let lower = token.to_lowercase();
             clues.url |= lower.starts_with("http://") || lower.starts_with("https://") || lower.starts_with("www.");
             clues.email |= is_email(token);
@@ -66,6 +66,21 @@ impl Clues {
     fn flags(&self) -> [bool; 6] {
         [self.path, self.date, self.email, self.url, self.number, self.quoted]
     }
+}
+
+/// The step with every path in it replaced by what it is. Which file it is says nothing about which tool is meant, but
+/// much to an embedder: a long path draws every step to the tools that speak of names of files.
+pub fn without_paths(step: &str) -> String {
+    let general = |word: &str| {
+        let bare = bare(word);
+        if !bare.is_empty() && is_path(bare) && !is_email(bare) { word.replace(bare, "the file") } else { word.to_owned() }
+    };
+    step.split_whitespace().map(general).collect::<Vec<_>>().join(" ")
+}
+
+/// A word without the punctuation around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| ",;:!?\"'`()[]".contains(c)).trim_end_matches('.')
 }
 
 fn has_quoted(step: &str) -> bool {
@@ -151,6 +166,13 @@ mod tests {
         check("Say 'hello' twice", "quoted");
         check("It's this and/or that, e.g. one", "");
         check("", "");
+    }
+
+    #[test]
+    fn a_path_is_a_file_whatever_its_name() {
+        assert_eq!(without_paths("Read src/models/pull.rs, please."), "Read the file, please.");
+        assert_eq!(without_paths("Mail ann@example.org and/or wait"), "Mail ann@example.org and/or wait");
+        assert_eq!(without_paths(""), "");
     }
 
     #[test]

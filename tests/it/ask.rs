@@ -192,3 +192,21 @@ fn telemetry_remembers_every_turn() {
     assert_eq!(text(&told[0]["request"]), CHANGE);
     assert_eq!(told[0]["usage"], turn.finished()["usage"]);
 }
+
+/// An embedder takes a step with a long path for one about finding files, whatever it asks to do with the file.
+#[test]
+fn a_long_path_does_not_lead_a_step_to_another_tool() {
+    const PATH: &str = "src/models/pull.rs";
+    let project = Project::todo();
+    let source = "/// How many attempts a download gets by default.\npub const ATTEMPTS_DEFAULT: u32 = 5;\n";
+    fs::create_dir_all(project.path().join("src/models")).expect("a folder");
+    fs::write(project.path().join(PATH), source).expect("a file");
+    let request = format!("Read {PATH} and tell me how many attempts a download gets by default");
+    let turn = Turn::of(&project, &request, &[]);
+    assert_eq!(turn.calls(), ["read_file succeeded"]);
+    assert!(turn.answer().contains('5'), "{}", turn.answer());
+    let request = format!("In {PATH} change the default number of attempts from 5 to 3");
+    let turn = Turn::of(&project, &request, &["--yes"]);
+    assert_eq!(turn.calls(), ["replace_in_file succeeded"]);
+    assert_eq!(project.text(PATH), source.replace("= 5", "= 3"));
+}
