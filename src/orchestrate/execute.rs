@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::base::StepId;
 use crate::protocol::{Event, Proposal, StepReport, StepStatus};
 use crate::tools::policy::{Approved, Refusal, Verdict};
-use crate::tools::{Context, Outcome, ToolCall, ToolSpec, clues, preview};
+use crate::tools::{Context, Outcome, ToolCall, ToolSpec, preview};
 
 use super::Host;
 use super::arguments::{Earlier, Grounds, settle};
@@ -114,7 +114,7 @@ pub async fn choose(
     host: &dyn Host,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
     let text = step.text();
-    let vector = toolkit.vector(&clues::without_paths(&text)).await;
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
     let selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
     for one in selection.ranked.iter().take(5) {
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::models::Role;
 use crate::models::dialect::{Message, ToolText};
 use crate::protocol::{Event, Repeat, StepStatus, ToolMiss};
 use crate::retrieve;
-use crate::tools::{Context, clues};
+use crate::tools::Context;
 use crate::tools::call::{self, check};
 
 use super::Host;
@@ -56,7 +56,7 @@ pub async fn run(
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let model = toolkit.model(Role::Planner, host).await?;
-    let vector = toolkit.vector(&clues::without_paths(request)).await;
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let selection = toolkit.prefilter.select(request, vector.as_deref(), None, toolkit.tools_offered);
     let changes = super::classify::kind(&super::decompose::parts(request)) != super::classify::RequestKind::Question;
     let mut counts = Counts::default();

@@ -68,12 +68,21 @@ impl Clues {
     }
 }
 
-/// The step with every path in it replaced by what it is. Which file it is says nothing about which tool is meant, but
-/// much to an embedder: a long path draws every step to the tools that speak of names of files.
-pub fn without_paths(step: &str) -> String {
+/// The step with every path and every name of code in it replaced by what it is, except names that `spare` wants kept.
+/// Which file or function it is says nothing about which tool is meant, but draws the step to tools of similar words:
+/// `hub_cache_dir` to a tool for folders, a long path to one that finds files by name.
+pub fn without_values(step: &str, spare: impl Fn(&str) -> bool) -> String {
     let general = |word: &str| {
         let bare = bare(word);
-        if !bare.is_empty() && is_path(bare) && !is_email(bare) { word.replace(bare, "the file") } else { word.to_owned() }
+        if bare.is_empty() || is_email(bare) || spare(bare) {
+            word.to_owned()
+        } else if is_path(bare) {
+            word.replace(bare, "the file")
+        } else if is_identifier(bare) {
+            word.replace(bare, "the name")
+        } else {
+            word.to_owned()
+        }
     };
     step.split_whitespace().map(general).collect::<Vec<_>>().join(" ")
 }
@@ -105,6 +114,14 @@ fn is_path(token: &str) -> bool {
             && (end.len() > 1 || token.len() > 3)
     });
     starts || drive || ending
+}
+
+/// `snake_case`, `a::b`, `lowerCamel`; not `Pascal`, which may be a product, nor a lone word.
+fn is_identifier(token: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '$');
+    let joined = token.contains("::") || token.trim_matches('_').contains('_');
+    let camel = token.starts_with(|c: char| c.is_ascii_lowercase()) && token.contains(|c: char| c.is_ascii_uppercase());
+    token.chars().all(name) && (joined || camel)
 }
 
 fn is_date(word: &str) -> bool {
@@ -169,10 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_file_whatever_its_name() {
-        assert_eq!(without_paths("Read src/models/pull.rs, please."), "Read the file, please.");
-        assert_eq!(without_paths("Mail ann@example.org and/or wait"), "Mail ann@example.org and/or wait");
-        assert_eq!(without_paths(""), "");
+    fn values_are_replaced_by_what_they_are() {
+        let general = |step| without_values(step, |name| name == "read_file");
+        assert_eq!(general("Read src/models/pull.rs, please."), "Read the file, please.");
+        assert_eq!(general("Who calls `hub_cache_dir`?"), "Who calls `the name`?");
+        assert_eq!(general("Use read_file on pool::lease()"), "Use read_file on the name()");
+        assert_eq!(
+            general("Mail ann@example.org and/or wait for GitHub"),
+            "Mail ann@example.org and/or wait for GitHub"
+        );
+        assert_eq!(general(""), "");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::tools::clues::Clues;
+use crate::tools::clues::{self, Clues};
 use crate::tools::spec::ToolSpec;
 use crate::tools::thesaurus;
 use crate::tools::words;
@@ -35,6 +35,7 @@ const STEP_MAX_BYTES: usize = 8 << 10;
 #[derive(Clone, Debug)]
 pub struct Prefilter {
     tools: Vec<Tool>,
+    names: HashSet<String>,
     /// In how many tools a term occurs.
     in_tools: HashMap<String, usize>,
     mean_length: f32,
@@ -92,14 +93,21 @@ impl Prefilter {
         }
         let mean_length = tools.iter().map(|tool| tool.length).sum::<f32>() / tools.len().max(1) as f32;
         let vectors = vectors.filter(|all| all.len() == tools.len() && !all.is_empty()).map(|all| all.concat());
-        Prefilter { mean_length, in_tools, vectors, tools }
+        let names = specs.iter().map(|spec| spec.name.clone()).collect();
+        Prefilter { mean_length, in_tools, vectors, tools, names }
+    }
+
+    /// The step as it should be embedded: without the values it names, but with names of tools.
+    pub fn without_values(&self, step: &str) -> String {
+        clues::without_values(step, |name| self.names.contains(name))
     }
 
     /// The best `k` tools. `step_vector` is the step's unit vector, `hint` a server's name.
     pub fn select(&self, step: &str, step_vector: Option<&[f32]>, hint: Option<&str>, k: usize) -> Selection {
         let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
-        let query = thesaurus::expand(step);
         let seen = Clues::of_step(step);
+        let step = &self.without_values(step);
+        let query = thesaurus::expand(step);
         let verb = words::terms(step).into_iter().next().map(|verb| thesaurus::expand(&verb)).unwrap_or_default();
         let asks = is_question(step);
         let bm25 = z_scores(self.tools.iter().map(|tool| self.bm25(tool, &query)).collect());
