@@ -17,6 +17,10 @@ mod readers;
 
 /// Set while names that other files may refer to have changed and not everything was resolved again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
+/// Threads that resolve references. Each has tables of its own over all files, so more would cost memory.
+const RESOLVERS: usize = 2;
+/// So few files are resolved by one of them: its tables cost more than the files.
+const ALONE_MAX: usize = 16;
 /// Files written in one transaction: what a kill can cost.
 const BATCH_FILES: usize = 128;
 
@@ -163,30 +167,37 @@ impl Index {
         if !all && !store.files()?.iter().any(|f| f.resolution == 0 && f.skipped.is_none()) {
             return Ok(());
         }
-        let (facts, before): (Vec<Facts>, Vec<i64>) = store
-            .outlines()?
-            .into_iter()
-            .map(|(path, language, outline, resolution)| (Facts { path, language, outline }, resolution))
-            .unzip();
+        let stored = store.outlines()?;
+        let before: Vec<i64> = stored.iter().map(|outline| outline.resolution).collect();
+        let facts = readers::map(&stored, |one| Facts {
+            path: one.path.clone(),
+            language: one.language.clone(),
+            outline: one.outline(),
+        });
+        drop(stored);
         let manifests = self.manifests(&facts);
-        let project = Project::new(&facts, &manifests);
         let waiting: Vec<usize> = (0..facts.len()).filter(|at| all || before[*at] == 0).collect();
-        for (done, batch) in waiting.chunks(BATCH_FILES).enumerate() {
-            stop(cancel)?;
-            let resolved = batch.iter().map(|at| (*at, resolve::resolve(&project, *at)));
-            let changed: Vec<_> = resolved
-                .map(|(at, resolution)| (at, resolution.hash(), resolution))
-                .filter(|(at, hash, _)| before[*at] != *hash)
-                .map(|(at, hash, resolution)| (facts[at].path.as_str(), hash, resolution))
+        let resolve = |project: &mut Project, at: &usize| {
+            let resolution = resolve::resolve(project, *at);
+            (resolution.hash(), resolution)
+        };
+        let mut done = 0;
+        let threads = if waiting.len() < ALONE_MAX { 1 } else { RESOLVERS };
+        let start = || Project::new(&facts, &manifests);
+        readers::read_with(&waiting, threads, BATCH_FILES, start, resolve, cancel, |batch| {
+            done += batch.len();
+            let changed: Vec<_> = batch
+                .into_iter()
+                .filter(|(at, (hash, _))| before[**at] != *hash)
+                .map(|(at, (hash, resolution))| (facts[*at].path.as_str(), hash, resolution))
                 .collect();
             store.put_edges(&changed)?;
-            progress(Progress {
-                stage: Stage::Resolve,
-                done: ((done + 1) * BATCH_FILES).min(waiting.len()),
-                total: waiting.len(),
-            });
-        }
+            progress(Progress { stage: Stage::Resolve, done, total: waiting.len() });
+            Ok(())
+        })?;
         store.set_meta(RESOLVE_ALL, "0")?;
+        // Some hundred thousand small pieces: nobody should wait until the last of them is given back.
+        std::thread::spawn(move || drop(facts));
         *self.graph.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }

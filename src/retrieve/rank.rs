@@ -35,6 +35,15 @@ impl Candidate {
     }
 }
 
+/// What is known of a file.
+struct File {
+    /// In the order in which they were met.
+    number: usize,
+    /// What its path says.
+    gain: f64,
+    factors: Vec<(&'static str, f64)>,
+}
+
 /// A chunk with its final score and what that is made of: sums first, then factors.
 #[derive(Debug)]
 pub struct Ranked {
@@ -50,8 +59,7 @@ pub struct Ranking<'q> {
     standing: &'q Standing,
     candidates: Vec<Candidate>,
     at: HashMap<i64, usize>,
-    /// What is known of each file: number and what its path says.
-    files: HashMap<String, (usize, f64)>,
+    files: HashMap<String, File>,
     /// By chunk: what defining or handing on the names of the query is worth.
     definitions: HashMap<i64, [f64; 2]>,
 }
@@ -122,17 +130,19 @@ impl<'q> Ranking<'q> {
     /// Adds what places, names and files say of these candidates.
     pub fn fill(&mut self, places: Vec<ChunkPlace>) {
         for place in places {
-            let next = self.files.len();
-            if !self.files.contains_key(&place.path) {
-                let gain = signals::path(self.query, self.rarity, &place.path);
-                self.files.insert(place.path.clone(), (next, gain));
-            }
-            let (file, gain) = self.files[&place.path];
+            let number = self.files.len();
+            let file = self.files.entry(place.path.clone()).or_insert_with(|| File {
+                number,
+                gain: signals::path(self.query, self.rarity, &place.path),
+                factors: signals::factors(self.query, self.standing, &place.path),
+            });
             let [defines, hands_on] = self.definitions.get(&place.id).copied().unwrap_or_default();
-            let factors = signals::factors(self.query, self.standing, &place.path, place.symbol.as_deref());
+            let mut factors = file.factors.clone();
+            factors.extend(signals::test_inside(self.query, &file.factors, place.symbol.as_deref()));
+            let (number, gain) = (file.number, file.gain);
             let candidate = self.candidate(place.id);
             candidate.sums.extend([("definition", defines), ("handed on", hands_on), ("path", gain)]);
-            (candidate.file, candidate.factors, candidate.place) = (file, factors, Some(place));
+            (candidate.file, candidate.factors, candidate.place) = (number, factors, Some(place));
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::query::{Query, Rarity};
 use crate::index::paths::{self, Sort};
-use crate::index::{HandedOn, Named, Standing, SymbolRow, words};
+use crate::index::{HandedOn, Named, Standing, words};
 
 /// A definition of the very name that is the whole query outweighs everything else.
 const DEFINITION: f64 = 3.0;
@@ -35,11 +35,14 @@ pub fn definitions(query: &Query, rarity: &Rarity, named: &[Named], handed_on: &
     let spelt: Vec<String> = query.code_names.iter().map(|name| words::key(name)).collect();
     // The best name and the best plain word of each chunk.
     let mut names: HashMap<i64, [f64; 2]> = HashMap::new();
-    for (key, symbol) in named {
-        let Some(chunk) = symbol.chunk else { continue };
-        let plain = !query.is_symbol && !key.contains(' ') && !spelt.contains(key);
+    // A plain word may be the name of hundreds of definitions: what it covers is counted once.
+    let mut shares: HashMap<&str, f64> = HashMap::new();
+    for named in named {
+        let (Some(chunk), key) = (named.chunk, named.key.as_str()) else { continue };
+        let plain = !query.is_symbol && !key.contains(' ') && !spelt.contains(&named.key);
         let best = &mut names.entry(chunk).or_default()[usize::from(plain)];
-        *best = best.max(covered(key) * likelihood(query, key, symbol));
+        let share = *shares.entry(key).or_insert_with(|| covered(key));
+        *best = best.max(share * likelihood(query, named));
     }
     let full = if query.is_symbol { DEFINITION } else { DEFINITION_IN_PROSE };
     let mut gains: HashMap<i64, [f64; 2]> = HashMap::new();
@@ -55,13 +58,13 @@ pub fn definitions(query: &Query, rarity: &Rarity, named: &[Named], handed_on: &
 }
 
 /// How likely a definition with the right words in its name is the one that is meant.
-fn likelihood(query: &Query, key: &str, symbol: &SymbolRow) -> f64 {
-    let home = words::key(words::stem(&symbol.path)) == key;
-    let kind = match symbol.kind.as_str() {
+fn likelihood(query: &Query, named: &Named) -> f64 {
+    let home = words::key(words::stem(&named.path)) == named.key;
+    let kind = match named.kind.as_str() {
         "variable" | "impl" => 0.7,
         _ => 1.0,
     };
-    let spelling = if query.written.contains(&symbol.name) { 1.0 } else { OTHER_SPELLING };
+    let spelling = if query.written.contains(&named.name) { 1.0 } else { OTHER_SPELLING };
     kind * spelling * if home { FILE_OF_THAT_NAME } else { 1.0 }
 }
 
@@ -91,22 +94,30 @@ pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     PATH * fitting / all.max(f64::MIN_POSITIVE)
 }
 
+/// What a chunk of tests counts, unless the query asks for tests.
+const TEST: (&str, f64) = ("×test", 0.3);
+
+/// The factor for tests within a source file, by what a chunk of it defines.
+pub fn test_inside(
+    query: &Query,
+    of_file: &[(&'static str, f64)],
+    symbol: Option<&str>,
+) -> Option<(&'static str, f64)> {
+    let is_test = symbol.is_some_and(|s| s == "tests" || s.starts_with("test_"));
+    (is_test && !of_file.contains(&TEST) && !query.asks_for(Sort::Test)).then_some(TEST)
+}
+
 /// Factors for kinds of file that are seldom meant, unless the query asks for them, and for files that much refers to.
-pub fn factors(query: &Query, standing: &Standing, path: &str, symbol: Option<&str>) -> Vec<(&'static str, f64)> {
+pub fn factors(query: &Query, standing: &Standing, path: &str) -> Vec<(&'static str, f64)> {
     let mut factors = Vec::new();
     let weight = if query.is_symbol { IMPORTANCE_FOR_SYMBOL } else { IMPORTANCE };
     let importance = standing.importance(path);
     if importance > 0.0 {
         factors.push(("×importance", 1.0 + weight * importance));
     }
-    let mut sorts = paths::sorts(path);
-    // Tests within a source file.
-    if symbol.is_some_and(|s| s == "tests" || s.starts_with("test_")) && !sorts.contains(&Sort::Test) {
-        sorts.push(Sort::Test);
-    }
-    for sort in sorts.into_iter().filter(|sort| !query.asks_for(*sort)) {
+    for sort in paths::sorts(path).into_iter().filter(|sort| !query.asks_for(*sort)) {
         factors.push(match sort {
-            Sort::Test => ("×test", 0.3),
+            Sort::Test => TEST,
             Sort::Example => ("×example", 0.3),
             Sort::Old => ("×old", 0.3),
             Sort::Private => ("×private", 0.7),
@@ -144,19 +155,23 @@ mod tests {
     #[test]
     fn tests_rank_low_unless_they_are_asked_for() {
         let standing = Standing::default();
-        let factors = |query: &str, path: &str| factors(&Query::read(query), &standing, path, None);
+        let factors = |query: &str, path: &str| factors(&Query::read(query), &standing, path);
         assert_eq!(factors("parse a string", "src/parse.test.ts"), [("×test", 0.3)]);
         assert_eq!(factors("tests of parse", "src/parse.test.ts"), []);
         assert_eq!(factors("parse", "src/latest.ts"), []);
         assert_eq!(factors("parse", "examples/parse.ts"), [("×example", 0.3)]);
-        assert_eq!(super::factors(&Query::read("parse"), &standing, "src/parse.rs", Some("tests")), [("×test", 0.3)]);
+        let inside = |query: &str, of: &[_], symbol| test_inside(&Query::read(query), of, Some(symbol));
+        assert_eq!(inside("parse", &[], "tests"), Some(TEST));
+        assert_eq!(inside("parse", &[TEST], "tests"), None, "once is enough");
+        assert_eq!(inside("tests of parse", &[], "test_parse"), None);
+        assert_eq!(inside("parse", &[], "parse"), None);
     }
 
     #[test]
     fn a_newer_version_goes_before_the_older_unless_that_is_asked_for() {
         let standing = Standing::new(&["src/v3/errors.ts", "src/v4/errors.ts"], &[]);
         let names = |query: &str, path: &str| -> Vec<&str> {
-            factors(&Query::read(query), &standing, path, None).into_iter().map(|(name, _)| name).collect()
+            factors(&Query::read(query), &standing, path).into_iter().map(|(name, _)| name).collect()
         };
         assert_eq!(names("errors", "src/v3/errors.ts"), ["×importance", "×superseded"]);
         assert_eq!(names("errors of v3", "src/v3/errors.ts"), ["×importance"]);

@@ -20,19 +20,33 @@ pub fn read<'a, I: Sync, T: Send>(
     batch: usize,
     read: impl Fn(&I) -> T + Sync,
     cancel: &Cancel,
+    write: impl FnMut(Vec<(&'a I, T)>) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    read_with(items, READERS_MAX, batch, || (), |(), item| read(item), cancel, write)
+}
+
+/// The same on at most `threads`, each with something of its own that it makes at the start.
+pub fn read_with<'a, I: Sync, T: Send, S>(
+    items: &'a [I],
+    threads: usize,
+    batch: usize,
+    start: impl Fn() -> S + Sync,
+    read: impl Fn(&mut S, &I) -> T + Sync,
+    cancel: &Cancel,
     mut write: impl FnMut(Vec<(&'a I, T)>) -> Result<(), IndexError>,
 ) -> Result<(), IndexError> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(READERS_MAX).min(items.len());
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(threads).min(items.len());
     let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, receiver) = mpsc::sync_channel(WAITING * threads.max(1));
     thread::scope(|scope| {
         for _ in 0..threads {
-            let (sender, next, ended, read) = (sender.clone(), &next, &ended, &read);
+            let (sender, next, ended, start, read) = (sender.clone(), &next, &ended, &start, &read);
             scope.spawn(move || {
+                let mut own = start();
                 while !ended.load(Ordering::Relaxed) {
                     let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                     // Nobody listens any more after an error or a cancellation.
-                    if sender.send((item, read(item))).is_err() {
+                    if sender.send((item, read(&mut own, item))).is_err() {
                         return;
                     }
                 }
@@ -59,6 +73,22 @@ pub fn read<'a, I: Sync, T: Send>(
     })
 }
 
+/// `of` every item, in order, on a few threads.
+pub fn map<I: Sync, T: Send>(items: &[I], of: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).clamp(1, READERS_MAX);
+    let part = items.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let of = &of;
+        let parts: Vec<_> =
+            items.chunks(part).map(|part| scope.spawn(move || part.iter().map(of).collect::<Vec<T>>())).collect();
+        let joined = |part: thread::ScopedJoinHandle<'_, Vec<T>>| match part.join() {
+            Ok(part) => part,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        parts.into_iter().flat_map(joined).collect()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +106,13 @@ mod tests {
         seen.sort_unstable();
         assert_eq!(seen, (0..1_000).map(|i| (i, i * 2)).collect::<Vec<_>>());
         read(&[] as &[usize], 64, |item| *item, &Cancel::new(), |_| panic!("there is nothing to write")).unwrap();
+    }
+
+    #[test]
+    fn a_map_keeps_the_order_of_its_items() {
+        let items: Vec<usize> = (0..101).collect();
+        assert_eq!(map(&items, |item| item + 1), (1..102).collect::<Vec<_>>());
+        assert!(map(&[] as &[usize], |item| *item).is_empty());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Every file's outline side by side, with the tables that names are looked up in.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::go::module as go_module;
 use super::modules::Packages;
@@ -69,17 +70,17 @@ impl<'a> Project<'a> {
             files,
             by_path: files.iter().enumerate().map(|(i, f)| (f.path.as_str(), i)).collect(),
             ids: files.iter().map(|f| ids::symbols(&f.path, &f.outline)).collect(),
-            members: HashMap::new(),
-            by_name: HashMap::new(),
-            imports: HashMap::new(),
-            exports: HashMap::new(),
-            locals: HashSet::new(),
-            bindings: HashMap::new(),
-            parents: HashMap::new(),
-            crates: HashMap::new(),
+            members: HashMap::default(),
+            by_name: HashMap::default(),
+            imports: HashMap::default(),
+            exports: HashMap::default(),
+            locals: HashSet::default(),
+            bindings: HashMap::default(),
+            parents: HashMap::default(),
+            crates: HashMap::default(),
             python_roots: Vec::new(),
             go_modules: manifests.iter().filter_map(|(path, text)| go_module(path, text)).collect(),
-            go_folders: HashMap::new(),
+            go_folders: HashMap::default(),
             memo: RefCell::default(),
             packages: Packages::new(files.iter().map(|f| f.path.as_str()), manifests),
             sources: RefCell::default(),

@@ -21,10 +21,11 @@ pub use write::FileRecord;
 use super::IndexError;
 
 /// Raised whenever the schema or what is written into it changes; an index of another version is built again.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
-const TABLES: &[&str] = &["files", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "embeddings"];
+const TABLES: &[&str] =
+    &["files", "outlines", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "embeddings"];
 
 /// One connection to `.monobloc/monobloc.db`.
 pub struct Store {

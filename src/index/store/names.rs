@@ -2,24 +2,32 @@
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{FileRecord, Store, SymbolRow};
+use super::{FileRecord, Store};
 use crate::index::syntax::Kind;
 use crate::index::{IndexError, ids, words};
 
-/// A name as it was found: the key it was found by, and the definition.
-pub type Named = (String, SymbolRow);
+/// A name as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// What it was found by.
+    pub key: String,
+    pub name: String,
+    /// File, kind and first chunk of the definition.
+    pub path: String,
+    pub kind: String,
+    pub chunk: Option<i64>,
+}
 
 /// A name that a chunk hands on without defining it: key, name, chunk.
 pub type HandedOn = (String, String, i64);
 
 impl Store {
-    /// Definitions whose names have these keys ([`words::key`]); modules left out.
+    /// Definitions whose names have these keys ([`words::key`]), in no order; modules left out.
     pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
-        let sql = "SELECT s.id, s.path, s.name, s.kind, s.start, s.end, s.signature, s.doc, s.exported, s.container, s.chunk, n.key
-                   FROM names n JOIN symbols s ON s.id = n.symbol WHERE n.key IN ({})";
-        let mut found = self.rows_for(sql, keys, |r| Ok((r.get::<_, String>(11)?, super::read::symbol_row(r)?)))?;
-        found.sort_by(|a, b| (&a.1.path, a.1.start, a.1.id).cmp(&(&b.1.path, b.1.start, b.1.id)));
-        Ok(found)
+        let sql = "SELECT key, name, path, kind, chunk FROM names WHERE symbol IS NOT NULL AND key IN ({})";
+        self.rows_among(sql, keys, |r| {
+            Ok(Named { key: r.get(0)?, name: r.get(1)?, path: r.get(2)?, kind: r.get(3)?, chunk: r.get(4)? })
+        })
     }
 
     /// Names with these keys that are handed on and defined nowhere in the project.
@@ -27,7 +35,7 @@ impl Store {
         let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.symbol IS NULL AND n.key IN ({}) AND NOT EXISTS
                      (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.symbol IS NOT NULL)
                    ORDER BY n.path, n.chunk, n.name";
-        self.rows_for(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        self.rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
     }
 
     /// How many chunks there are, and how many each word occurs in.
@@ -53,19 +61,24 @@ impl Store {
 pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     let outline = &record.outline;
     let mut put =
-        db.prepare_cached("INSERT INTO names (key, name, path, symbol, chunk) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        db.prepare_cached("INSERT INTO names (key, name, path, symbol, kind, chunk) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let chunk_of = |line: usize| {
+        let chunk = record.chunks.iter().find(|c| (c.start..=c.end).contains(&line));
+        chunk.map(|c| ids::chunk(&record.path, c.number))
+    };
     for (definition, id) in outline.definitions.iter().zip(ids::symbols(&record.path, outline)) {
         if definition.kind != Kind::Module {
-            put.execute(params![words::key(&definition.name), definition.name, record.path, id, None::<i64>])?;
+            let (key, kind, chunk) = (words::key(&definition.name), definition.kind.name(), chunk_of(definition.start));
+            put.execute(params![key, definition.name, record.path, id, kind, chunk])?;
         }
     }
     let defined = |name: &str| outline.definitions.iter().any(|d| d.name == name);
     for export in
         outline.exports.iter().filter(|e| !matches!(e.name.as_str(), "" | "*" | "default") && !defined(&e.name))
     {
-        let chunk = record.chunks.iter().find(|c| (c.start..=c.end).contains(&export.line));
-        if let Some(chunk) = chunk.map(|c| ids::chunk(&record.path, c.number)) {
-            put.execute(params![words::key(&export.name), export.name, record.path, None::<i64>, chunk])?;
+        if let Some(chunk) = chunk_of(export.line) {
+            let key = words::key(&export.name);
+            put.execute(params![key, export.name, record.path, None::<i64>, None::<&str>, chunk])?;
         }
     }
     Ok(())

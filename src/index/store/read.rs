@@ -1,7 +1,7 @@
 //! What is asked of the store: files, facts, chunks by words, by id and by vector, symbols, edges.
 
 use half::f16;
-use rusqlite::{Row, ToSql, params_from_iter};
+use rusqlite::{Row, ToSql};
 
 use super::Store;
 use crate::index::IndexError;
@@ -19,6 +19,23 @@ pub struct FileRow {
     pub interface: i64,
     /// Hash of the edges it gave rise to; 0 if it was not resolved yet.
     pub resolution: i64,
+}
+
+/// The outline of a file as stored.
+pub struct StoredOutline {
+    pub path: String,
+    pub language: String,
+    /// See [`StoredOutline::outline`].
+    bytes: Vec<u8>,
+    /// Hash of the stored edges; 0 if it was not resolved yet.
+    pub resolution: i64,
+}
+
+impl StoredOutline {
+    /// Reads the outline; an empty one if that cannot be done.
+    pub fn outline(&self) -> Outline {
+        postcard::from_bytes(&self.bytes).unwrap_or_default()
+    }
 }
 
 /// One chunk as stored (seed 002: the row of the index).
@@ -67,9 +84,6 @@ pub struct SymbolRow {
     pub chunk: Option<i64>,
 }
 
-/// Most values bound in one statement.
-const BOUND_MAX: usize = 500;
-
 impl Store {
     pub(super) fn rows<T>(
         &self,
@@ -81,26 +95,15 @@ impl Store {
         run().map_err(|e| self.error(e))
     }
 
-    /// Runs `sql` with `(?, ?, …)` in place of `{}` for the keys, some hundred at a time.
-    pub(super) fn rows_for<K: ToSql, T>(
+    /// Runs `sql` with `(SELECT value FROM json_each(?1))` in place of `{}` for the keys: one statement for any number of them, kept ready.
+    pub(super) fn rows_among<T>(
         &self,
         sql: &str,
-        keys: &[K],
-        mut read: impl FnMut(&Row) -> rusqlite::Result<T>,
+        keys: &[impl Clone + Into<serde_json::Value>],
+        read: impl FnMut(&Row) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, IndexError> {
-        let mut all = Vec::new();
-        for some in keys.chunks(BOUND_MAX) {
-            let marks = vec!["?"; some.len()].join(",");
-            let mut run = || -> rusqlite::Result<()> {
-                let mut statement = self.db.prepare(&sql.replace("{}", &marks))?;
-                for row in statement.query_map(params_from_iter(some), &mut read)? {
-                    all.push(row?);
-                }
-                Ok(())
-            };
-            run().map_err(|e| self.error(e))?;
-        }
-        Ok(all)
+        let keys = serde_json::Value::from(keys).to_string();
+        self.rows(&sql.replace("{}", "SELECT value FROM json_each(?1)"), &[&keys], read)
     }
 
     /// Every file known, by path.
@@ -120,12 +123,11 @@ impl Store {
         })
     }
 
-    /// The facts edges are resolved from: (path, language, outline, hash of the stored edges), by path.
-    pub fn outlines(&self) -> Result<Vec<(String, String, Outline, i64)>, IndexError> {
-        let sql = "SELECT path, language, outline, resolution FROM files WHERE skipped IS NULL ORDER BY path";
+    /// The facts edges are resolved from, by path.
+    pub fn outlines(&self) -> Result<Vec<StoredOutline>, IndexError> {
+        let sql = "SELECT f.path, f.language, o.outline, f.resolution FROM files f JOIN outlines o ON o.path = f.path ORDER BY f.path";
         self.rows(sql, &[], |r| {
-            let outline: String = r.get(2)?;
-            Ok((r.get(0)?, r.get(1)?, serde_json::from_str(&outline).unwrap_or_default(), r.get(3)?))
+            Ok(StoredOutline { path: r.get(0)?, language: r.get(1)?, bytes: r.get(2)?, resolution: r.get(3)? })
         })
     }
 
@@ -146,13 +148,13 @@ impl Store {
     }
 
     pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
-        self.rows_for(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
+        self.rows_among(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
     }
 
     /// Places of chunks, in no order.
     pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
         let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
-        self.rows_for(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
+        self.rows_among(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
     }
 
     pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
@@ -162,14 +164,14 @@ impl Store {
     /// Ids of the chunks that share these vectors: (vector key, chunk id).
     pub fn chunks_by_vector(&self, keys: &[i64]) -> Result<Vec<(i64, i64)>, IndexError> {
         let sql = "SELECT vector_key, id FROM chunks WHERE vector_key IN ({}) ORDER BY path, number";
-        self.rows_for(sql, keys, |r| Ok((r.get(0)?, r.get(1)?)))
+        self.rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?)))
     }
 
     /// Definitions of these names, letter case ignored; modules left out.
     pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
         let sql =
             format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
-        self.rows_for(&sql, names, symbol_row)
+        self.rows_among(&sql, names, symbol_row)
     }
 
     pub fn symbols_of_file(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
@@ -192,7 +194,7 @@ impl Store {
             "SELECT vector_key, vector FROM embeddings WHERE model = '{}' AND vector_key IN ({{}})",
             model.replace('\'', "''")
         );
-        self.rows_for(&sql, keys, |r| {
+        self.rows_among(&sql, keys, |r| {
             let bytes: Vec<u8> = r.get(1)?;
             let vector = bytes.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect();
             Ok((r.get(0)?, vector))

@@ -7,10 +7,14 @@ CREATE TABLE files (
     hash INTEGER NOT NULL,
     skipped TEXT,            -- why it has no chunks; null for an indexed file
     note TEXT,               -- what part of it could not be read
-    outline TEXT NOT NULL,   -- JSON, see syntax::Outline: the facts that edges are resolved from
     interface INTEGER NOT NULL, -- changes when other files may have to be resolved again
     resolution INTEGER NOT NULL -- hash of the edges it gave rise to
 ) WITHOUT ROWID;
+
+CREATE TABLE outlines (      -- apart from files, whose rows are read often and should stay small
+    path TEXT PRIMARY KEY,
+    outline BLOB NOT NULL    -- postcard, see syntax::Outline: the facts that edges are resolved from
+);
 
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
@@ -60,7 +64,8 @@ CREATE TABLE names (
     name TEXT NOT NULL,
     path TEXT NOT NULL,
     symbol INTEGER,          -- what is defined; null for a name that is only handed on
-    chunk INTEGER            -- where it is handed on
+    kind TEXT,               -- of what is defined
+    chunk INTEGER            -- where it is defined or handed on
 );
 CREATE INDEX names_key ON names (key);
 CREATE INDEX names_path ON names (path);

@@ -106,7 +106,7 @@ impl Store {
 fn remove_file(db: &Transaction, path: &str) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM chunks_text WHERE rowid IN (SELECT id FROM chunks WHERE path = ?1)")?
         .execute([path])?;
-    for table in ["chunks", "symbols", "names", "files"] {
+    for table in ["chunks", "symbols", "names", "outlines", "files"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE path = ?1"))?.execute([path])?;
     }
     Ok(())
@@ -120,8 +120,7 @@ fn remove_edges(db: &Transaction, path: &str) -> rusqlite::Result<()> {
 }
 
 fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
-    let outline = serde_json::to_string(&record.outline).unwrap_or_default();
-    db.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)")?.execute(params![
+    db.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0)")?.execute(params![
         record.path,
         record.language,
         record.size as i64,
@@ -129,9 +128,13 @@ fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
         record.hash,
         record.skipped,
         record.outline.incomplete,
-        outline,
         record.interface
     ])?;
+    if record.skipped.is_none() {
+        // Of plain data nothing can fail to be written; an outline that cannot be read again is an empty one.
+        let outline = postcard::to_stdvec(&record.outline).unwrap_or_default();
+        db.prepare_cached("INSERT INTO outlines VALUES (?1, ?2)")?.execute(params![record.path, outline])?;
+    }
     for chunk in &record.chunks {
         put_chunk(db, record, chunk)?;
     }

@@ -14,7 +14,8 @@ const DOC_CHARS_MAX: usize = 1_200;
 /// Most definitions and references kept of one file: a generated file has no more to say beyond them.
 const ITEMS_MAX: usize = 20_000;
 
-/// What one file declares and what it needs from others.
+/// What one file declares and what it needs from others. Stored in postcard's form, which names no fields: whoever changes
+/// them raises the version of the store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
     /// In source order; a container comes before what it contains.
@@ -26,7 +27,6 @@ pub struct Outline {
     /// Names bound inside a definition (parameters, local variables), which hide imports and outer definitions there.
     pub locals: Vec<(usize, String)>,
     /// Local names again, with what they hold and where, in languages whose types are followed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<Binding>,
     /// Why part of the file is missing from the outline.
     pub incomplete: Option<String>,
@@ -84,17 +84,17 @@ pub struct Definition {
     pub end: usize,
     /// First line of the doc comment or attributes above it; `start` if there are none.
     pub doc_start: usize,
-    /// Text up to the body, on one line.
+    /// Text up to the body, on one line. Not stored here: the store keeps it with the symbol.
+    #[serde(skip)]
     pub signature: String,
-    /// The comment above it, without its marks.
+    /// The comment above it, without its marks. Not stored here either.
+    #[serde(skip)]
     pub doc: String,
     pub exported: bool,
     /// Position in `definitions` of what it stands in.
     pub container: Option<usize>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typing: Option<Box<Typing>>,
     /// The type whose member it is, where that is said by name and not by nesting (the receivers of Go).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_of: Option<String>,
 }
 
@@ -138,10 +138,8 @@ pub struct Reference {
     /// Position in `definitions` of the innermost definition around it; `None` at the top of the file.
     pub from: Option<usize>,
     /// Whether it stands outside every function, so that it is done when the file is loaded.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_load: bool,
     /// The receiver as a value, in languages whose types are followed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Box<Value>>,
 }
 

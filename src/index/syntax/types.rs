@@ -44,11 +44,8 @@ impl std::fmt::Debug for Line {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Callable {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generics: Vec<Generic>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub params: Vec<Option<Type>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returns: Option<Type>,
 }
 
@@ -56,9 +53,7 @@ pub struct Callable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Generic {
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Type>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Type>,
 }
 
@@ -96,18 +91,13 @@ pub const SPREAD: &str = "...";
 /// What is known of a definition's type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Typing {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generics: Vec<Generic>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bases: Vec<Type>,
     /// Of an interface its fields, of an alias what it stands for, of a variable its type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ty: Option<Type>,
     /// Of a function or method.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Callable>,
     /// Of a variable, the value it begins with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
