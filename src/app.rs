@@ -28,7 +28,7 @@ use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
-use crate::tools::{Catalog, Context, Prefilter, prefilter};
+use crate::tools::{Catalog, Context, Prefilter, prefilter, sandbox};
 
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -328,7 +328,8 @@ impl App {
 
     /// What the user consented to beforehand.
     pub fn policy(&self) -> Policy {
-        Policy::new(self.config.approve, self.rules.clone(), &self.config.project)
+        let policy = Policy::new(self.config.approve, self.rules.clone(), &self.config.project);
+        policy.unconfined(sandbox::unconfined(&self.config.commands))
     }
 
     /// Ends what would outlive the program.
@@ -347,6 +348,7 @@ impl App {
             index: index.clone(),
             embedder: embedder.clone(),
             servers: Some(self.servers.clone()),
+            commands: Arc::new(self.config.commands.clone()),
             ..Context::new(root, self.cancel.clone())
         };
         self.toolkit_for(catalog, pool, embedder, index, Some(context))

@@ -72,7 +72,7 @@ pub const UNSAFE: &[&str] = &[
     "src/engine/llama/",
     "src/models/gguf.rs",
     "src/embed/",
-    "src/tools/command.rs",
+    "src/tools/sandbox/",
     "src/measure/synth.rs",
     "kernels/",
 ];

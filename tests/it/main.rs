@@ -5,6 +5,8 @@ mod ask;
 mod chat;
 mod cli;
 mod complete;
+#[cfg(target_os = "linux")]
+mod confined;
 mod engine;
 mod fit;
 mod index_kill;
@@ -15,6 +17,7 @@ mod lora;
 mod mcp;
 mod mixed;
 mod models;
+#[cfg(target_os = "linux")]
 #[cfg(target_os = "linux")]
 mod offline;
 mod pool;

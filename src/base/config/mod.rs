@@ -6,6 +6,7 @@ pub mod resolve;
 pub mod rule;
 pub mod server;
 pub mod setting;
+pub mod table;
 
 use std::path::PathBuf;
 
@@ -40,6 +41,7 @@ pub struct Config {
     /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
     pub orchestrate: bool,
     pub approve: ApproveMode,
+    pub commands: Commands,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
     pub mask_private: bool,
     /// `tool_call_format`: `None` follows the model's template.
@@ -48,6 +50,38 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// MCP servers the user configured.
     pub servers: Vec<Server>,
+}
+
+/// What commands may do beyond the project, and how much of the machine they may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    /// The system holds them to all this; without, each is asked about.
+    pub confined: bool,
+    /// Sockets, of the internet and of other programs.
+    pub network: bool,
+    pub reads: Vec<PathBuf>,
+    pub writes: Vec<PathBuf>,
+    /// Of one process.
+    pub memory: Bytes,
+    pub file_size: Bytes,
+    /// Processes and threads of one command.
+    pub processes: u64,
+    pub timeout_s: usize,
+}
+
+impl Default for Commands {
+    fn default() -> Commands {
+        Commands {
+            confined: true,
+            network: false,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            memory: Bytes(8 << 30),
+            file_size: Bytes(4 << 30),
+            processes: 1_024,
+            timeout_s: 60,
+        }
+    }
 }
 
 /// How much of a machine the program means to use.
@@ -99,6 +133,7 @@ impl Default for Config {
             tools_offered: 15,
             orchestrate: true,
             approve: ApproveMode::OnMutation,
+            commands: Commands::default(),
             mask_private: false,
             tool_call_format: None,
             rules: Vec::new(),

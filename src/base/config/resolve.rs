@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{ApproveMode, Config, Consent, Profile, Rule, Server, consent};
+use super::{ApproveMode, Commands, Config, Consent, Profile, Rule, Server, consent};
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
@@ -118,7 +118,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
     }
     let mut rules = user.rules;
     for rule in own.rules {
-        if consented || rule.decision > Consent::Allow {
+        if consented || (rule.decision > Consent::Allow && !rule.network) {
             rules.push(rule);
         } else {
             left_out.push(format!("{}: a rule that allows {}", rule.place, rule.tools.join(", ")));
@@ -168,6 +168,23 @@ impl Settings {
         self.value(key)?.parse().ok()
     }
 
+    fn commands(&self) -> Commands {
+        let plain = Commands::default();
+        let size = |key: &str, plain: Bytes| self.value(key).and_then(|text| text.parse().ok()).map_or(plain, Bytes);
+        let paths = |key: &str| std::env::split_paths(self.value(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
+        let named = |key: &str| paths(key).into_iter().filter(|path| !path.as_os_str().is_empty()).collect();
+        Commands {
+            confined: self.value("command_confined") != Some("false"),
+            network: self.value("command_network") == Some("true"),
+            reads: named("command_reads"),
+            writes: named("command_writes"),
+            memory: size("command_memory", plain.memory),
+            file_size: size("command_file_size", plain.file_size),
+            processes: self.count("command_processes").map_or(plain.processes, |count| count as u64),
+            timeout_s: self.count("command_timeout_s").unwrap_or(plain.timeout_s),
+        }
+    }
+
     /// The settings as the program uses them.
     pub fn config(&self) -> Config {
         let plain = Config::default();
@@ -194,6 +211,7 @@ impl Settings {
                 Some("never") => ApproveMode::Never,
                 _ => ApproveMode::OnMutation,
             },
+            commands: self.commands(),
             mask_private: self.value("mask_private") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
             rules: self.rules.clone(),

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use crate::base::config::Server;
-use crate::tools::command::Group;
+use crate::tools::sandbox::Group;
 
 /// Beside what the configuration names, all that a server sees of this process's variables.
 const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "TZ"];
