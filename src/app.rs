@@ -342,9 +342,9 @@ impl App {
         let root = Root::open(&self.config.project)?;
         let index = index.map(Arc::new);
         let catalog = self.catalog().0.clone();
-        let lessons = Arc::new(Lessons::open(&database(&self.config.project))?);
+        let lessons = if self.config.learn { Some(Arc::new(self.lessons()?)) } else { None };
         let context = Context {
-            lessons: Some(lessons),
+            lessons,
             index: index.clone(),
             embedder: embedder.clone(),
             servers: Some(self.servers.clone()),
@@ -352,6 +352,11 @@ impl App {
             ..Context::new(root, self.cancel.clone())
         };
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
+    }
+
+    /// What was learned in the project.
+    pub fn lessons(&self) -> Result<Lessons> {
+        Ok(Lessons::open(&database(&self.project()?))?.masking(self.config.mask_private))
     }
 
     /// Tools of any catalogue, with or without a project.

@@ -13,6 +13,7 @@ mod index_kill;
 mod injection;
 mod interrupt;
 mod kill;
+mod lessons;
 mod lora;
 mod mcp;
 mod mixed;

@@ -40,6 +40,8 @@ pub struct Config {
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
     pub orchestrate: bool,
+    /// Use and write down what works.
+    pub learn: bool,
     pub approve: ApproveMode,
     pub commands: Commands,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
@@ -132,6 +134,7 @@ impl Default for Config {
             threads: 0,
             tools_offered: 15,
             orchestrate: true,
+            learn: true,
             approve: ApproveMode::OnMutation,
             commands: Commands::default(),
             mask_private: false,

@@ -205,6 +205,7 @@ impl Settings {
             threads: self.count("threads").unwrap_or(plain.threads),
             tools_offered: self.count("tools_offered").unwrap_or(plain.tools_offered),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
+            learn: self.value("lessons.enabled") != Some("false"),
             approve: match self.value("approve") {
                 Some("always") => ApproveMode::Always,
                 Some("on-destructive") => ApproveMode::OnDestructive,

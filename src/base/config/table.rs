@@ -6,7 +6,7 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 23] = [
+pub const SETTINGS: [Setting; 24] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -128,6 +128,16 @@ pub const SETTINGS: [Setting; 23] = [
         negated: true,
     },
     Setting {
+        key: "lessons.enabled",
+        variable: "MONOBLOC_NO_LESSONS",
+        flag: "no-lessons",
+        kind: Kind::Switch,
+        default: Some("true"),
+        about: "Neither use what worked before nor write down what works",
+        project: Trust::Free,
+        negated: true,
+    },
+    Setting {
         key: "approve",
         variable: "MONOBLOC_APPROVE",
         flag: "approve",
@@ -223,7 +233,7 @@ pub const SETTINGS: [Setting; 23] = [
         flag: "mask-private",
         kind: Kind::Switch,
         default: Some("false"),
-        about: "Write addresses, phone, card and account numbers and keys into the journal as [email], [phone], …",
+        about: "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …",
         project: Trust::Never,
         negated: false,
     },
