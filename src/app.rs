@@ -394,6 +394,7 @@ impl App {
             context,
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
+            iterations_max: self.config.iterations_max,
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })

@@ -30,6 +30,12 @@ pub struct Config {
     pub budget: Option<Bytes>,
     /// Inference slots a model, 2 by default, at most 4 (seed 003: NUM_PARALLEL 2).
     pub slots: usize,
+    /// Tokens a slot, where models.toml does not say (seed 003: 8192).
+    pub context: u32,
+    /// Where models.toml does not say (KV_CACHE_TYPE).
+    pub kv_type: String,
+    /// Idle seconds before a model may be dropped, where models.toml does not say.
+    pub keep_alive_s: u64,
     /// Model files in memory at once; `None` leaves it to the memory (MAX_LOADED_MODELS).
     pub max_loaded: Option<usize>,
     /// Copy matrices into the order that the CPU code likes best; without, their memory can be taken back by the system.
@@ -40,6 +46,8 @@ pub struct Config {
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
     pub orchestrate: bool,
+    /// Rounds of the single-model loop; `None` leaves it to the model.
+    pub iterations_max: Option<usize>,
     /// Use and write down what works.
     pub learn: bool,
     pub approve: ApproveMode,
@@ -129,11 +137,15 @@ impl Default for Config {
             models_file: None,
             budget: None,
             slots: 2,
+            context: 8_192,
+            kv_type: "q8_0".to_owned(),
+            keep_alive_s: 300,
             max_loaded: None,
             repack: true,
             threads: 0,
             tools_offered: 15,
             orchestrate: true,
+            iterations_max: None,
             learn: true,
             approve: ApproveMode::OnMutation,
             commands: Commands::default(),

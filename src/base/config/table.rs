@@ -6,7 +6,7 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [Setting; 28] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -78,6 +78,36 @@ pub const SETTINGS: [Setting; 24] = [
         negated: false,
     },
     Setting {
+        key: "context_tokens",
+        variable: "MONOBLOC_CONTEXT_TOKENS",
+        flag: "context-tokens",
+        kind: Kind::Count(512, 1_048_576),
+        default: Some("8192"),
+        about: "Tokens a conversation of a model holds, where models.toml does not say",
+        project: Trust::Lower,
+        negated: false,
+    },
+    Setting {
+        key: "kv_cache_type",
+        variable: "MONOBLOC_KV_CACHE_TYPE",
+        flag: "kv-cache-type",
+        kind: Kind::Choice(&["f16", "q8_0", "q4_0"]),
+        default: Some("q8_0"),
+        about: "How keys and values are kept, where models.toml does not say",
+        project: Trust::Never,
+        negated: false,
+    },
+    Setting {
+        key: "keep_alive_s",
+        variable: "MONOBLOC_KEEP_ALIVE_S",
+        flag: "keep-alive",
+        kind: Kind::Count(0, 31 * 24 * 3_600),
+        default: Some("300"),
+        about: "Seconds that an unused model stays in memory, where models.toml does not say; 0: until another needs the memory",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
         key: "max_loaded",
         variable: "MONOBLOC_MAX_LOADED_MODELS",
         flag: "max-loaded",
@@ -126,6 +156,16 @@ pub const SETTINGS: [Setting; 24] = [
         about: "Use the plain single-model loop instead of plan, execute, answer",
         project: Trust::Free,
         negated: true,
+    },
+    Setting {
+        key: "max_iterations",
+        variable: "MONOBLOC_MAX_ITERATIONS",
+        flag: "max-iterations",
+        kind: Kind::Count(1, 100),
+        default: None,
+        about: "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]",
+        project: Trust::Lower,
+        negated: false,
     },
     Setting {
         key: "lessons.enabled",
