@@ -1,4 +1,4 @@
-//! What being undoable and recorded costs a call: checkpoints and journal, on projects of three sizes.
+//! What being undoable, recorded and confined costs a call: checkpoints and journal, on projects of three sizes.
 //!
 //! Measures the same calls with and without a checkpoint, and what is written; leaves models, consent and the index out.
 //! The disk of this machine decides most of it: each checkpoint waits until it is on disk.
@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use monobloc::base::config::ApproveMode;
+use monobloc::base::config::{ApproveMode, Commands};
 use monobloc::base::{Cancel, ConversationId};
 use monobloc::checkpoint::{About, Turn};
 use monobloc::protocol::{Event, Record};
 use monobloc::session::Journal;
 use monobloc::tools::confine::Root;
-use monobloc::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
+use monobloc::tools::{Catalog, Context, ToolCall, execute, policy::Policy, sandbox};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 20;
@@ -51,8 +51,37 @@ async fn call(project: &Path, tool: &str, arguments: impl Fn(usize) -> Value, ch
     times[ROUNDS / 2]
 }
 
+/// Milliseconds of a command that does nothing, the median of [`ROUNDS`]: without limits, and with them.
+async fn confinement() -> [f64; 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let catalog = Catalog::builtin();
+    let mut medians = [0.0; 2];
+    for (median, confined) in medians.iter_mut().zip([false, true]) {
+        let mut context = Context::new(Root::open(folder.path()).expect("a folder"), Cancel::new());
+        context.commands = Arc::new(Commands { confined, ..Commands::default() });
+        let mut times: Vec<f64> = Vec::new();
+        for _ in 0..ROUNDS {
+            let arguments = json!({ "command": "true" }).as_object().cloned().unwrap_or_default();
+            let wanted = ToolCall { tool: "run_command".to_owned(), arguments };
+            let spec = catalog.get("run_command").expect("a tool");
+            let approved = Policy::of(ApproveMode::Never).approved(wanted, spec).expect("allowed");
+            let from = Instant::now();
+            assert!(execute(approved, &context).await.is_ok());
+            times.push(from.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        *median = times[ROUNDS / 2];
+    }
+    medians
+}
+
 #[tokio::main]
 async fn main() {
+    if let Some(missing) = sandbox::missing() {
+        println!("not confined: {missing}");
+    }
+    let [free, confined] = confinement().await;
+    println!("a command that does nothing: {free:.1} ms, confined {confined:.1} ms");
     println!(
         "files   first command ms (KiB kept)   write_file: bare, first of a turn, next   command: bare, first, next"
     );

@@ -28,7 +28,7 @@ use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
-use crate::tools::{Catalog, Context, Prefilter, prefilter};
+use crate::tools::{Catalog, Context, Prefilter, prefilter, sandbox};
 
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -310,15 +310,32 @@ impl App {
 
     /// The tools of the program and of the configured servers, with notes about what is not there.
     pub fn catalog(&self) -> &(Catalog, Vec<String>) {
-        self.catalog.get_or_init(|| {
-            let (mut catalog, mut notes) = (Catalog::builtin(), Vec::new());
-            for seen in self.servers.specs() {
-                notes.extend(seen.notes);
-                notes
-                    .extend(seen.tools.into_iter().filter_map(|spec| catalog.add(spec).err()).map(|no| no.to_string()));
-            }
-            (catalog, notes)
-        })
+        self.catalog.get_or_init(|| self.catalog_now())
+    }
+
+    fn catalog_now(&self) -> (Catalog, Vec<String>) {
+        let (mut catalog, mut notes) = (Catalog::builtin(), Vec::new());
+        for seen in self.servers.specs() {
+            notes.extend(seen.notes);
+            notes.extend(seen.tools.into_iter().filter_map(|spec| catalog.add(spec).err()).map(|no| no.to_string()));
+        }
+        (catalog, notes)
+    }
+
+    /// The tools as they are now, if a running server has changed its own since this was last asked.
+    pub fn changed_tools(&self, embedder: Option<&Embedder>) -> Result<Option<(Catalog, Prefilter)>> {
+        if !self.servers.refreshed() {
+            return Ok(None);
+        }
+        let catalog = self.catalog_now().0;
+        let prefilter = self.prefilter(&catalog, embedder)?;
+        Ok(Some((catalog, prefilter)))
+    }
+
+    fn prefilter(&self, catalog: &Catalog, embedder: Option<&Embedder>) -> Result<Prefilter> {
+        let texts = || catalog.specs().iter().map(prefilter::text_for_embedding).collect::<Vec<String>>();
+        let vectors = embedder.map(|embedder| embedder.embed(&texts(), &self.cancel)).transpose();
+        Ok(Prefilter::new(catalog.specs(), vectors.context("the tools could not be embedded")?))
     }
 
     /// The configured servers.
@@ -328,7 +345,8 @@ impl App {
 
     /// What the user consented to beforehand.
     pub fn policy(&self) -> Policy {
-        Policy::new(self.config.approve, self.rules.clone(), &self.config.project)
+        let policy = Policy::new(self.config.approve, self.rules.clone(), &self.config.project);
+        policy.unconfined(sandbox::unconfined(&self.config.commands))
     }
 
     /// Ends what would outlive the program.
@@ -341,15 +359,21 @@ impl App {
         let root = Root::open(&self.config.project)?;
         let index = index.map(Arc::new);
         let catalog = self.catalog().0.clone();
-        let lessons = Arc::new(Lessons::open(&database(&self.config.project))?);
+        let lessons = if self.config.learn { Some(Arc::new(self.lessons()?)) } else { None };
         let context = Context {
-            lessons: Some(lessons),
+            lessons,
             index: index.clone(),
             embedder: embedder.clone(),
             servers: Some(self.servers.clone()),
+            commands: Arc::new(self.config.commands.clone()),
             ..Context::new(root, self.cancel.clone())
         };
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
+    }
+
+    /// What was learned in the project.
+    pub fn lessons(&self) -> Result<Lessons> {
+        Ok(Lessons::open(&database(&self.project()?))?.masking(self.config.mask_private))
     }
 
     /// Tools of any catalogue, with or without a project.
@@ -361,31 +385,25 @@ impl App {
         index: Option<Arc<Index>>,
         context: Option<Context>,
     ) -> Result<Toolkit> {
-        let vectors = match &embedder {
-            Some(embedder) => {
-                let texts: Vec<String> = catalog.specs().iter().map(prefilter::text_for_embedding).collect();
-                Some(embedder.embed(&texts, &self.cancel).context("the tools could not be embedded")?)
-            }
-            None => None,
-        };
         Ok(Toolkit {
             pool,
-            prefilter: Arc::new(Prefilter::new(catalog.specs(), vectors)),
+            prefilter: Arc::new(self.prefilter(&catalog, embedder.as_ref())?),
             embedder,
             catalog: Arc::new(catalog),
             index,
             context,
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
+            iterations_max: self.config.iterations_max,
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })
     }
 
     /// The project held still, to be taken back; what a killed program had begun is finished first.
-    pub fn rewinder(&self) -> Result<Rewinder> {
+    pub fn rewinder(&self, command: &str) -> Result<Rewinder> {
         let project = self.project()?;
-        Ok(Rewinder::open(&project, &database(&project), &journal(&project), &self.cancel)?)
+        Ok(Rewinder::open(command, &project, &database(&project), &journal(&project), &self.cancel)?)
     }
 
     /// Finishes what a killed program had begun, unless somebody is at work. Gives what was done, in words.

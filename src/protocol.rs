@@ -61,6 +61,9 @@ pub enum Event {
     StepExecuting { step: StepId, description: String },
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
+    /// What worked before took a model's place in a phase.
+    #[serde(rename = "lessons-used")]
+    LessonsUsed { step: Option<StepId>, lessons: Vec<String>, problem: String, instead_of: String },
     #[serde(rename = "step-completed")]
     StepCompleted(StepReport),
     /// Waiting for a slot; sent after one second and every second.

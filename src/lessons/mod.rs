@@ -4,6 +4,9 @@ mod likeness;
 mod snapshot;
 pub mod store;
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
 pub use store::{Lessons, LessonsError};
 
 /// One thing learned, as the session writes it down. Texts longer than a row may hold are cut.
@@ -29,6 +32,35 @@ pub struct Stored {
     pub failures: u32,
     /// Seconds since 1970 at which it was last learned.
     pub created: i64,
+}
+
+impl Stored {
+    /// As it is shown and asked for: l3.
+    pub fn name(&self) -> String {
+        format!("l{}", self.id)
+    }
+}
+
+/// A solution that code can use again: the call that worked. What people write is a solution as well, in words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Solution {
+    pub tool: String,
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+    /// How the step was worded in its plan.
+    #[serde(default)]
+    pub wording: String,
+}
+
+impl Solution {
+    /// `None` for words, and for a call that was cut off.
+    pub fn read(text: &str) -> Option<Solution> {
+        serde_json::from_str(text).ok()
+    }
+
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 /// A lesson that answers a search, with the reason it was found.

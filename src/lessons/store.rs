@@ -1,18 +1,23 @@
 //! The table of lessons in the project's database: bounded, and silent about what failed twice.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::likeness::overlap;
 use super::{Found, Lesson, Signal, Stored};
+use crate::base::private;
 
 /// Lessons kept. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
 pub const LESSONS_MAX: usize = 5_000;
+
+/// Bytes of all texts and vectors together; a checkpoint keeps a copy of them.
+const BYTES_MAX: i64 = 16 << 20;
 
 /// A lesson that failed this often in a row is not offered any more.
 pub const FAILURES_MAX: u32 = 2;
@@ -40,6 +45,8 @@ pub struct Lessons {
     file: PathBuf,
     connection: Mutex<Connection>,
     max: usize,
+    /// What is private is masked before it is written down.
+    masked: bool,
 }
 
 impl Lessons {
@@ -53,7 +60,16 @@ impl Lessons {
             fs::create_dir_all(folder).map_err(|source| LessonsError::Folder { file: file.to_owned(), source })?;
         }
         let connection = prepare(file).map_err(|source| LessonsError::Database { file: file.to_owned(), source })?;
-        Ok(Lessons { file: file.to_owned(), connection: Mutex::new(connection), max })
+        Ok(Lessons { file: file.to_owned(), connection: Mutex::new(connection), max, masked: false })
+    }
+
+    /// The same, which masks what is private in every lesson from now on, or does not.
+    pub fn masking(self, masked: bool) -> Lessons {
+        Lessons { masked, ..self }
+    }
+
+    fn kept<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.masked { private::mask(text) } else { Cow::Borrowed(text) }
     }
 
     /// Writes a lesson down and gives its number. The same problem with the same solution is one lesson, renewed: a
@@ -74,9 +90,9 @@ impl Lessons {
                      created = excluded.created
                  RETURNING id",
                 params![
-                    head(&lesson.problem, PROBLEM_MAX),
-                    head(&lesson.solution, SOLUTION_MAX),
-                    head(&lesson.why_worked, WHY_MAX),
+                    head(&self.kept(&lesson.problem), PROBLEM_MAX),
+                    head(&self.kept(&lesson.solution), SOLUTION_MAX),
+                    head(&self.kept(&lesson.why_worked), WHY_MAX),
                     i64::try_from(lesson.tokens_used).unwrap_or(i64::MAX),
                     lesson.success,
                     vector.map(to_blob),
@@ -85,11 +101,17 @@ impl Lessons {
             )
         })?;
         self.query(|connection| {
+            // Counted from the most useful one on: what begins beyond either bound goes.
             connection.execute(
-                "DELETE FROM lessons WHERE id <> ?1 AND id IN (
-                     SELECT id FROM lessons WHERE id <> ?1 ORDER BY failures DESC, success, created, id
-                     LIMIT max(0, (SELECT count(*) FROM lessons) - ?2))",
-                params![id, self.max as i64],
+                "DELETE FROM lessons WHERE id IN (
+                     SELECT id FROM (
+                         SELECT id, count(*) OVER best AS place, sum(
+                             octet_length(problem) + octet_length(solution) + octet_length(why_worked)
+                             + coalesce(octet_length(vector), 0)) OVER best AS bytes
+                         FROM lessons
+                         WINDOW best AS (ORDER BY id <> ?1, failures, success DESC, created DESC, id DESC))
+                     WHERE place > ?2 OR bytes > ?3) AND id <> ?1",
+                params![id, self.max as i64, BYTES_MAX],
             )
         })?;
         Ok(id)
@@ -107,6 +129,7 @@ impl Lessons {
     /// The `k` lessons most like the query, best first, without those that failed too often. Each is measured by its
     /// vector where both sides have one of the same length, else by its words; what has nothing in common is left out.
     pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
+        let text = &*self.kept(text);
         let offered: Vec<Stored> = self.query(|connection| {
             let mut rows = connection.prepare_cached(&format!("{SELECT} WHERE failures < ?1 ORDER BY id"))?;
             rows.query_map([FAILURES_MAX], stored)?.collect()
@@ -124,9 +147,25 @@ impl Lessons {
         Ok(found)
     }
 
+    /// The newest lesson that worked for exactly this problem and did not fail too often since.
+    pub fn same(&self, problem: &str) -> Result<Option<Stored>, LessonsError> {
+        let problem = head(&self.kept(problem), PROBLEM_MAX).to_owned();
+        self.query(|connection| {
+            let sql =
+                format!("{SELECT} WHERE problem = ?1 AND success AND failures < ?2 ORDER BY created DESC, id DESC");
+            connection.prepare_cached(&sql)?.query_row(params![problem, FAILURES_MAX], stored).optional()
+        })
+    }
+
     /// Deletes a lesson; says whether there was one.
     pub fn forget(&self, id: i64) -> Result<bool, LessonsError> {
         Ok(self.query(|connection| connection.execute("DELETE FROM lessons WHERE id = ?1", [id]))? > 0)
+    }
+
+    /// Notes that a lesson was followed and helped: it is as good as new. Says whether there is such a lesson.
+    pub fn record_success(&self, id: i64) -> Result<bool, LessonsError> {
+        let update = "UPDATE lessons SET failures = 0, created = unixepoch() WHERE id = ?1";
+        Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
     }
 
     /// Notes that a lesson was followed and did not help; says whether there is such a lesson.
@@ -349,5 +388,54 @@ mod tests {
         let other = Lessons::open(&folder.path().join(".monobloc/monobloc.db")).unwrap();
         other.add(&lesson("shared knowledge")).unwrap();
         check(&lessons, "shared knowledge", None, &["shared knowledge"]);
+    }
+
+    #[test]
+    fn the_very_same_problem_is_found_until_its_solution_failed_twice() {
+        let (_folder, lessons) = fresh(10);
+        let lesson = |problem: &str| Lesson { problem: problem.into(), success: true, ..Lesson::default() };
+        let id = lessons.add(&lesson("read a.ts")).unwrap();
+        lessons.add(&lesson("read b.ts")).unwrap();
+        let same = || lessons.same("read a.ts").unwrap().map(|stored| stored.id);
+        assert_eq!(same(), Some(id));
+        lessons.record_failure(id).unwrap();
+        assert_eq!(same(), Some(id));
+        lessons.record_failure(id).unwrap();
+        assert_eq!(same(), None);
+        lessons.record_success(id).unwrap();
+        assert_eq!(same(), Some(id));
+    }
+
+    #[test]
+    fn what_is_private_is_masked_and_still_found() {
+        let (_folder, lessons) = fresh(10);
+        let lessons = lessons.masking(true);
+        let problem = "mail ada@lovelace.org the notes";
+        let lesson = Lesson {
+            problem: problem.into(),
+            solution: "to ada@lovelace.org".into(),
+            success: true,
+            ..Lesson::default()
+        };
+        lessons.add(&lesson).unwrap();
+        let found = lessons.same(problem).unwrap().unwrap().lesson;
+        assert_eq!((found.problem.as_str(), found.solution.as_str()), ("mail [email] the notes", "to [email]"));
+        assert_eq!(lessons.search(problem, None, 5).unwrap()[0].score, 1.0);
+    }
+
+    #[test]
+    fn all_lessons_together_have_a_size() {
+        let (_folder, lessons) = fresh(LESSONS_MAX);
+        // Each takes 40 KB with its vector.
+        let add = |n: usize| {
+            let (problem, vector) = (format!("problem {n}"), Some(vec![n as f32; VECTOR_MAX]));
+            let solution = "x".repeat(SOLUTION_MAX);
+            lessons.add(&Lesson { problem, solution, success: true, vector, ..Lesson::default() }).unwrap()
+        };
+        let first = add(0);
+        let last = (1..450).map(add).last().unwrap();
+        let kept: Vec<i64> = lessons.list(LESSONS_MAX).unwrap().iter().map(|stored| stored.id).collect();
+        assert!(kept.contains(&last) && !kept.contains(&first));
+        assert!(kept.len() * 40_000 < BYTES_MAX as usize + 100_000 && kept.len() > 300, "{}", kept.len());
     }
 }

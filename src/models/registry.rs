@@ -22,8 +22,8 @@ pub struct Registry {
     embedder_looked: Vec<PathBuf>,
     notes: Vec<String>,
     manifest: Manifest,
-    /// Slots a model where models.toml does not say.
-    slots: usize,
+    /// Settings of a model where models.toml does not say.
+    config: Config,
     sha256_memory: PathBuf,
 }
 
@@ -133,7 +133,7 @@ impl Registry {
             embedder_looked,
             notes,
             manifest,
-            slots: config.slots,
+            config: config.clone(),
             sha256_memory: places.sha256_memory,
         })
     }
@@ -162,7 +162,7 @@ impl Registry {
         }
         let header = gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), like))?;
         let choice = resolve::Choice { path, header: Arc::new(header), sha256: None };
-        resolve::settled(like, choice, &self.manifest, self.slots, &self.dir)
+        resolve::settled(like, choice, &self.manifest, &self.config, &self.dir)
     }
 
     fn path_of(&self, name: &str) -> Result<PathBuf, ModelsError> {

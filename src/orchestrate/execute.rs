@@ -5,13 +5,14 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::protocol::{Event, Proposal, StepReport, StepStatus};
-use crate::tools::policy::{Approved, Refusal, Verdict};
-use crate::tools::{Context, Outcome, ToolCall, ToolSpec, preview};
+use crate::protocol::{Event, StepReport, StepStatus};
+use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
 use super::arguments::{Earlier, Grounds, settle};
+use super::consent::consent;
 use super::evidence::{Evidence, Record};
+use super::learn::Recollection;
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
 use super::{classify, edit, fill, route};
@@ -49,9 +50,10 @@ pub async fn step(
     step: &Step,
     request: &str,
     evidence: &mut Evidence,
+    memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<StepEnd, TurnError> {
-    let Some(intent) = intent(toolkit, step, request, evidence, host).await? else {
+    let Some(intent) = intent(toolkit, step, request, evidence, memory, host).await? else {
         return Ok(StepEnd::Stuck("no tool fits".to_owned()));
     };
     let intent = match asked_of_the_index(toolkit, step, &intent) {
@@ -111,6 +113,7 @@ fn symbol(toolkit: &Toolkit, step: &Step) -> Option<String> {
 pub async fn choose(
     toolkit: &Toolkit,
     step: &Step,
+    memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
     let text = step.text();
@@ -120,7 +123,10 @@ pub async fn choose(
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, lexical = one.lexical, dense = one.dense, "offered for a step");
     }
-    let choice = route::choose(toolkit, &text, &selection.ranked, host).await?;
+    let choice = match memory.tool(step.id, toolkit, &selection.ranked, host) {
+        Some(choice) => Some(choice),
+        None => route::choose(toolkit, &text, &selection.ranked, host).await?,
+    };
     tracing::debug!(?choice, "chosen for a step");
     Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
 }
@@ -131,10 +137,11 @@ pub async fn intent(
     step: &Step,
     request: &str,
     evidence: &Evidence,
+    memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<Option<Intent>, TurnError> {
-    let Some((tool, choice)) = choose(toolkit, step, host).await? else { return Ok(None) };
-    let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, host).await?;
+    let Some((tool, choice)) = choose(toolkit, step, memory, host).await? else { return Ok(None) };
+    let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, memory, host).await?;
     Ok(Some(Intent { tool, choice, arguments, missing }))
 }
 
@@ -145,6 +152,7 @@ async fn arguments(
     step: &Step,
     request: &str,
     evidence: &Evidence,
+    memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<(Map<String, Value>, Vec<String>), TurnError> {
     let text = step.text();
@@ -186,7 +194,10 @@ async fn arguments(
         settled.arguments.remove("new");
     }
     if !settled.missing.is_empty() {
-        let proposed = fill::missing(toolkit, tool, &text, &settled.missing, host).await?;
+        let proposed = match memory.arguments(step.id, &tool.name, &settled.missing, host) {
+            Some(known) => known,
+            None => fill::missing(toolkit, tool, &text, &settled.missing, host).await?,
+        };
         settled = grounds(&text, Some(&proposed));
         settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
     }
@@ -263,36 +274,4 @@ pub async fn perform(
     });
     host.emit(Event::StepCompleted(entry.report()));
     Ok(status)
-}
-
-/// The right to run `call`, from the rules or from the user; else how the step ends without it.
-async fn consent(
-    step: StepId,
-    call: &ToolCall,
-    spec: &ToolSpec,
-    context: &Context,
-    host: &dyn Host,
-) -> Result<Approved<ToolCall>, (StepStatus, String)> {
-    let refused = |refusal: Refusal| match refusal {
-        Refusal::Rejected { .. } => (StepStatus::Rejected, refusal.to_string()),
-        _ => (StepStatus::Failed, refusal.to_string()),
-    };
-    let policy = host.policy();
-    match policy.assess(call, spec) {
-        Verdict::Allow => policy.approved(call.clone(), spec).map_err(refused),
-        Verdict::Deny { reason } => Err((StepStatus::Failed, reason)),
-        Verdict::Ask { reason } => {
-            let shown = preview::of(call, context).map_err(|error| (StepStatus::Failed, error))?;
-            let proposal = Proposal {
-                tool: call.tool.clone(),
-                arguments: call.arguments.clone(),
-                reason,
-                preview: shown.text,
-                always: policy.always(call, spec),
-            };
-            host.emit(Event::ApprovalRequested { step, proposal: proposal.clone() });
-            let decision = host.approve(step, &proposal).await;
-            policy.approve(call.clone(), spec, decision).map_err(refused)
-        }
-    }
 }

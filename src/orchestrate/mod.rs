@@ -3,12 +3,14 @@
 pub mod arguments;
 pub mod check;
 pub mod classify;
+pub mod consent;
 pub mod decompose;
 pub mod edit;
 pub mod evidence;
 pub mod excerpt;
 pub mod execute;
 pub mod fill;
+pub mod learn;
 pub mod plan;
 pub mod route;
 pub mod solo;
@@ -95,7 +97,7 @@ async fn orchestrated(
             continue;
         }
         host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-        if let StepEnd::Stuck(reason) = execute::step(toolkit, context, step, request, evidence, host).await? {
+        if let StepEnd::Stuck(reason) = learn::step(toolkit, context, step, request, evidence, host).await? {
             host.notice(&format!("{}: {reason}", step.id));
             stuck.push(format!("{}: {reason}", step.description));
         }

@@ -9,6 +9,7 @@ use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
 use super::Host;
 use super::decompose::{self, Part, PartKind};
+use super::learn;
 use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
@@ -117,7 +118,11 @@ pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn H
     if !(2..=WORDED_STEPS_MAX).contains(&count) {
         return Ok(plan);
     }
-    for (place, wording) in worded(toolkit, &plan, request, host).await?.into_iter().enumerate() {
+    let wordings = match learn::wordings(toolkit, &plan, host).await {
+        Some(known) => known,
+        None => worded(toolkit, &plan, request, host).await?,
+    };
+    for (place, wording) in wordings.into_iter().enumerate() {
         if let Some(step) = plan.steps.get(place) {
             let (so_far, later) = plan.steps.split_at(place + 1);
             if covers(&wording, &step.text(), request) && !runs_ahead(&wording, so_far, later) {

@@ -46,6 +46,19 @@ pub struct Choice {
     pub order: Vec<usize>,
 }
 
+/// Whether retrieval alone decides: no model need be asked.
+pub fn is_sure(ranked: &[Ranked]) -> bool {
+    ranked.get(1).is_none_or(|second| ranked[0].score - second.score >= SURE_MARGIN)
+}
+
+/// The choice of a tool that worked for a step like this one, if it is among those a model would be asked about.
+pub fn known(ranked: &[Ranked], is: impl Fn(usize) -> bool, confidence: f64) -> Option<Choice> {
+    let place = ranked.iter().take(CANDIDATES).position(|one| is(one.index))?;
+    let mut order: Vec<usize> = ranked.iter().map(|one| one.index).collect();
+    order[..=place].rotate_right(1);
+    Some(Choice { tool: ranked[place].index, confidence, scored: false, order })
+}
+
 /// Chooses among `ranked` (best first); `None` when there is nothing to choose from.
 pub async fn choose(
     toolkit: &Toolkit,
@@ -53,11 +66,12 @@ pub async fn choose(
     ranked: &[Ranked],
     host: &dyn Host,
 ) -> Result<Option<Choice>, TurnError> {
-    let Some(best) = ranked.first() else { return Ok(None) };
-    let margin = ranked.get(1).map_or(f32::INFINITY, |second| best.score - second.score);
+    if ranked.is_empty() {
+        return Ok(None);
+    }
     let mut scores: Vec<f64> = ranked.iter().map(|one| f64::from(one.score)).collect();
     let mut scored = false;
-    if margin < SURE_MARGIN {
+    if !is_sure(ranked) {
         let tools: Vec<&ToolSpec> =
             ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.specs().get(one.index)).collect();
         let router = toolkit.model(Role::Router, host).await?;

@@ -66,7 +66,7 @@ pub async fn run(
     }
     let mut messages = vec![Message::system(String::new()), Message::user(opening)];
     let step = plan.steps.iter().map(|step| step.id).find(|id| evidence.of(*id).next().is_none()).unwrap_or(StepId(1));
-    for _ in 0..model.capability.recommended_max_iterations {
+    for _ in 0..toolkit.iterations_max.unwrap_or(model.capability.recommended_max_iterations) {
         let only_executing = changes && counts.reading >= EXECUTE_AFTER;
         let offered: Vec<ToolText> = selection
             .ranked

@@ -37,6 +37,8 @@ pub struct Toolkit {
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
+    /// Rounds of the single-model loop; `None` leaves it to the model.
+    pub iterations_max: Option<usize>,
     pub cancel: Cancel,
     pub meter: Meter,
 }

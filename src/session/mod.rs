@@ -23,6 +23,7 @@ use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
 use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
+use crate::tools::{Catalog, Prefilter};
 
 pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
@@ -46,18 +47,36 @@ pub enum Message {
 
 /// One conversation. The journal is shared with nobody: a session writes it from one thread at a time.
 pub struct Session {
-    toolkit: Toolkit,
+    toolkit: Mutex<Toolkit>,
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
     mask_private: bool,
+    /// The verb that runs it, for whoever waits for the project.
+    command: &'static str,
 }
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy, mask_private: false })
+        let (toolkit, conversation) = (Mutex::new(toolkit), ConversationId::fresh());
+        Ok(Session { toolkit, conversation, journal, policy, mask_private: false, command: "monobloc" })
+    }
+
+    /// The same, run by this verb.
+    pub fn of(self, command: &'static str) -> Session {
+        Session { command, ..self }
+    }
+
+    /// From the next turn on these tools are offered.
+    pub fn offer(&self, catalog: Catalog, prefilter: Prefilter) {
+        let mut toolkit = self.toolkit.lock().unwrap_or_else(PoisonError::into_inner);
+        (toolkit.catalog, toolkit.prefilter) = (Arc::new(catalog), Arc::new(prefilter));
+    }
+
+    fn toolkit(&self) -> Toolkit {
+        self.toolkit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether what is private is masked before it is written down; nothing of it changes what is shown or done.
@@ -67,7 +86,7 @@ impl Session {
 
     /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
     pub fn submit(&self, op: Op) -> mpsc::UnboundedReceiver<Message> {
-        self.submit_with(op, self.toolkit.cancel.clone())
+        self.submit_with(op, self.toolkit().cancel)
     }
 
     /// The same with a flag of its own, so that one turn of a conversation can be ended and the next one begin.
@@ -79,8 +98,9 @@ impl Session {
             journal: self.journal.clone(),
             policy: self.policy.clone(),
             mask_private: self.mask_private,
+            command: self.command,
         };
-        let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit.clone() };
+        let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
         let turn = match (&op, &toolkit.context) {
             (Op::Ask(ask), Some(context)) => host.begin(&ask.text, context.root.path(), &cancel).map(Arc::new),
             _ => None,
@@ -112,21 +132,21 @@ impl Session {
 
     /// What is in memory now. Answers at once, whatever runs.
     pub fn memory(&self) -> Memory {
-        models::memory(&self.toolkit.pool)
+        models::memory(&self.toolkit().pool)
     }
 
     /// The model files at hand, and what each would take.
     pub fn model_files(&self) -> Vec<ModelFile> {
-        models::files(&self.toolkit.pool)
+        models::files(&self.toolkit().pool)
     }
 
     /// The project's index, to be brought up to date between turns.
     pub fn index(&self) -> Option<Arc<Index>> {
-        self.toolkit.index.clone()
+        self.toolkit().index
     }
 
     pub fn embedder(&self) -> Option<Embedder> {
-        self.toolkit.embedder.clone()
+        self.toolkit().embedder
     }
 }
 
@@ -141,6 +161,7 @@ struct SessionHost {
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
     mask_private: bool,
+    command: &'static str,
 }
 
 impl SessionHost {
@@ -176,7 +197,7 @@ impl SessionHost {
             conversation: self.conversation.0.clone(),
             request: if self.mask_private { private::mask(request).into_owned() } else { request.to_owned() },
             anchor: Anchor { seq: end.seq, hash: end.hash },
-            command: "monobloc ask".to_owned(),
+            command: self.command.to_owned(),
         };
         Some(Turn::new(project, about, cancel.clone()))
     }

@@ -44,9 +44,15 @@ pub struct Prepared {
 }
 
 impl Rewinder {
-    /// Waits for the project's lock, and finishes what a killed program has begun.
-    pub fn open(project: &Path, database: &Path, journal: &Path, cancel: &Cancel) -> Result<Rewinder, RewindError> {
-        let lock = Lock::wait(project, "monobloc undo", cancel)?;
+    /// Waits for the project's lock, for the verb `command`, and finishes what a killed program has begun.
+    pub fn open(
+        command: &str,
+        project: &Path,
+        database: &Path,
+        journal: &Path,
+        cancel: &Cancel,
+    ) -> Result<Rewinder, RewindError> {
+        let lock = Lock::wait(project, command, cancel)?;
         Rewinder::with(lock, project, database, journal)
     }
 

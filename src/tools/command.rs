@@ -1,6 +1,5 @@
 //! `run_command`: a shell command in the project, bounded in time and output, gone when its call is gone.
 
-use std::io::PipeReader;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,8 +10,8 @@ use tokio::task::JoinHandle;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::Outcome;
+use crate::tools::sandbox::{self, Confines};
 
-pub const TIMEOUT_DEFAULT_S: usize = 60;
 pub const TIMEOUT_MAX_S: usize = 600;
 /// Kept of each of the two streams: so much of the head and as much of the tail.
 const KEPT_HALF_BYTES: usize = 16 << 10;
@@ -37,6 +36,17 @@ const INHERITED: [&str; 13] = [
     "JAVA_HOME",
 ];
 
+/// How programs say that the system refused something.
+const REFUSALS: [&str; 7] = [
+    "Permission denied",
+    "permission denied",
+    "EACCES",
+    "Operation not permitted",
+    "Read-only file system",
+    "resolve host",
+    "File size limit",
+];
+
 /// Runs `$1`. Beside it a process of the same group waits for the end of standard input, which comes when this program
 /// is killed: then nobody else is left to end the command and what it has started, and it does.
 const WATCHED: &str = "exec 3<&0 </dev/null
@@ -44,19 +54,37 @@ const WATCHED: &str = "exec 3<&0 </dev/null
 exec 3<&-
 exec sh -c \"$1\"";
 
-/// Dropping the future kills the whole process group.
-pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+/// Dropping the future ends everything the command has started. `network` is what a rule grants.
+pub(in crate::tools) async fn run(
+    arguments: Arguments<'_>,
+    network: bool,
+    context: &Context,
+) -> Result<Outcome, String> {
     let line = arguments.text("command")?;
     if line.trim().is_empty() || line.contains('\0') {
         return Err("`command` is empty or has a zero byte; give one shell command".to_owned());
     }
-    let seconds = arguments.optional_count("timeout_s")?.unwrap_or(TIMEOUT_DEFAULT_S).clamp(1, TIMEOUT_MAX_S);
+    let own = &context.commands;
+    let seconds = arguments.optional_count("timeout_s")?.unwrap_or(own.timeout_s).clamp(1, TIMEOUT_MAX_S);
     let started = Instant::now();
     let failed = |e: std::io::Error| format!("`sh` cannot be started: {e}");
+    let temp = tempfile::Builder::new().prefix("monobloc-command-").tempdir().map_err(failed)?;
+    let confines = Confines {
+        project: context.root.path(),
+        temp: &temp.path().canonicalize().map_err(failed)?,
+        network: network || own.network,
+        seconds: seconds as u64,
+        commands: own,
+    };
     // Open for as long as this program lives and waits; see WATCHED.
     let (watched, _alive) = std::io::pipe().map_err(failed)?;
-    let mut child = command(line, watched, context).spawn().map_err(failed)?;
-    let group = Group::of(child.id());
+    let (mut command, mut group) = sandbox::shell(&confines).map_err(failed)?;
+    set_up(&mut command, line, &confines);
+    let mut command = Command::from(command);
+    let mut child = command.stdin(watched).kill_on_drop(true).spawn().map_err(failed)?;
+    // With it goes its end of the pipe that the group waits for.
+    drop(command);
+    group.started(child.id());
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = tokio::select! {
         status = child.wait() => match status {
@@ -69,12 +97,11 @@ pub(in crate::tools) async fn run(arguments: Arguments<'_>, context: &Context) -
     // What the command left running in the background ends with it, and so do its pipes.
     drop(group);
     let (out, err) = (drained(out).await, drained(err).await);
-    Ok(outcome(line, &ended, started.elapsed(), &out, &err))
+    Ok(outcome(line, &ended, started.elapsed(), &out, &err, &confines))
 }
 
-fn command(line: &str, watched: PipeReader, context: &Context) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", WATCHED, "sh", line]).current_dir(context.root.path()).env_clear();
+fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'_>) {
+    command.args(["-c", WATCHED, "sh", line]).current_dir(confines.project).env_clear();
     command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // Nothing may wait for a terminal or a person.
     command.envs([
@@ -84,8 +111,9 @@ fn command(line: &str, watched: PipeReader, context: &Context) -> Command {
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ]);
-    command.stdin(watched).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
-    command
+    // What would be written elsewhere goes where it may be written, and goes away with the command.
+    command.envs(["TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "npm_config_cache"].map(|name| (name, confines.temp)));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
 async fn cancelled(context: &Context) {
@@ -100,7 +128,7 @@ enum Ended {
     Cancelled,
 }
 
-fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept) -> Outcome {
+fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
     let seconds = took.as_secs_f32();
     let (ok, how) = match ended {
         Ended::By(status) => (status.success(), format!("{status} after {seconds:.1} s")),
@@ -112,26 +140,17 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept) ->
     let mut text = format!("$ {line}\n[{how}]\n");
     out.show("", &mut text);
     err.show("[stderr]\n", &mut text);
-    if ok { Outcome::ok(text) } else { Outcome::error(text) }
-}
-
-/// Kills the process group it was made for when it is dropped.
-pub(in crate::tools) struct Group(Option<u32>);
-
-impl Group {
-    /// The group that a process leads; `None` when it has ended.
-    pub(in crate::tools) fn of(leader: Option<u32>) -> Group {
-        Group(leader)
+    if ok {
+        return Outcome::ok(text);
     }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let Some(group) = self.0.and_then(|id| libc::pid_t::try_from(id).ok()).filter(|id| *id > 1) else { return };
-        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by
-        // `process_group(0)`; once all its processes are gone the call finds nothing to kill.
-        unsafe { libc::killpg(group, libc::SIGKILL) };
+    if confines.commands.confined && REFUSALS.iter().any(|said| text.contains(said)) {
+        let network = if confines.network { "" } else { ", and reach no network" };
+        text.push_str(&format!(
+            "[confined: it may change the project and its own temporary files, read programs and tool chains{network}; the \
+             settings command_reads, command_writes and command_network allow more]\n"
+        ));
     }
+    Outcome::error(text)
 }
 
 /// The head and the tail of a stream, and how long it was.
@@ -201,7 +220,7 @@ mod tests {
 
     async fn sh(project: &Project, arguments: serde_json::Value) -> Outcome {
         let arguments = arguments.as_object().unwrap().clone();
-        run(Arguments(&arguments), &project.context).await.unwrap_or_else(Outcome::error)
+        run(Arguments(&arguments), false, &project.context).await.unwrap_or_else(Outcome::error)
     }
 
     async fn check(command: &str, ok: bool, expected: &str) {

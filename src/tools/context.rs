@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::Cancel;
+use crate::base::config::Commands;
 use crate::checkpoint::Turn;
 use crate::embed::Embedder;
 use crate::index::Index;
@@ -18,6 +19,8 @@ pub struct Context {
     pub root: Root,
     /// Ends long work early.
     pub cancel: Cancel,
+    /// What commands are held to.
+    pub commands: Arc<Commands>,
     /// What `index_…` tools ask; without one they say so.
     pub index: Option<Arc<Index>>,
     /// Turns questions into vectors; without one search goes by words.
@@ -33,7 +36,17 @@ pub struct Context {
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        let answers = Arc::default();
-        Context { root, cancel, index: None, embedder: None, lessons: None, servers: None, turn: None, answers }
+        let (commands, answers) = (Arc::default(), Arc::default());
+        Context {
+            root,
+            cancel,
+            commands,
+            index: None,
+            embedder: None,
+            lessons: None,
+            servers: None,
+            turn: None,
+            answers,
+        }
     }
 }

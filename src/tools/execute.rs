@@ -13,7 +13,7 @@ use crate::tools::{command, files, search};
 /// Runs the call and waits for its end; every failure is an outcome. Work on files runs on a thread that may block,
 /// commands as processes; both look at `context.cancel`.
 pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome {
-    let call = approved.into_call();
+    let (call, network) = approved.into_parts();
     if let Some(servers) = context.servers.as_ref().filter(|servers| servers.has(&call.tool)) {
         // What a server says of itself is not believed: it may change anything.
         let work = servers.call(call.clone(), &context.cancel);
@@ -26,7 +26,10 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         return Outcome::error(format!("`{}` was cancelled before it began", call.tool));
     }
     let result = match builtin {
-        Builtin::RunCommand => with_checkpoint(&call, context, command::run(Arguments(&call.arguments), context)).await,
+        Builtin::RunCommand => {
+            let work = command::run(Arguments(&call.arguments), network, context);
+            with_checkpoint(&call, context, work).await
+        }
         _ => {
             let context = context.clone();
             blocking(move || match reach(builtin, &call, &context)? {

@@ -21,6 +21,7 @@ pub mod confine;
 pub mod context;
 pub mod execute;
 pub mod outcome;
+pub mod sandbox;
 
 pub mod command;
 pub mod files;

@@ -25,7 +25,7 @@ pub const LAYERS: &[(&str, &str)] = &[
         "app",
         "session measure orchestrate tools lessons retrieve index embed engine budget models checkpoint protocol base",
     ),
-    ("ui", "app session measure tools retrieve index embed models checkpoint protocol base"),
+    ("ui", "app session measure tools lessons retrieve index embed models checkpoint protocol base"),
     ("main", "ui"),
     ("lib", ""),
 ];
@@ -72,7 +72,7 @@ pub const UNSAFE: &[&str] = &[
     "src/engine/llama/",
     "src/models/gguf.rs",
     "src/embed/",
-    "src/tools/command.rs",
+    "src/tools/sandbox/",
     "src/measure/synth.rs",
     "kernels/",
 ];

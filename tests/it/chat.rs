@@ -165,3 +165,23 @@ fn text_is_for_people_and_the_end_of_input_ends_it() {
     assert!(ended.out.contains("/swap OLD NEW") && ended.out.contains("no model is loaded"), "{}", ended.out);
     assert!(ended.out.contains("are free") && !ended.out.contains("Q4_1"), "nothing after /exit: {}", ended.out);
 }
+
+#[test]
+fn a_change_is_taken_back_within_the_conversation() {
+    let project = Project::todo();
+    let before = project.text("src/retry.ts");
+    let mut talk = Talk::new(&project, &["--yes"]);
+    assert!(text(&talk.ask("/undo", &["rewound", "turn-failed"])["error"]).contains("nothing to undo"));
+    talk.ask("In src/retry.ts change MAX_ATTEMPTS from 5 to 7", &["turn-finished"]);
+    assert!(project.text("src/retry.ts").contains('7'));
+    let listed = talk.ask("/checkpoints", &["checkpoints"]);
+    let checkpoint = text(&listed["checkpoints"][0]["checkpoint"]).to_owned();
+    // What somebody else has changed meanwhile is not overwritten without a word.
+    std::fs::write(project.path().join("src/retry.ts"), "mine").expect("a file");
+    let refused = talk.ask("/undo", &["rewound", "turn-failed"]);
+    assert!(text(&refused["error"]).contains("`/undo force`"), "{refused}");
+    assert_eq!(project.text("src/retry.ts"), "mine");
+    let rewound = talk.ask(&format!("/rewind {checkpoint} force"), &["rewound", "turn-failed"]);
+    assert_eq!((text(&rewound["checkpoint"]), project.text("src/retry.ts")), (checkpoint.as_str(), before));
+    talk.end().succeeded();
+}

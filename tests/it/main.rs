@@ -5,16 +5,20 @@ mod ask;
 mod chat;
 mod cli;
 mod complete;
+#[cfg(target_os = "linux")]
+mod confined;
 mod engine;
 mod fit;
 mod index_kill;
 mod injection;
 mod interrupt;
 mod kill;
+mod lessons;
 mod lora;
 mod mcp;
 mod mixed;
 mod models;
+#[cfg(target_os = "linux")]
 #[cfg(target_os = "linux")]
 mod offline;
 mod pool;

@@ -84,6 +84,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         context: Some(Context::new(root, cancel.clone())),
         tools_offered: 15,
         orchestrate: true,
+        iterations_max: None,
         cancel,
         meter: Meter::start(),
     }

@@ -156,6 +156,13 @@ impl Source<'_> {
         }
     }
 
+    pub fn switch(&self, key: &str, value: &Value<'_>) -> Result<bool, ConfigError> {
+        match value.get_ref() {
+            DeValue::Boolean(flag) => Ok(*flag),
+            other => Err(self.wrong(value.span(), format!("`{key}` is {}; it must be true or false", shown(other)))),
+        }
+    }
+
     pub fn count(&self, key: &str, value: &Value<'_>, least: u64, most: u64) -> Result<u64, ConfigError> {
         let read = plain(value.get_ref()).map(|text| Kind::Count(least, most).read(&text));
         match (value.get_ref(), read) {
@@ -186,6 +193,11 @@ impl Source<'_> {
         if setting.project == Trust::NotInFiles {
             let way = format!("`{key}` stands in no file; give --{} or {}", setting.flag, setting.variable);
             return Err(self.wrong(at, way));
+        }
+        if setting.kind == Kind::Paths {
+            let all: Vec<String> = self.texts(key, value)?.iter().map(|one| self.path_of(one)).collect();
+            said.settings.insert(setting.key, (all.join(":"), self.place(at).line));
+            return Ok(());
         }
         let fits = matches!(
             (setting.kind, value.get_ref()),

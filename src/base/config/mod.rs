@@ -6,6 +6,7 @@ pub mod resolve;
 pub mod rule;
 pub mod server;
 pub mod setting;
+pub mod table;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,12 @@ pub struct Config {
     pub budget: Option<Bytes>,
     /// Inference slots a model, 2 by default, at most 4 (seed 003: NUM_PARALLEL 2).
     pub slots: usize,
+    /// Tokens a slot, where models.toml does not say (seed 003: 8192).
+    pub context: u32,
+    /// Where models.toml does not say (KV_CACHE_TYPE).
+    pub kv_type: String,
+    /// Idle seconds before a model may be dropped, where models.toml does not say.
+    pub keep_alive_s: u64,
     /// Model files in memory at once; `None` leaves it to the memory (MAX_LOADED_MODELS).
     pub max_loaded: Option<usize>,
     /// Copy matrices into the order that the CPU code likes best; without, their memory can be taken back by the system.
@@ -39,7 +46,12 @@ pub struct Config {
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
     pub orchestrate: bool,
+    /// Rounds of the single-model loop; `None` leaves it to the model.
+    pub iterations_max: Option<usize>,
+    /// Use and write down what works.
+    pub learn: bool,
     pub approve: ApproveMode,
+    pub commands: Commands,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
     pub mask_private: bool,
     /// `tool_call_format`: `None` follows the model's template.
@@ -48,6 +60,38 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// MCP servers the user configured.
     pub servers: Vec<Server>,
+}
+
+/// What commands may do beyond the project, and how much of the machine they may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    /// The system holds them to all this; without, each is asked about.
+    pub confined: bool,
+    /// Sockets, of the internet and of other programs.
+    pub network: bool,
+    pub reads: Vec<PathBuf>,
+    pub writes: Vec<PathBuf>,
+    /// Of one process.
+    pub memory: Bytes,
+    pub file_size: Bytes,
+    /// Processes and threads of one command.
+    pub processes: u64,
+    pub timeout_s: usize,
+}
+
+impl Default for Commands {
+    fn default() -> Commands {
+        Commands {
+            confined: true,
+            network: false,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            memory: Bytes(8 << 30),
+            file_size: Bytes(4 << 30),
+            processes: 1_024,
+            timeout_s: 60,
+        }
+    }
 }
 
 /// How much of a machine the program means to use.
@@ -93,12 +137,18 @@ impl Default for Config {
             models_file: None,
             budget: None,
             slots: 2,
+            context: 8_192,
+            kv_type: "q8_0".to_owned(),
+            keep_alive_s: 300,
             max_loaded: None,
             repack: true,
             threads: 0,
             tools_offered: 15,
             orchestrate: true,
+            iterations_max: None,
+            learn: true,
             approve: ApproveMode::OnMutation,
+            commands: Commands::default(),
             mask_private: false,
             tool_call_format: None,
             rules: Vec::new(),

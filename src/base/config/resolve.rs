@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{ApproveMode, Config, Consent, Profile, Rule, Server, consent};
+use super::{ApproveMode, Commands, Config, Consent, Profile, Rule, Server, consent};
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
@@ -118,7 +119,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
     }
     let mut rules = user.rules;
     for rule in own.rules {
-        if consented || rule.decision > Consent::Allow {
+        if consented || (rule.decision > Consent::Allow && !rule.network) {
             rules.push(rule);
         } else {
             left_out.push(format!("{}: a rule that allows {}", rule.place, rule.tools.join(", ")));
@@ -164,8 +165,29 @@ impl Settings {
         self.values.iter().find(|one| one.setting.key == key)?.value.as_deref()
     }
 
-    fn count(&self, key: &str) -> Option<usize> {
+    fn number<N: FromStr>(&self, key: &str) -> Option<N> {
         self.value(key)?.parse().ok()
+    }
+
+    fn count(&self, key: &str) -> Option<usize> {
+        self.number(key)
+    }
+
+    fn commands(&self) -> Commands {
+        let plain = Commands::default();
+        let size = |key: &str, plain: Bytes| self.number(key).map_or(plain, Bytes);
+        let paths = |key: &str| std::env::split_paths(self.value(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
+        let named = |key: &str| paths(key).into_iter().filter(|path| !path.as_os_str().is_empty()).collect();
+        Commands {
+            confined: self.value("command_confined") != Some("false"),
+            network: self.value("command_network") == Some("true"),
+            reads: named("command_reads"),
+            writes: named("command_writes"),
+            memory: size("command_memory", plain.memory),
+            file_size: size("command_file_size", plain.file_size),
+            processes: self.number("command_processes").unwrap_or(plain.processes),
+            timeout_s: self.count("command_timeout_s").unwrap_or(plain.timeout_s),
+        }
     }
 
     /// The settings as the program uses them.
@@ -183,17 +205,23 @@ impl Settings {
             models_file: path("models_file"),
             budget: profile.budget(budget),
             slots: profile.slots(self.count("parallel").unwrap_or(plain.slots)),
+            context: self.number("context_tokens").unwrap_or(plain.context),
+            kv_type: self.value("kv_cache_type").map_or(plain.kv_type, str::to_owned),
+            keep_alive_s: self.number("keep_alive_s").unwrap_or(plain.keep_alive_s),
             max_loaded: self.count("max_loaded"),
             repack: self.value("repack") != Some("false"),
             threads: self.count("threads").unwrap_or(plain.threads),
             tools_offered: self.count("tools_offered").unwrap_or(plain.tools_offered),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
+            iterations_max: self.count("max_iterations"),
+            learn: self.value("lessons.enabled") != Some("false"),
             approve: match self.value("approve") {
                 Some("always") => ApproveMode::Always,
                 Some("on-destructive") => ApproveMode::OnDestructive,
                 Some("never") => ApproveMode::Never,
                 _ => ApproveMode::OnMutation,
             },
+            commands: self.commands(),
             mask_private: self.value("mask_private") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
             rules: self.rules.clone(),

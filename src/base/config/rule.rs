@@ -13,6 +13,7 @@ use super::file::{ConfigError, Place, Source, Value, shown};
 /// paths = ["src/**"]                            # of every argument that names a file
 /// decision = "allow"                            # allow, ask or deny; the strictest rule that matches decides
 /// reason = "tests change nothing"
+/// network = true                                # of a command: it may use the network
 /// matches = [{ command = "cargo test --lib" }]  # checked when the file is read
 /// not = [{ command = "cargo publish" }]
 /// ```
@@ -25,6 +26,8 @@ pub struct Rule {
     pub paths: Vec<String>,
     pub decision: Consent,
     pub reason: String,
+    /// Grants a command that it matches the network.
+    pub network: bool,
     /// Calls that the rule must match, and such that it must not.
     pub matches: Vec<Example>,
     pub not: Vec<Example>,
@@ -47,7 +50,7 @@ pub struct Example {
     pub arguments: Map<String, Json>,
 }
 
-const KEYS: [&str; 7] = ["tool", "arguments", "paths", "decision", "reason", "matches", "not"];
+const KEYS: [&str; 8] = ["tool", "arguments", "paths", "decision", "reason", "network", "matches", "not"];
 /// Bounds on what a file can ask to be matched at every call.
 const PATTERNS_MAX: usize = 256;
 const PATTERN_MAX_BYTES: usize = 1_024;
@@ -60,6 +63,7 @@ pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, Confi
             "tool" => rule.tools = patterns(source, "tool", value)?,
             "paths" => rule.paths = patterns(source, "paths", value)?,
             "reason" => rule.reason = source.text("reason", value)?,
+            "network" => rule.network = source.switch("network", value)?,
             "arguments" => {
                 for (name, value) in source.table("arguments", value)? {
                     rule.arguments.push((name.get_ref().to_string(), patterns(source, name.get_ref(), value)?));

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::Spanned;
-use toml::de::DeValue;
 
-use super::file::{ConfigError, Place, Source, Value, shown};
+use super::file::{ConfigError, Place, Source, Value};
 
 /// ```toml
 /// [mcp.files]
@@ -96,15 +95,7 @@ pub(super) fn read(
                     server.env.insert(name.get_ref().to_string(), source.text(name.get_ref(), value)?);
                 }
             }
-            "enabled" => {
-                server.enabled = match value.get_ref() {
-                    DeValue::Boolean(flag) => *flag,
-                    other => {
-                        let why = format!("`enabled` is {}; it must be true or false", shown(other));
-                        return Err(source.wrong(value.span(), why));
-                    }
-                }
-            }
+            "enabled" => server.enabled = source.switch(key, value)?,
             _ => return Err(source.unknown(name, "a server", KEYS)),
         }
     }

@@ -1,8 +1,10 @@
-//! The table of all settings: what each is called in a file, as a variable and as a flag, what it may be and who may set it.
+//! What a setting is: its names in a file, as a variable and as a flag, what it may be and who may set it.
 
 use std::path::Path;
 
 use crate::base::Bytes;
+
+pub use super::table::SETTINGS;
 
 /// One setting.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Path,
+    /// Several, with `:` between them; a list in a file.
+    Paths,
     /// An amount of memory.
     Size,
     Switch,
@@ -48,163 +52,6 @@ pub enum Trust {
     NotInFiles,
 }
 
-pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "always"];
-pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
-
-/// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 15] = [
-    Setting {
-        key: "project",
-        variable: "MONOBLOC_PROJECT",
-        flag: "project",
-        kind: Kind::Path,
-        default: Some("."),
-        about: "Folder to work on; tools cannot leave it",
-        project: Trust::NotInFiles,
-        negated: false,
-    },
-    Setting {
-        key: "config",
-        variable: "MONOBLOC_CONFIG",
-        flag: "config",
-        kind: Kind::Path,
-        default: None,
-        about: "Configuration file of the user [default: the one `monobloc config path` names]",
-        project: Trust::NotInFiles,
-        negated: false,
-    },
-    Setting {
-        key: "model_dir",
-        variable: "MONOBLOC_MODEL_DIR",
-        flag: "model-dir",
-        kind: Kind::Path,
-        default: None,
-        about: "Folder with GGUF files and an embedding model [default: the user's data directory]",
-        project: Trust::Never,
-        negated: false,
-    },
-    Setting {
-        key: "models_file",
-        variable: "MONOBLOC_MODELS_FILE",
-        flag: "models-file",
-        kind: Kind::Path,
-        default: None,
-        about: "models.toml to use [default: the one in the model folder, else the one built in]",
-        project: Trust::Never,
-        negated: false,
-    },
-    Setting {
-        key: "budget",
-        variable: "MONOBLOC_BUDGET",
-        flag: "budget",
-        kind: Kind::Size,
-        default: None,
-        about: "Most memory to use, 8GiB say [default: what is free]",
-        project: Trust::Lower,
-        negated: false,
-    },
-    Setting {
-        key: "profile",
-        variable: "MONOBLOC_PROFILE",
-        flag: "profile",
-        kind: Kind::Choice(&["standard", "lite"]),
-        default: Some("standard"),
-        about: "lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine",
-        project: Trust::Stricter,
-        negated: false,
-    },
-    Setting {
-        key: "parallel",
-        variable: "MONOBLOC_NUM_PARALLEL",
-        flag: "parallel",
-        kind: Kind::Count(1, 4),
-        default: Some("2"),
-        about: "Conversations a model holds at once, 1 to 4",
-        project: Trust::Lower,
-        negated: false,
-    },
-    Setting {
-        key: "max_loaded",
-        variable: "MONOBLOC_MAX_LOADED_MODELS",
-        flag: "max-loaded",
-        kind: Kind::Count(1, 255),
-        default: None,
-        about: "Models in memory at once; the longest unused one goes first [default: as many as fit]",
-        project: Trust::Lower,
-        negated: false,
-    },
-    Setting {
-        key: "repack",
-        variable: "MONOBLOC_NO_REPACK",
-        flag: "no-repack",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back",
-        project: Trust::Free,
-        negated: true,
-    },
-    Setting {
-        key: "threads",
-        variable: "MONOBLOC_THREADS",
-        flag: "threads",
-        kind: Kind::Count(0, 1_024),
-        default: Some("0"),
-        about: "Threads for inference; 0 means every core",
-        project: Trust::Never,
-        negated: false,
-    },
-    Setting {
-        key: "tools_offered",
-        variable: "MONOBLOC_TOOLS_OFFERED",
-        flag: "tools-offered",
-        kind: Kind::Count(1, 1_000),
-        default: Some("15"),
-        about: "Tools offered to the router for one step",
-        project: Trust::Free,
-        negated: false,
-    },
-    Setting {
-        key: "orchestrator.enabled",
-        variable: "MONOBLOC_NO_ORCHESTRATOR",
-        flag: "no-orchestrator",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Use the plain single-model loop instead of plan, execute, answer",
-        project: Trust::Free,
-        negated: true,
-    },
-    Setting {
-        key: "approve",
-        variable: "MONOBLOC_APPROVE",
-        flag: "approve",
-        kind: Kind::Choice(&APPROVE),
-        default: Some("on-mutation"),
-        about: "When to ask before a tool runs",
-        project: Trust::Stricter,
-        negated: false,
-    },
-    Setting {
-        key: "mask_private",
-        variable: "MONOBLOC_MASK_PRIVATE",
-        flag: "mask-private",
-        kind: Kind::Switch,
-        default: Some("false"),
-        about: "Write addresses, phone, card and account numbers and keys into the journal as [email], [phone], …",
-        project: Trust::Never,
-        negated: false,
-    },
-    Setting {
-        key: "tool_call_format",
-        variable: "MONOBLOC_TOOL_CALL_FORMAT",
-        flag: "tool-call-format",
-        kind: Kind::Choice(&FORMATS),
-        default: None,
-        about: "How models write calls [default: as the model's template does]",
-        project: Trust::Free,
-        negated: false,
-    },
-];
-
 /// The setting of that key.
 pub fn of_key(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
@@ -215,7 +62,7 @@ impl Kind {
     pub fn read(self, text: &str) -> Result<String, String> {
         match self {
             Kind::Path if text.trim().is_empty() => Err("a path".to_owned()),
-            Kind::Path => Ok(text.to_owned()),
+            Kind::Path | Kind::Paths => Ok(text.to_owned()),
             Kind::Size => {
                 text.parse::<Bytes>().map(|bytes| bytes.0.to_string()).map_err(|_| "a size like 8GiB or 512MiB".into())
             }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Predictions, Silent, Suite, percentile};
+use crate::orchestrate::learn::Recollection;
 use crate::orchestrate::{Toolkit, decompose, execute, plan};
 
 /// A chain of so many steps that is planned as one counts as collapsed.
@@ -35,7 +36,9 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let plan = plan::make(toolkit, &parts, &case.prompt, &Silent::default()).await?;
         let mut steps = Vec::new();
         for step in &plan.steps {
-            let tool = execute::choose(toolkit, step, &Silent::default()).await?.map(|(spec, _)| spec.name);
+            let tool = execute::choose(toolkit, step, &mut Recollection::default(), &Silent::default())
+                .await?
+                .map(|(spec, _)| spec.name);
             steps.push((step.description.clone(), tool));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Case, Predictions, Silent, Suite, percentile, share};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, Intent};
+use crate::orchestrate::learn::Recollection;
 use crate::orchestrate::{Toolkit, plan};
 use crate::orchestrate::{classify, decompose};
 
@@ -63,7 +64,8 @@ async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
         return Ok(None);
     }
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(None) };
-    Ok(execute::intent(toolkit, &step, prompt, &Evidence::default(), &Silent::default()).await?)
+    Ok(execute::intent(toolkit, &step, prompt, &Evidence::default(), &mut Recollection::default(), &Silent::default())
+        .await?)
 }
 
 #[derive(Default)]

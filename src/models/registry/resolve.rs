@@ -10,11 +10,6 @@ use crate::models::gguf::{self, Header};
 use crate::models::manifest::{Candidate, Manifest};
 use crate::models::{Adapter, ModelsError, Role, architectures, scan};
 
-/// Tokens a slot unless models.toml says otherwise (seed 003).
-const CONTEXT_DEFAULT: u32 = 8192;
-/// Idle seconds before a model may be dropped.
-const KEEP_ALIVE_DEFAULT_S: u64 = 300;
-
 /// Everything the choice depends on.
 pub(super) struct Resolver<'a> {
     pub config: &'a Config,
@@ -42,7 +37,7 @@ impl Resolver<'_> {
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
-        settled(role, choice, self.manifest, self.config.slots, self.dir)
+        settled(role, choice, self.manifest, self.config, self.dir)
     }
 
     pub fn router(&self, planner: Option<&ModelSpec>) -> Result<ModelSpec, ModelsError> {
@@ -57,7 +52,7 @@ impl Resolver<'_> {
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
-        settled(role, choice, self.manifest, self.config.slots, self.dir)
+        settled(role, choice, self.manifest, self.config, self.dir)
     }
 
     /// What the user's models.toml names for the role. It has to be there and be usable.
@@ -178,7 +173,7 @@ pub(super) fn settled(
     role: Role,
     choice: Choice,
     manifest: &Manifest,
-    slots: usize,
+    config: &Config,
     dir: &Path,
 ) -> Result<ModelSpec, ModelsError> {
     usable(role, &choice.header)?;
@@ -191,11 +186,11 @@ pub(super) fn settled(
         path: choice.path,
         header: choice.header,
         dialect: table.dialect.unwrap_or_else(|| "auto".into()),
-        context: table.context.unwrap_or(CONTEXT_DEFAULT),
-        slots: table.slots.unwrap_or(slots),
-        kv_type: table.kv_type.unwrap_or_else(|| "q8_0".into()),
+        context: table.context.unwrap_or(config.context),
+        slots: table.slots.unwrap_or(config.slots),
+        kv_type: table.kv_type.unwrap_or_else(|| config.kv_type.clone()),
         gpu_layers: table.gpu_layers,
-        keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(KEEP_ALIVE_DEFAULT_S)),
+        keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(config.keep_alive_s)),
         pinned: table.pinned,
         sha256: choice.sha256,
     })

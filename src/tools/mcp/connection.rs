@@ -1,14 +1,16 @@
 //! One running server: its process group, its streams within bounds, and the protocol over them.
 
+use std::future::Future;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams, Tool};
-use rmcp::service::{RoleClient, RunningService, ServiceError};
+use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::{Peer, ServiceExt};
+use rmcp::{ClientHandler, Peer, ServiceExt};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -17,7 +19,7 @@ use tokio::sync::watch;
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use crate::base::config::Server;
-use crate::tools::command::Group;
+use crate::tools::sandbox::Group;
 
 /// Beside what the configuration names, all that a server sees of this process's variables.
 const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "TZ"];
@@ -33,8 +35,20 @@ const SAID_MAX_BYTES: usize = 2 << 10;
 /// Time to leave by itself once its input is closed.
 const LEAVE_MAX: Duration = Duration::from_millis(500);
 
+/// Hears that a server offers other tools than it has listed.
+#[derive(Clone, Default)]
+struct Listener(Arc<AtomicBool>);
+
+impl ClientHandler for Listener {
+    fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) -> impl Future<Output = ()> + Send + '_ {
+        self.0.store(true, Ordering::Relaxed);
+        std::future::ready(())
+    }
+}
+
 pub struct Connection {
-    service: Mutex<Option<RunningService<RoleClient, ()>>>,
+    service: Mutex<Option<RunningService<RoleClient, Listener>>>,
+    listener: Listener,
     peer: Peer<RoleClient>,
     flow: Arc<Flow>,
     said: Arc<Mutex<Vec<u8>>>,
@@ -60,13 +74,14 @@ impl Connection {
         tokio::spawn(async move { drop(child.wait().await.map(|status| ended.send(Some(status)))) });
         let transport = AsyncRwTransport::new_client(Bounded::new(stdout, flow.clone()), stdin)
             .with_max_line_length(LINE_MAX_BYTES);
-        let service = ().serve(transport).await.map_err(|error| {
+        let listener = Listener::default();
+        let service = listener.clone().serve(transport).await.map_err(|error| {
             let why = flow.verdict().unwrap_or_else(|| clean(&error.to_string()));
             format!("it did not shake hands: {why}{}", told(&said))
         })?;
         let peer = service.peer().clone();
         let (service, group) = (Mutex::new(Some(service)), Mutex::new(Some(group)));
-        Ok(Connection { service, peer, flow, said, exit, group })
+        Ok(Connection { service, listener, peer, flow, said, exit, group })
     }
 
     /// What the server says it is for.
@@ -74,6 +89,11 @@ impl Connection {
         let Some(info) = self.peer.peer_info() else { return String::new() };
         let title = info.server_info.as_ref().map(|one| one.title.clone().unwrap_or_else(|| one.name.clone()));
         info.instructions.clone().or(title).unwrap_or_default()
+    }
+
+    /// Whether its list of tools has changed since this was last asked. However often it says so, it is one question.
+    pub fn take_changed(&self) -> bool {
+        self.listener.0.swap(false, Ordering::Relaxed)
     }
 
     pub async fn tools(&self) -> Result<Vec<Tool>, String> {

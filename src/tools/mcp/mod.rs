@@ -95,6 +95,27 @@ impl Servers {
         seen.collect()
     }
 
+    /// Takes over the tools that running servers have changed, into the kept lists too; says whether there are any.
+    pub fn refreshed(&self) -> bool {
+        let (sender, receiver) = mpsc::channel();
+        let servers = self.0.servers.clone();
+        let limit = servers.iter().map(|server| server.config.start_timeout).sum::<Duration>();
+        let work = async move {
+            let mut changed = false;
+            for server in &servers {
+                changed |= server.refreshed().await;
+            }
+            // Nobody may be waiting any more.
+            let _ = sender.send(changed);
+        };
+        // Where no server runs there is no thread, and nothing has changed.
+        match &*self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(runtime) => drop(runtime.spawn(work)),
+            None => return false,
+        }
+        receiver.recv_timeout(limit).unwrap_or(false)
+    }
+
     /// Starts the server of that name, or all, and asks for their tools.
     pub fn test(&self, name: Option<&str>) -> Vec<Seen> {
         let chosen = || self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name));

@@ -91,8 +91,11 @@ impl Server {
 
     /// The connection, made anew if there is none that works.
     async fn running(&self, state: &mut State) -> Result<Arc<Connection>, String> {
-        if let Some(connection) = state.connection.as_ref().filter(|connection| connection.is_alive()) {
-            return Ok(connection.clone());
+        if let Some(connection) = state.connection.clone().filter(|connection| connection.is_alive()) {
+            if connection.take_changed() {
+                self.list_again(state, &connection).await?;
+            }
+            return Ok(connection);
         }
         if let Some(old) = state.connection.take() {
             old.kill();
@@ -124,6 +127,27 @@ impl Server {
         (state.tools, state.notes) = (tools, notes);
         state.connection = Some(connection.clone());
         Ok(connection)
+    }
+
+    /// The running server has said that its tools are others.
+    async fn list_again(&self, state: &mut State, connection: &Connection) -> Result<(), String> {
+        let limit = self.config.start_timeout;
+        let listed = tokio::time::timeout(limit, connection.tools()).await;
+        let listed =
+            listed.unwrap_or_else(|_| Err(format!("its new tools were not listed within {} s", limit.as_secs())));
+        let listed = listed.inspect_err(|_| connection.kill())?;
+        (state.tools, state.notes) = describe::tools(listed, &self.config, &connection.about());
+        cache::write(&self.cache, &state.tools);
+        Ok(())
+    }
+
+    /// Takes over the new tools of a running server that has changed them; says whether it has.
+    pub async fn refreshed(&self) -> bool {
+        let mut state = self.state.lock().await;
+        let Some(connection) = state.connection.clone().filter(|connection| connection.is_alive()) else {
+            return false;
+        };
+        connection.take_changed() && self.list_again(&mut state, &connection).await.is_ok()
     }
 
     /// Ends it, with a moment to leave by itself.

@@ -30,6 +30,8 @@ pub struct Policy {
     grants: Arc<Mutex<Vec<Grant>>>,
     /// Tells where links lead; without one paths are taken as they are said.
     project: Option<PathBuf>,
+    /// Why commands are not confined, if they are not: then each is asked about.
+    unconfined: Option<&'static str>,
 }
 
 /// Grants of one session; a person does not give more.
@@ -49,15 +51,19 @@ pub enum Verdict {
 
 /// Something that was consented to. Only this module makes one, and running it uses it up.
 #[derive(Debug)]
-pub struct Approved<T>(T);
+pub struct Approved<T> {
+    what: T,
+    network: bool,
+}
 
 impl Approved<ToolCall> {
     pub fn call(&self) -> &ToolCall {
-        &self.0
+        &self.what
     }
 
-    pub(super) fn into_call(self) -> ToolCall {
-        self.0
+    /// The call, and whether a rule grants it the network.
+    pub(super) fn into_parts(self) -> (ToolCall, bool) {
+        (self.what, self.network)
     }
 }
 
@@ -76,7 +82,13 @@ pub enum Refusal {
 
 impl Policy {
     pub fn new(mode: ApproveMode, rules: Rules, project: &Path) -> Policy {
-        Policy { mode, rules: Arc::new(rules), grants: Arc::default(), project: Some(project.to_owned()) }
+        let (rules, project) = (Arc::new(rules), Some(project.to_owned()));
+        Policy { mode, rules, project, ..Policy::default() }
+    }
+
+    /// The same where commands cannot be confined, for the reason given.
+    pub fn unconfined(self, why: Option<&'static str>) -> Policy {
+        Policy { unconfined: why, ..self }
     }
 
     /// A mode without rules.
@@ -95,6 +107,11 @@ impl Policy {
             return Verdict::Deny { reason };
         }
         let said = self.rules.decide(call, self.project.as_deref());
+        if let (Some(why), true) = (self.unconfined, is_command(call))
+            && !matches!(said, Some((Consent::Deny, _)))
+        {
+            return Verdict::Ask { reason: format!("it can do anything you can, because it is not confined: {why}") };
+        }
         match (said, self.mode) {
             (Some((Consent::Deny, reason)), _) => Verdict::Deny { reason: format!("{reason} denies it") },
             (_, ApproveMode::Always) => {
@@ -113,7 +130,7 @@ impl Policy {
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
-            Verdict::Allow if call.tool == spec.name => Ok(Approved(call)),
+            Verdict::Allow if call.tool == spec.name => Ok(self.right(call)),
             Verdict::Allow => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
             Verdict::Ask { reason } => Err(Refusal::NeedsConsent { tool, reason }),
             Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
@@ -138,9 +155,14 @@ impl Policy {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
             Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
-            _ if call.tool == spec.name => Ok(Approved(call)),
+            _ if call.tool == spec.name => Ok(self.right(call)),
             _ => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
         }
+    }
+
+    fn right(&self, call: ToolCall) -> Approved<ToolCall> {
+        let network = is_command(&call) && self.rules.grant_network(&call);
+        Approved { what: call, network }
     }
 
     /// What "always" would cover for this call, in words; `None` where it has to be asked about each time.
@@ -150,6 +172,7 @@ impl Policy {
 
     fn grants_of(&self, call: &ToolCall, spec: &ToolSpec) -> Option<Vec<Grant>> {
         let asked_each_time = self.mode == ApproveMode::Always
+            || (self.unconfined.is_some() && is_command(call))
             || risk_of(call, spec) != Risk::Plain
             || self.rules.decide(call, self.project.as_deref()).is_some();
         if asked_each_time { None } else { grant::of(call, self.project.as_deref()) }
@@ -184,7 +207,9 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
         (ApproveMode::Always, _) => ask("every call is asked about (approve = always)".to_owned()),
         (ApproveMode::Never, _) => Verdict::Allow,
         (_, Risk::Destructive(why)) => ask(format!("{tool}: {why}")),
-        (ApproveMode::OnMutation, _) if is_command(call) => ask("run_command can do anything you can".to_owned()),
+        (ApproveMode::OnMutation, _) if is_command(call) => {
+            ask("run_command can change anything in the project".to_owned())
+        }
         (ApproveMode::OnMutation, _) if spec.mutates => ask(format!("{tool} changes something")),
         // What a server says of its own tools is no reason to trust it.
         (ApproveMode::OnMutation, _) if is_outside(spec) => {

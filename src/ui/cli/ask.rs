@@ -82,7 +82,7 @@ fn fits(bytes: usize) -> Result<()> {
 
 async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     let mut printer = Printer::new(json);
-    let session = session(app, json)?;
+    let session = session(app, "monobloc ask", json)?;
     let mut messages = session.submit(op);
     while let Some(message) = messages.recv().await {
         match message {
@@ -104,7 +104,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
 }
 
 /// A conversation on the project, with everything it works with.
-pub(super) fn session(app: &App, json: bool) -> Result<Session> {
+pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
     let registry = app.registry()?;
     for note in app.recover()? {
         eprintln!("monobloc: note: {note}");
@@ -123,5 +123,5 @@ pub(super) fn session(app: &App, json: bool) -> Result<Session> {
     }
     let index = super::index::opened(app, embedder.as_ref(), !json)?;
     let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
-    app.session(toolkit)
+    Ok(app.session(toolkit)?.of(command))
 }

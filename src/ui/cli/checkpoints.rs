@@ -7,7 +7,7 @@ use serde_json::json;
 use super::output::counted;
 use crate::app::App;
 use crate::base::Bytes;
-use crate::checkpoint::Store;
+use crate::checkpoint::{Checkpoint, Store};
 
 /// List the states this project can go back to
 #[derive(Args)]
@@ -42,12 +42,7 @@ impl Checkpoints {
                 );
                 continue;
             }
-            let what = match checkpoint.reason.as_str() {
-                "turn" => counted(files.created, files.changed, files.deleted),
-                _ => "before going back".to_owned(),
-            };
-            let request: String = checkpoint.request.chars().take(60).collect();
-            println!("{name:>5}  {}  {what:<32}  {request}", checkpoint.time);
+            println!("{}", line(&checkpoint, files.created, files.changed, files.deleted));
         }
         if self.json {
             return Ok(());
@@ -58,4 +53,14 @@ impl Checkpoints {
         }
         Ok(())
     }
+}
+
+/// A checkpoint on a line, with what came after it.
+pub fn line(checkpoint: &Checkpoint, created: usize, changed: usize, deleted: usize) -> String {
+    let what = match checkpoint.reason.as_str() {
+        "turn" => counted(created, changed, deleted),
+        _ => "before going back".to_owned(),
+    };
+    let (name, request) = (format!("c{}", checkpoint.id), checkpoint.request.chars().take(60).collect::<String>());
+    format!("{name:>5}  {}  {what:<32}  {request}", checkpoint.time)
 }

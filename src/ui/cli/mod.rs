@@ -13,6 +13,7 @@ mod fit;
 mod graph;
 mod history;
 mod index;
+mod lessons;
 mod mcp;
 mod models;
 mod output;
@@ -65,6 +66,7 @@ enum Command {
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
     Mcp(mcp::Mcp),
+    Lessons(lessons::Lessons),
     Undo(undo::Undo),
     Rewind(undo::Rewind),
     Checkpoints(checkpoints::Checkpoints),
@@ -158,6 +160,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Config(config) => config.run(&settings),
         Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
+        Command::Lessons(lessons) => lessons.run(&app),
         Command::Undo(undo) => undo.run(&app),
         Command::Rewind(rewind) => rewind.run(&app),
         Command::Checkpoints(checkpoints) => checkpoints.run(&app),

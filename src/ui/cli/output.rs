@@ -114,6 +114,10 @@ impl Text {
             Event::StepExecuting { step, description } => {
                 self.line(&format!("{} {description}", style(format!("{step} >")).cyan()))
             }
+            Event::LessonsUsed { lessons, problem, instead_of, .. } => {
+                let told = format!("as in {}: {problem} (instead of {instead_of})", lessons.join(", "));
+                self.line(&style(format!("   {told}")).dim().to_string());
+            }
             Event::StepCompleted(report) => self.step(report),
             Event::Fallback { from, reason } => {
                 self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))

@@ -19,6 +19,7 @@ fn argument(setting: &'static Setting) -> Arg {
     match setting.kind {
         Kind::Switch => arg.action(ArgAction::SetTrue),
         Kind::Path => arg.value_name("PATH").value_hint(ValueHint::AnyPath),
+        Kind::Paths => arg.value_name("PATHS").value_hint(ValueHint::AnyPath),
         Kind::Choice(choices) => arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices)),
         Kind::Size => arg.value_name("SIZE").value_parser(checked(setting)),
         Kind::Count(..) => arg.value_name("N").value_parser(checked(setting)),
@@ -35,7 +36,7 @@ fn checked(setting: &'static Setting) -> impl Fn(&str) -> Result<String, String>
 
 fn help(setting: &Setting) -> String {
     let default = match (setting.default, setting.kind) {
-        (Some(default), kind) if kind != Kind::Switch => format!(" [default: {default}]"),
+        (Some(default), kind) if kind != Kind::Switch => format!(" [default: {}]", kind.show(default)),
         _ => String::new(),
     };
     format!("{}{default} [env: {}]", setting.about, setting.variable)

@@ -50,13 +50,13 @@ struct How {
 
 impl Undo {
     pub fn run(self, app: &App) -> Result<()> {
-        self.how.go(app, |rewinder| Ok(rewinder.latest()?))
+        self.how.go(app, "monobloc undo", |rewinder| Ok(rewinder.latest()?))
     }
 }
 
 impl Rewind {
     pub fn run(self, app: &App) -> Result<()> {
-        self.how.go(app, |rewinder| match &self.checkpoint {
+        self.how.go(app, "monobloc rewind", |rewinder| match &self.checkpoint {
             Some(name) => Ok(rewinder.find(name)?),
             None => Ok(rewinder.newest()?),
         })
@@ -64,21 +64,18 @@ impl Rewind {
 }
 
 impl How {
-    fn go(&self, app: &App, target: impl FnOnce(&Rewinder) -> Result<Checkpoint>) -> Result<()> {
-        let mut rewinder = app.rewinder()?;
+    fn go(&self, app: &App, command: &str, target: impl FnOnce(&Rewinder) -> Result<Checkpoint>) -> Result<()> {
+        let mut rewinder = app.rewinder(command)?;
         for note in &rewinder.notes {
             eprintln!("monobloc: note: {note}");
         }
         let target = target(&rewinder)?;
         let prepared = rewinder.plan(target)?;
-        for lost in &prepared.plan.lost {
-            eprintln!("monobloc: note: {} cannot come back, its content was never kept", lost.display());
-        }
+        notes(&prepared).iter().for_each(|note| eprintln!("monobloc: note: {note}"));
         if self.dry_run {
             return self.show(&prepared);
         }
         let foreign = self.decide(&prepared)?;
-        let commands = prepared.commands;
         let rewound = rewinder.go(prepared, foreign)?;
         // Others may go on; the index follows the files by itself, at the latest with the next request.
         drop(rewinder);
@@ -87,11 +84,6 @@ impl How {
             println!("{}", serde_json::to_string(&rewound)?);
         } else {
             println!("{}", told(&rewound));
-        }
-        if commands {
-            eprintln!(
-                "monobloc: note: a command ran; what it did to ignored files, to .git or outside the project stays"
-            );
         }
         Ok(())
     }
@@ -140,6 +132,17 @@ impl How {
         }
         bail!("{refused}")
     }
+}
+
+/// What going back does not bring back.
+pub fn notes(prepared: &Prepared) -> Vec<String> {
+    let lost = prepared.plan.lost.iter();
+    let mut notes: Vec<String> =
+        lost.map(|path| format!("{} cannot come back, its content was never kept", path.display())).collect();
+    if prepared.commands {
+        notes.push("a command ran; what it did to ignored files, to .git or outside the project stays".to_owned());
+    }
+    notes
 }
 
 fn list<'a>(steps: impl Iterator<Item = &'a Step>, mut line: impl FnMut(String)) {

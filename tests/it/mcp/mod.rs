@@ -188,6 +188,23 @@ async fn arguments_are_held_against_the_schema_as_it_is_now() {
 }
 
 #[tokio::test]
+async fn tools_that_a_running_server_changes_are_offered_and_called() {
+    let world = World::new("learns a tool", "");
+    let names = |seen: Seen| seen.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(world.seen()), ["h.echo", "h.wait"]);
+    assert!(!world.servers.refreshed());
+    assert!(world.echo().await.is_ok());
+    // What it says between calls is heard a moment later.
+    let from = Instant::now();
+    let servers = world.servers.clone();
+    let refreshed = move || std::iter::repeat_with(|| servers.refreshed()).any(|it| it || from.elapsed().as_secs() > 5);
+    assert!(tokio::task::spawn_blocking(refreshed).await.expect("a look") && from.elapsed().as_secs() < 5);
+    assert_eq!(names(world.seen()), ["h.echo", "h.new"]);
+    assert_eq!(world.call("h.new", json!({ "text": "hi" })).await.text, "hi");
+    assert_eq!((world.starts(), world.servers.refreshed()), (1, false));
+}
+
+#[tokio::test]
 async fn text_from_a_server_does_not_steer_the_terminal() {
     let text = World::new("steers the terminal", "").echo().await.text;
     assert!(!text.chars().any(char::is_control) && !text.contains('\u{202e}'), "{text:?}");

@@ -119,8 +119,15 @@ fn list(mode: &str, id: &Value, request: &Value) {
                 json!({ "type": "object", "properties": { "number": { "type": "integer" } }, "required": ["number"] });
             answer(id, json!({ "tools": [tool("echo", other)] }));
         }
+        "learns a tool" if traced("learned") => answer(id, json!({ "tools": [echo, tool("new", text)] })),
         _ => answer(id, json!({ "tools": [echo, tool("wait", json!({ "type": "object" }))] })),
     }
+}
+
+/// Whether it has written that line.
+fn traced(wanted: &str) -> bool {
+    let trace = std::env::var_os(TRACE).map(std::fs::read_to_string);
+    trace.and_then(Result::ok).is_some_and(|trace| trace.lines().any(|line| line == wanted))
 }
 
 /// How often it was started so far.
@@ -149,6 +156,11 @@ fn call(mode: &str, id: &Value, params: &Value) {
         "floods its errors" => loop {
             let _ = writeln!(std::io::stderr(), "{}", "x".repeat(10_000));
         },
+        "learns a tool" if params["name"] == "echo" => {
+            trace("learned");
+            say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+            answer(id, text(said));
+        }
         "sends 50 MB" => answer(id, text(&"x".repeat(50_000_000))),
         "sends 50 MB without a line" => loop {
             let _ = std::io::stdout().lock().write_all(&[b'x'; 65_536]).map_err(|_| std::process::exit(0));

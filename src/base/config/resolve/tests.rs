@@ -175,3 +175,27 @@ fn a_file_that_was_named_and_is_not_there_is_an_error() {
     let error = resolve(&world.given).unwrap_err().to_string();
     assert!(error.contains("/no/such/config.toml") && error.contains("--config"), "{error}");
 }
+
+#[test]
+fn commands_and_models_are_set_like_everything_else() {
+    let file = "command_network = true\ncommand_reads = [\"data\", \"/srv\"]\ncommand_memory = \"1GiB\"\nkv_cache_type = \"f16\"\n";
+    let world = World::new(file, "command_memory = \"512MiB\"\ncommand_writes = \"/\"\ncommand_confined = false\n");
+    let world = world.variable("MONOBLOC_CONTEXT_TOKENS", "4096").flag("keep_alive_s", "0").flag("max_iterations", "5");
+    let settings = resolve(&world.given).unwrap();
+    let config = settings.config();
+    assert!(config.commands.network && config.commands.confined);
+    assert_eq!(config.commands.reads, [world.dir.path().join("data"), PathBuf::from("/srv")]);
+    assert_eq!((config.commands.memory, config.commands.writes.len()), (Bytes(512 << 20), 0));
+    assert_eq!((config.context, config.kv_type.as_str(), config.keep_alive_s), (4_096, "f16", 0));
+    assert_eq!(config.iterations_max, Some(5));
+    assert_eq!(settings.left_out.len(), 2, "{:?}", settings.left_out);
+    assert_eq!(resolve(&World::new("", "").given).unwrap().config().commands, Commands::default());
+}
+
+#[test]
+fn a_rule_of_a_project_grants_no_network() {
+    let rule =
+        "[[rules]]\ntool = \"run_command\"\ndecision = \"ask\"\nnetwork = true\nmatches = [{ command = \"x\" }]\n";
+    assert_eq!(resolve(&World::new("", rule).given).unwrap().rules.len(), 0);
+    assert_eq!(resolve(&World::new("", rule).consent(rule).given).unwrap().rules.len(), 1);
+}

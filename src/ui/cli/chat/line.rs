@@ -1,5 +1,7 @@
 //! What a line of a conversation means: a request, or a command that begins with a slash.
 
+use super::back::Back;
+use crate::checkpoint::Foreign;
 use crate::protocol::ModelsOp;
 
 /// What `/help` says.
@@ -11,6 +13,9 @@ anything else      is a request, as with `monobloc ask`
 /swap OLD NEW      put NEW in the place of OLD; it takes over OLD's roles
 /ps                what is in memory; answers while a request runs
 /pin NAME          keep a model in memory, /unpin NAME no longer
+/undo              take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not
+/rewind C          go back to a checkpoint, c3 say
+/checkpoints       the states to go back to
 /help              this list
 /exit              end, after what was asked before; so does Ctrl-D
 A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
@@ -30,6 +35,7 @@ pub enum Line {
 pub enum Show {
     Memory,
     Files,
+    Checkpoints,
     Help,
 }
 
@@ -37,6 +43,7 @@ pub enum Show {
 pub enum Work {
     Request(String),
     Models(ModelsOp),
+    Back(Back),
     Exit,
 }
 
@@ -53,6 +60,10 @@ pub fn read(line: &str) -> Line {
     match (command, names.as_slice()) {
         ("models", []) => Line::Show(Show::Files),
         ("ps", []) => Line::Show(Show::Memory),
+        ("checkpoints", []) => Line::Show(Show::Checkpoints),
+        ("undo", words) => back(None, words),
+        ("rewind", [name, words @ ..]) => back(Some(name), words),
+        ("rewind", []) => Line::Wrong("/rewind takes a checkpoint: /rewind c3; /checkpoints lists them".into()),
         ("help", []) => Line::Show(Show::Help),
         ("exit" | "quit", []) => Line::Work(Work::Exit),
         ("load", [name]) => models(ModelsOp::Load((*name).into())),
@@ -62,11 +73,23 @@ pub fn read(line: &str) -> Line {
         ("swap", [old, new]) => models(ModelsOp::Swap((*old).into(), (*new).into())),
         ("load" | "unload" | "pin" | "unpin", _) => Line::Wrong(format!("/{command} takes one name: /{command} NAME")),
         ("swap", _) => Line::Wrong("/swap takes two names: /swap OLD NEW".into()),
-        ("models" | "ps" | "help" | "exit" | "quit", _) => Line::Wrong(format!("/{command} stands alone")),
+        ("models" | "ps" | "help" | "exit" | "quit" | "checkpoints", _) => {
+            Line::Wrong(format!("/{command} stands alone"))
+        }
         _ => Line::Wrong(format!(
-            "/{command} is no command; there are /models, /load, /unload, /swap, /ps, /pin, /unpin, /help and /exit"
+            "/{command} is no command; there are /models, /load, /unload, /swap, /ps, /pin, /unpin, /undo, /rewind, /checkpoints, /help and /exit"
         )),
     }
+}
+
+fn back(to: Option<&str>, words: &[&str]) -> Line {
+    let foreign = match words {
+        [] => None,
+        ["keep"] => Some(Foreign::Keep),
+        ["force"] => Some(Foreign::Overwrite),
+        _ => return Line::Wrong("after it comes nothing, `keep` or `force`: /undo keep".into()),
+    };
+    Line::Work(Work::Back(Back { to: to.map(str::to_owned), foreign }))
 }
 
 #[cfg(test)]
@@ -88,6 +111,9 @@ mod tests {
         check("/load planner", Line::Work(Work::Models(ModelsOp::Load("planner".into()))));
         check("/swap a b", Line::Work(Work::Models(ModelsOp::Swap("a".into(), "b".into()))));
         check("/quit", Line::Work(Work::Exit));
+        check("/undo", Line::Work(Work::Back(Back::default())));
+        let back = Back { to: Some("c3".into()), foreign: Some(Foreign::Keep) };
+        check("/rewind c3 keep", Line::Work(Work::Back(back)));
     }
 
     #[test]
@@ -99,12 +125,15 @@ mod tests {
         assert_eq!(wrong("/load"), "/load takes one name: /load NAME");
         assert_eq!(wrong("/swap a"), "/swap takes two names: /swap OLD NEW");
         assert_eq!(wrong("/ps all"), "/ps stands alone");
+        assert!(wrong("/undo everything").contains("/undo keep") && wrong("/rewind").contains("c3"));
         assert!(wrong("/remove x").contains("/remove is no command; there are /models, /load"));
     }
 
     #[test]
     fn the_help_names_every_command() {
-        for command in ["models", "load", "unload", "swap", "ps", "pin", "unpin", "help", "exit"] {
+        for command in
+            ["models", "load", "unload", "swap", "ps", "pin", "unpin", "undo", "rewind", "checkpoints", "help", "exit"]
+        {
             assert!(HELP.contains(&format!("/{command}")), "{command}");
         }
     }

@@ -1,5 +1,6 @@
 //! `monobloc chat`: a conversation. Standard input, the running request and Ctrl-C are heard side by side.
 
+mod back;
 pub(super) mod consent;
 mod input;
 mod line;
@@ -41,7 +42,7 @@ impl Chat {
     pub async fn run(self, app: &App) -> Result<()> {
         let talking = Arc::new(AtomicBool::new(false));
         let interrupts = interrupts(app.clone(), talking.clone());
-        let session = Arc::new(super::ask::session(app, self.json)?);
+        let session = Arc::new(super::ask::session(app, "monobloc chat", self.json)?);
         talking.store(true, Ordering::SeqCst);
         let terminal = io::stdin().is_terminal();
         let conversation = Conversation {
@@ -162,6 +163,7 @@ impl Conversation {
         let cancel = Cancel::new();
         let messages = match work {
             Work::Request(text) => self.asked(text, cancel.clone()),
+            Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation().clone(), back),
             Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),
             Work::Exit => return Ok(()),
         };
@@ -175,12 +177,16 @@ impl Conversation {
         let (session, app) = (self.session.clone(), self.app.until(cancel.clone()));
         tokio::spawn(async move {
             let (index, embedder) = (session.index(), session.embedder());
-            let refreshed = tokio::task::spawn_blocking(move || match index {
-                Some(index) => app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ()).map(drop),
-                None => Ok(()),
+            let refreshed = tokio::task::spawn_blocking(move || {
+                if let Some(index) = index {
+                    app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
+                }
+                app.changed_tools(embedder.as_ref())
             });
-            if let Ok(Err(error)) = refreshed.await {
-                tracing::warn!(%error, "the index is as it was before");
+            match refreshed.await {
+                Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
+                Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
+                _ => {}
             }
             let mut turn = session.submit_with(Op::Ask(Ask { text }), cancel);
             while let Some(message) = turn.recv().await {
@@ -242,6 +248,10 @@ impl Conversation {
                 let memory = self.session.memory();
                 (table::memory(&memory), serde_json::json!({ "type": "memory", "data": memory }))
             }
+            Show::Checkpoints => match back::list(&self.app) {
+                Ok((text, all)) => (text, serde_json::json!({ "type": "checkpoints", "data": { "checkpoints": all } })),
+                Err(error) => return self.fail(super::told(&error)),
+            },
             Show::Files => {
                 let files = self.session.model_files();
                 (table::files(&files), serde_json::json!({ "type": "models", "data": { "files": files } }))

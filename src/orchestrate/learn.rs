@@ -1,0 +1,204 @@
+//! What worked before: taken where a model would be asked, and written down after each step.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::base::StepId;
+use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
+use crate::protocol::{Event, StepStatus};
+use crate::tools::{Context, Ranked};
+
+use super::Host;
+use super::evidence::{Entry, Evidence};
+use super::execute::{self, StepEnd};
+use super::plan::{Plan, Step};
+use super::route::{self, Choice};
+use super::toolkit::{Toolkit, TurnError};
+use super::words;
+
+/// Lessons looked at for one step.
+const RECALLED_MAX: usize = 5;
+/// So alike a step has to be: a cosine of vectors, or the share of common words.
+const ALIKE_VECTOR: f32 = 0.85;
+const ALIKE_WORDS: f32 = 0.8;
+/// Texts of arguments beyond this are not kept: they are content, of one file at one time.
+const ARGUMENT_CHARS_MAX: usize = 400;
+/// Characters of an earlier problem that are shown.
+const SHOWN_CHARS: usize = 80;
+
+/// What is remembered for a step. A lesson is text that anybody may have written: it can only point to what was found
+/// and offered without it, and what it says for arguments has to stand on the request like a model's words.
+#[derive(Default)]
+pub struct Recollection {
+    vector: Option<Vec<f32>>,
+    /// Best first.
+    alike: Vec<(Stored, Solution, f32)>,
+    /// The very same step.
+    same: Option<(Stored, Solution)>,
+    used: Vec<i64>,
+}
+
+impl Recollection {
+    /// The tool that worked for this very step, or, where a model would be asked, for the step most like it; `None`
+    /// unless it is offered and is not what retrieval alone would choose.
+    pub fn tool(&mut self, step: StepId, toolkit: &Toolkit, ranked: &[Ranked], host: &dyn Host) -> Option<Choice> {
+        let specs = toolkit.catalog.specs();
+        let by = |solution: &Solution, confidence: f64| {
+            route::known(ranked, |place| specs.get(place).is_some_and(|spec| spec.name == solution.tool), confidence)
+        };
+        let same = self.same.iter().find_map(|(stored, solution)| Some((stored.clone(), by(solution, 1.0)?)));
+        let (stored, choice) = match (same, route::is_sure(ranked)) {
+            (Some(same), sure) => Some(same).filter(|(_, choice)| !sure || choice.tool != ranked[0].index),
+            (None, true) => None,
+            (None, false) => self
+                .alike
+                .iter()
+                .find_map(|(stored, solution, score)| Some((stored.clone(), by(solution, f64::from(*score))?))),
+        }?;
+        self.use_of(&stored, step, "choosing a tool", host);
+        Some(choice)
+    }
+
+    /// Lessons that a failure speaks against: those that were used, and the one that says what failed.
+    fn blamed(&self, calls: &[Entry]) -> Vec<i64> {
+        let says = |call: &Entry, solution: &Solution| {
+            call.status == StepStatus::Failed
+                && call.tool == solution.tool
+                && kept(&call.arguments) == solution.arguments
+        };
+        let same = self.same.iter().filter(|(_, solution)| calls.iter().any(|call| says(call, solution)));
+        let mut blamed: Vec<i64> = same.map(|(stored, _)| stored.id).chain(self.used.iter().copied()).collect();
+        blamed.sort_unstable();
+        blamed.dedup();
+        blamed
+    }
+
+    /// What the missing arguments were when the very same step was done; `None` unless all of them are known.
+    pub fn arguments(
+        &mut self,
+        step: StepId,
+        tool: &str,
+        missing: &[String],
+        host: &dyn Host,
+    ) -> Option<Map<String, Value>> {
+        let (stored, solution) = self.same.as_ref().filter(|(_, solution)| solution.tool == tool)?;
+        let known: Option<Map<String, Value>> =
+            missing.iter().map(|name| Some((name.clone(), solution.arguments.get(name)?.clone()))).collect();
+        let (known, stored) = (known?, stored.clone());
+        self.use_of(&stored, step, "filling in arguments", host);
+        Some(known)
+    }
+
+    fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &str, host: &dyn Host) {
+        self.used.push(stored.id);
+        host.emit(Event::LessonsUsed {
+            step: Some(step),
+            lessons: vec![stored.name()],
+            problem: words::shorten(&stored.lesson.problem, SHOWN_CHARS),
+            instead_of: instead_of.to_owned(),
+        });
+    }
+}
+
+/// Carries out one step with what is remembered, and notes what came of it.
+pub async fn step(
+    toolkit: &Toolkit,
+    context: &Context,
+    step: &Step,
+    request: &str,
+    evidence: &mut Evidence,
+    host: &dyn Host,
+) -> Result<StepEnd, TurnError> {
+    let Some(lessons) = context.lessons.clone() else {
+        return execute::step(toolkit, context, step, request, evidence, &mut Recollection::default(), host).await;
+    };
+    let mut memory = recall(toolkit, &lessons, &step.text()).await;
+    let (known, before) = (evidence.entries().len(), toolkit.meter.usage());
+    let end = execute::step(toolkit, context, step, request, evidence, &mut memory, host).await?;
+    let after = toolkit.meter.usage();
+    let tokens = (after.prompt_tokens + after.generated_tokens) - (before.prompt_tokens + before.generated_tokens);
+    let calls = &evidence.entries()[known..];
+    let worked = calls.iter().filter(|call| call.succeeded());
+    let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, tokens, &memory)).collect();
+    // A no of the user says nothing about what works.
+    let failed = matches!(end, StepEnd::Stuck(_)) || calls.iter().any(|call| call.status == StepStatus::Failed);
+    let (helped, blamed) = if failed { (Vec::new(), memory.blamed(calls)) } else { (memory.used, Vec::new()) };
+    note(lessons, learned, helped, blamed).await;
+    Ok(end)
+}
+
+async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
+    let vector = toolkit.vector(text).await;
+    let (lessons, text, asked) = (lessons.clone(), text.to_owned(), vector.clone());
+    let found = tokio::task::spawn_blocking(move || {
+        let alike = lessons.search(&text, asked.as_deref(), RECALLED_MAX)?;
+        Ok::<_, crate::lessons::LessonsError>((alike, lessons.same(&text)?))
+    });
+    let (alike, same) = match found.await {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "nothing is remembered");
+            Default::default()
+        }
+        Err(_) => Default::default(),
+    };
+    let enough = |found: &Found| found.score >= if found.by == Signal::Vector { ALIKE_VECTOR } else { ALIKE_WORDS };
+    let read =
+        |stored: Stored| Some((Solution::read(&stored.lesson.solution)?, stored)).map(|(read, stored)| (stored, read));
+    let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
+    let alike =
+        alike.filter_map(|found| read(found.stored).map(|(stored, read)| (stored, read, found.score))).collect();
+    Recollection { vector, alike, same: same.and_then(read), used: Vec::new() }
+}
+
+fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
+    let solution =
+        Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: step.description.clone() };
+    Lesson {
+        problem: step.text(),
+        solution: solution.to_text(),
+        why_worked: call.summary(),
+        tokens_used: tokens as u64,
+        success: true,
+        vector: memory.vector.clone(),
+    }
+}
+
+/// Arguments as a lesson keeps them.
+fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
+    let short = |value: &Value| value.to_string().chars().count() <= ARGUMENT_CHARS_MAX;
+    arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+async fn note(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
+    let written = tokio::task::spawn_blocking(move || {
+        learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;
+        helped.iter().try_for_each(|id| lessons.record_success(*id).map(drop))?;
+        blamed.iter().try_for_each(|id| lessons.record_failure(*id).map(drop))
+    });
+    if let Ok(Err(error)) = written.await {
+        tracing::warn!(%error, "what was learned is not written down");
+    }
+}
+
+/// How each step of the plan was worded when the very same step was done, if every one was; said to the host.
+pub async fn wordings(toolkit: &Toolkit, plan: &Plan, host: &dyn Host) -> Option<Vec<String>> {
+    let lessons = toolkit.context.as_ref()?.lessons.clone()?;
+    let texts: Vec<String> = plan.steps.iter().map(Step::text).collect();
+    let known = tokio::task::spawn_blocking(move || {
+        let same = |text: &String| lessons.same(text).ok().flatten();
+        texts.iter().map(same).collect::<Option<Vec<Stored>>>()
+    });
+    let known = known.await.ok()??;
+    let wording =
+        |stored: &Stored| Some(Solution::read(&stored.lesson.solution)?.wording).filter(|text| !text.is_empty());
+    let wordings: Vec<String> = known.iter().map(wording).collect::<Option<_>>()?;
+    host.emit(Event::LessonsUsed {
+        step: None,
+        lessons: known.iter().map(Stored::name).collect(),
+        problem: "the same steps".to_owned(),
+        instead_of: "planning".to_owned(),
+    });
+    Some(wordings)
+}

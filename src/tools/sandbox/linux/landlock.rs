@@ -1,0 +1,131 @@
+//! Landlock: which files a process may open, by the folders above them.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use super::super::places::{May, Places};
+use super::check;
+
+/// Rights over files, as the kernel numbers them (linux/landlock.h).
+mod right {
+    pub const EXECUTE: u64 = 1 << 0;
+    pub const WRITE_FILE: u64 = 1 << 1;
+    pub const READ_FILE: u64 = 1 << 2;
+    pub const READ_DIR: u64 = 1 << 3;
+    pub const MAKE_CHAR: u64 = 1 << 6;
+    pub const MAKE_BLOCK: u64 = 1 << 11;
+    pub const TRUNCATE: u64 = 1 << 14;
+    pub const IOCTL_DEV: u64 = 1 << 15;
+    /// Everything up to and with the making of links.
+    pub const FIRST: u64 = (1 << 13) - 1;
+    /// Moving between folders.
+    pub const REFER: u64 = 1 << 13;
+    /// Of a file that is no folder.
+    pub const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
+}
+
+/// Signals, and sockets without a path, stay within the command (version 6).
+const SCOPED: u64 = 0b11;
+/// From here on cutting a file short is a right: Linux 6.2.
+const VERSION_LEAST: i64 = 3;
+
+const CREATE_VERSION: libc::c_uint = 1;
+const RULE_PATH_BENEATH: libc::c_int = 1;
+
+#[repr(C)]
+struct RulesetAttr {
+    files: u64,
+    net: u64,
+    scoped: u64,
+}
+
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: i32,
+}
+
+pub struct Ruleset {
+    rules: OwnedFd,
+    /// Rights over a folder that is mounted later.
+    shared: u64,
+}
+
+/// 0: none at all.
+pub fn version() -> i64 {
+    // SAFETY: with this flag the call takes no structure and gives a number.
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, CREATE_VERSION) }.max(0)
+}
+
+pub fn usable() -> Result<(), String> {
+    match version() {
+        0 => Err("files cannot be confined: this kernel has no Landlock, or it is off (lsm=landlock,…)".to_owned()),
+        old if old < VERSION_LEAST => Err(format!(
+            "files are not wholly confined: this kernel's Landlock is version {old}, {VERSION_LEAST} is needed (Linux 6.2)"
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl Ruleset {
+    pub fn new(places: &Places) -> io::Result<Ruleset> {
+        let version = version();
+        let mut known = right::FIRST;
+        for (since, rights) in [(2, right::REFER), (3, right::TRUNCATE), (5, right::IOCTL_DEV)] {
+            known |= if version >= since { rights } else { 0 };
+        }
+        let attr = RulesetAttr { files: known, net: 0, scoped: if version >= 6 { SCOPED } else { 0 } };
+        // An older kernel knows fewer fields.
+        let size = if version >= 6 { size_of::<RulesetAttr>() } else { size_of::<u64>() };
+        // SAFETY: the kernel reads `size` bytes of a structure that lives here.
+        let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &attr, size, 0) };
+        check(made)?;
+        // SAFETY: the call has just opened it, and nobody else owns it.
+        let ruleset = Ruleset { rules: unsafe { OwnedFd::from_raw_fd(made as i32) }, shared: 0 };
+        for (path, may) in &places.open {
+            // A path that is not there gives no right.
+            let (Ok(meta), Ok(name)) = (path.metadata(), CString::new(path.as_os_str().as_bytes())) else { continue };
+            let of_its_kind = if meta.is_dir() { u64::MAX } else { right::OF_FILE };
+            ruleset.allow(&name, rights(*may) & known & of_its_kind)?;
+        }
+        Ok(Ruleset { shared: rights(May::Write) & known, ..ruleset })
+    }
+
+    /// A path that is not to be opened gives no right. Allocates nothing.
+    fn allow(&self, name: &CStr, rights: u64) -> io::Result<()> {
+        // SAFETY: the name ends in a zero byte and lives until the call has returned.
+        let opened = unsafe { libc::open(name.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+        if opened < 0 {
+            return Ok(());
+        }
+        // SAFETY: the call has just opened it, and nobody else owns it.
+        let parent = unsafe { OwnedFd::from_raw_fd(opened) };
+        let rule = PathBeneath { allowed: rights, parent: parent.as_raw_fd() };
+        let ruleset = self.rules.as_raw_fd();
+        // SAFETY: the kernel reads one structure of this kind, which lives here.
+        check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) })
+    }
+
+    /// A folder that was mounted since the rules were made is open to writing.
+    pub fn allow_mounted(&self, name: &CStr) -> io::Result<()> {
+        self.allow(name, self.shared)
+    }
+
+    /// Holds for this process and what it becomes and starts, for good.
+    pub fn enter(&self) -> io::Result<()> {
+        // SAFETY: the call takes integers only.
+        check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, self.rules.as_raw_fd(), 0) })
+    }
+}
+
+fn rights(may: May) -> u64 {
+    const READ: u64 = right::EXECUTE | right::READ_FILE | right::READ_DIR;
+    let write = right::FIRST & !(right::MAKE_CHAR | right::MAKE_BLOCK) | right::REFER | right::TRUNCATE;
+    match may {
+        May::Read => READ,
+        May::Write => write,
+        May::Use => write | right::IOCTL_DEV,
+    }
+}

@@ -1,0 +1,111 @@
+//! A mount namespace of a command's own, in which some places of the project can only be read.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::super::places::Places;
+use super::check;
+
+/// Where programs share memory: a new one, empty and the command's own.
+pub const SHARED_AT: &CStr = c"/dev/shm";
+const SHARED: &CStr = c"size=1g,mode=1777";
+/// What the administrator may do in a command: change files whoever owns them, change owners, be other users, end
+/// processes. Not: mount, load modules, set up networks, look into other processes, …
+const CAPABILITIES_KEPT: [libc::c_ulong; 7] = [0, 1, 3, 4, 5, 6, 7];
+const CAPABILITIES_MAX: libc::c_ulong = 63;
+
+pub struct Spaces {
+    pinned: Vec<CString>,
+    kept: Vec<CString>,
+    /// What makes an ordinary user's own name known in a user namespace; the administrator needs none.
+    ids: Option<[CString; 2]>,
+}
+
+impl Spaces {
+    pub fn new(places: &Places) -> io::Result<Spaces> {
+        let names = |paths: &[std::path::PathBuf]| paths.iter().map(|path| name(path)).collect::<io::Result<Vec<_>>>();
+        // SAFETY: both calls take nothing and cannot fail.
+        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let map = |id: u32| CString::new(format!("{id} {id} 1\n")).map_err(io::Error::other);
+        let ids = if user == 0 { None } else { Some([map(user)?, map(group)?]) };
+        Ok(Spaces { pinned: names(&places.pinned)?, kept: names(&places.kept)?, ids })
+    }
+
+    /// Tells `told` the number of the namespace.
+    pub fn enter(&self, told: RawFd) -> io::Result<()> {
+        let user = if self.ids.is_some() { libc::CLONE_NEWUSER } else { 0 };
+        // SAFETY: the call takes an integer; this process has one thread.
+        check(unsafe { libc::unshare(libc::CLONE_NEWNS | user) }.into())?;
+        if let Some([user, group]) = &self.ids {
+            write(c"/proc/self/setgroups", b"deny")?;
+            write(c"/proc/self/uid_map", user.as_bytes())?;
+            write(c"/proc/self/gid_map", group.as_bytes())?;
+        }
+        // Nothing of it shows outside.
+        mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
+        self.pinned.iter().try_for_each(|path| mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c""))?;
+        self.kept.iter().try_for_each(|path| keep(path))?;
+        mount(c"monobloc", SHARED_AT, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, SHARED)?;
+        if self.ids.is_none() {
+            drop_capabilities();
+        }
+        tell(told)
+    }
+}
+
+/// When memory runs out the system ends the command before this program.
+pub fn first_to_die() {
+    let _ = write(c"/proc/self/oom_score_adj", b"1000");
+}
+
+fn name(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
+}
+
+fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: libc::c_ulong, data: &CStr) -> io::Result<()> {
+    // SAFETY: every pointer is to a text that ends in a zero byte and outlives the call.
+    check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
+}
+
+/// From here on the place can only be read, and what is mounted below it.
+fn keep(path: &CStr) -> io::Result<()> {
+    mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
+    let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: the path ends in a zero byte, the kernel reads `size` bytes of a structure, and both live here.
+    check(unsafe {
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), libc::AT_RECURSIVE, &read_only, size)
+    })
+}
+
+/// A number that the machine does not know, or that is gone already, is passed over.
+fn drop_capabilities() {
+    for capability in (0..=CAPABILITIES_MAX).filter(|one| !CAPABILITIES_KEPT.contains(one)) {
+        // SAFETY: the call takes integers only.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}
+
+fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: the path ends in a zero byte, and as many bytes are read as there are; the file is closed again.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        check(file.into())?;
+        let written = check(libc::write(file, bytes.as_ptr().cast(), bytes.len()) as i64);
+        libc::close(file);
+        written
+    }
+}
+
+fn tell(told: RawFd) -> io::Result<()> {
+    // SAFETY: a structure of numbers, all of which may be zero.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends in a zero byte, and the structure to be filled lives here.
+    check(unsafe { libc::stat(c"/proc/self/ns/mnt".as_ptr(), &mut found) }.into())?;
+    let inode = (found.st_ino as u64).to_ne_bytes();
+    // SAFETY: as many bytes are read as there are.
+    check(unsafe { libc::write(told, inode.as_ptr().cast(), inode.len()) } as i64)
+}

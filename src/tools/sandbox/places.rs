@@ -1,0 +1,224 @@
+//! Which places a command may read and write, and which of them stay as they are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::base::config::Commands;
+
+/// What the system lets a command do at a place, and below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum May {
+    Read,
+    Write,
+    /// Devices that keep nothing.
+    Use,
+}
+
+/// Everything a command may open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    pub open: Vec<(PathBuf, May)>,
+    /// Can be written, and neither be moved away nor replaced.
+    pub pinned: Vec<PathBuf>,
+    /// Can only be read, though it lies in what may be written.
+    pub kept: Vec<PathBuf>,
+}
+
+/// Folders of programs, and of what the system says about itself.
+const SYSTEM: [&str; 12] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/snap", "/proc", "/sys"];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Where names of the internet are looked up.
+const NAMES: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
+/// Programs and tool chains in a home folder, and what they are told there. Keys and passwords lie elsewhere.
+const HOME: [&str; 34] = [
+    ".cargo/bin",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".rustup",
+    ".nvm",
+    ".volta",
+    ".fnm",
+    ".local/share/fnm",
+    ".bun",
+    ".deno",
+    ".asdf",
+    ".local/share/mise",
+    ".pyenv",
+    ".local/share/uv",
+    ".local/pipx",
+    ".local/share/pipx",
+    ".local/bin",
+    ".local/lib",
+    ".venv",
+    "miniconda3",
+    "anaconda3",
+    ".rbenv",
+    ".rvm",
+    ".sdkman",
+    ".jenv",
+    ".goenv",
+    "go/bin",
+    "go/pkg",
+    ".gitconfig",
+    ".config/git",
+    ".gitignore",
+];
+/// Folders above a project that may belong to its repository.
+const ABOVE_MAX: usize = 16;
+
+/// The places of a command that runs in `project`, with `temp` for its temporary files.
+pub fn of(project: &Path, temp: &Path, network: bool, commands: &Commands) -> Places {
+    let home = std::env::home_dir().filter(|home| home.is_absolute()).unwrap_or_else(|| PathBuf::from("/"));
+    let mut places = Places::default();
+    let mut may =
+        |may: May, paths: &mut dyn Iterator<Item = PathBuf>| places.open.extend(paths.map(|path| (path, may)));
+    may(May::Read, &mut SYSTEM.iter().map(PathBuf::from));
+    may(May::Use, &mut DEVICES.iter().map(PathBuf::from));
+    may(May::Read, &mut HOME.iter().map(|name| home.join(name)));
+    may(May::Read, &mut tools(&home).into_iter());
+    may(May::Read, &mut enclosing(project, &home).into_iter());
+    if network {
+        may(May::Read, &mut NAMES.iter().map(PathBuf::from));
+    }
+    may(May::Read, &mut commands.reads.iter().cloned());
+    may(May::Write, &mut commands.writes.iter().cloned());
+    may(May::Write, &mut [project.to_owned(), temp.to_owned()].into_iter());
+    let own = project.join(".monobloc");
+    if own.is_dir() {
+        places.kept.push(own);
+    }
+    if let Some(repository) = Repository::of(project) {
+        repository.keep(&mut places);
+    }
+    places
+}
+
+/// Where else tools lie: what the search path and the variables of tool chains name.
+fn tools(home: &Path) -> Vec<PathBuf> {
+    let above_home = |path: &Path| home.starts_with(path);
+    let mut folders = Vec::new();
+    for folder in std::env::var_os("PATH").iter().flat_map(std::env::split_paths) {
+        if !folder.is_absolute() || above_home(&folder) {
+            continue;
+        }
+        // Beside `bin` lie the libraries of what is in it; directly below a home folder lies more than that.
+        let beside = folder.parent().filter(|_| folder.ends_with("bin"));
+        let beside = beside.filter(|parent| !above_home(parent) && parent.parent() != Some(home));
+        folders.push(beside.unwrap_or(&folder).to_owned());
+    }
+    let variables = ["RUSTUP_HOME", "JAVA_HOME"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = cargo.iter().flat_map(|home| ["bin", "registry", "git", "config.toml"].map(|name| home.join(name)));
+    folders.extend(variables.chain(cargo).filter(|path| path.is_absolute() && !above_home(path)));
+    folders
+}
+
+/// The repository around a project that is a part of one: its root holds settings and dependencies of all parts.
+fn enclosing(project: &Path, home: &Path) -> Option<PathBuf> {
+    let above = project.ancestors().skip(1).take(ABOVE_MAX).take_while(|folder| !home.starts_with(folder));
+    above.filter(|folder| folder.join(".git").exists()).last().map(Path::to_owned)
+}
+
+/// What git keeps of a project.
+struct Repository {
+    /// `.git`, or for a further work tree the folder that all of them share.
+    folder: PathBuf,
+    /// `.git` of the project, where it is a file that names the folder.
+    pointer: Option<PathBuf>,
+}
+
+impl Repository {
+    fn of(project: &Path) -> Option<Repository> {
+        let git = project.join(".git");
+        if git.is_dir() {
+            return Some(Repository { folder: git.canonicalize().ok()?, pointer: None });
+        }
+        // The file comes with the project, from anybody: only a repository that names this very project is opened.
+        let named = fs::read_to_string(&git).ok()?;
+        let tree = project.join(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let back = PathBuf::from(fs::read_to_string(tree.join("gitdir")).ok()?.trim()).canonicalize().ok()?;
+        if back != git.canonicalize().ok()? {
+            return None;
+        }
+        let folder = tree.join(fs::read_to_string(tree.join("commondir")).ok()?.trim()).canonicalize().ok()?;
+        Some(Repository { folder, pointer: Some(git) })
+    }
+
+    /// What git would run for the user later, hooks and what its settings name, no command may leave there.
+    fn keep(self, places: &mut Places) {
+        let hooks = self.folder.join("hooks");
+        // What is not there could be made.
+        let made = hooks.exists() || fs::create_dir(&hooks).is_ok();
+        let kept: Vec<PathBuf> = ["hooks", "config", "modules"].map(|name| self.folder.join(name)).into();
+        let is_link = |path: &PathBuf| path.is_symlink();
+        places.open.push((self.folder.clone(), May::Write));
+        if !made || kept.iter().any(is_link) {
+            // A link could be given another target: then nothing of it is written.
+            places.kept.push(self.folder);
+        } else {
+            places.kept.extend(kept.into_iter().filter(|path| path.exists()));
+            places.pinned.push(self.folder);
+        }
+        places.kept.extend(self.pointer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(project: &Path) -> Places {
+        of(project, Path::new("/tmp/own"), false, &Commands::default())
+    }
+
+    #[test]
+    fn a_home_folder_is_not_opened_and_no_folder_above_it() {
+        let home = std::env::home_dir().unwrap();
+        let places = places(Path::new("/nowhere/project"));
+        let opened = |path: &Path| places.open.iter().any(|(open, _)| path.starts_with(open));
+        for hidden in [".ssh/id_ed25519", ".aws/credentials", ".cargo/credentials.toml", ".bash_history"] {
+            assert!(!opened(&home.join(hidden)), "{hidden}");
+        }
+        assert!(opened(Path::new("/usr/bin/env")) && opened(&home.join(".cargo/bin/cargo")));
+        assert!(!opened(Path::new("/tmp/other")) && !opened(Path::new("/run/docker.sock")));
+    }
+
+    #[test]
+    fn hooks_and_settings_of_a_repository_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(project.join(".git")).unwrap();
+        fs::create_dir_all(project.join(".monobloc")).unwrap();
+        fs::write(project.join(".git/config"), "").unwrap();
+        let kept = places(&project).kept;
+        assert_eq!(kept, [".monobloc", ".git/hooks", ".git/config"].map(|name| project.join(name)));
+        assert_eq!(places(&project).pinned, [project.join(".git")]);
+        // A part of it reads all of it.
+        let part = project.join("parts/one");
+        assert!(places(&part).open.contains(&(project.clone(), May::Read)));
+        fs::remove_dir(project.join(".git/hooks")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", project.join(".git/hooks")).unwrap();
+        assert!(places(&project).kept.contains(&project.join(".git")));
+    }
+
+    #[test]
+    fn a_file_that_points_to_somebody_elses_repository_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = dir.path().join("other/.git/worktrees/x");
+        let project = dir.path().join("project");
+        fs::create_dir_all(&other).unwrap();
+        fs::create_dir_all(&project).unwrap();
+        fs::write(project.join(".git"), format!("gitdir: {}\n", other.display())).unwrap();
+        fs::write(other.join("commondir"), "../..\n").unwrap();
+        fs::write(other.join("gitdir"), "/nowhere/.git\n").unwrap();
+        let common = dir.path().join("other/.git").canonicalize().unwrap();
+        assert!(!places(&project).open.iter().any(|(path, _)| *path == common));
+        fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
+        assert!(places(&project).open.contains(&(common.clone(), May::Write)));
+        assert!(places(&project).kept.contains(&common.join("hooks")));
+    }
+}

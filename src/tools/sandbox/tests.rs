@@ -1,0 +1,239 @@
+//! Commands that try to get out, and ordinary ones that must not notice.
+
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::base::Bytes;
+use crate::base::config::Commands;
+use crate::tools::arguments::Arguments;
+use crate::tools::files::walk::testing::Project;
+use crate::tools::{Outcome, command};
+
+struct Bench {
+    project: Project,
+    /// Beside the project, as another project would be.
+    outside: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let project = Project::with(&[("a.txt", "here\n"), (".monobloc/monobloc.db", "rows")]);
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::create_dir(outside.path().join(".ssh")).unwrap();
+        std::fs::write(outside.path().join(".ssh/id"), "the key").unwrap();
+        Bench { project, outside }
+    }
+
+    fn with(mut self, commands: Commands) -> Bench {
+        self.project.context.commands = Arc::new(commands);
+        self
+    }
+
+    fn git(self) -> Bench {
+        let git = |arguments: &[&str]| {
+            let done = Command::new("git").args(arguments).current_dir(self.project.dir.path()).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+        };
+        git(&["init", "-q"]);
+        git(&["config", "user.email", "a@b.c"]);
+        git(&["config", "user.name", "A"]);
+        self
+    }
+
+    /// `OUT` in the line stands for the folder outside.
+    async fn run(&self, line: &str) -> Outcome {
+        let line = line.replace("OUT", &self.outside.path().display().to_string());
+        let arguments = serde_json::json!({ "command": line, "timeout_s": 20 }).as_object().unwrap().clone();
+        command::run(Arguments(&arguments), false, &self.project.context).await.unwrap_or_else(Outcome::error)
+    }
+
+    /// Nothing outside is as it was not before, whatever the command says of itself.
+    async fn refused(&self, line: &str) {
+        let before = tree(self.outside.path());
+        let outcome = self.run(line).await;
+        assert!(!outcome.is_ok(), "{line}: {}", outcome.text);
+        assert!(!outcome.text.contains("the key"), "{line}: {}", outcome.text);
+        assert_eq!(tree(self.outside.path()), before, "{line}: {}", outcome.text);
+    }
+
+    async fn works(&self, line: &str, expected: &str) {
+        let outcome = self.run(line).await;
+        assert!(outcome.is_ok() && outcome.text.contains(expected), "{line}: {}", outcome.text);
+    }
+}
+
+fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.path().is_dir() {
+            true => all.extend(tree(&entry.path())),
+            false => all.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap())),
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Where the machine cannot confine, there is nothing to test, and that is said rather than passed over.
+fn bench() -> Bench {
+    assert_eq!(super::missing(), None, "this machine cannot confine commands");
+    Bench::new()
+}
+
+#[tokio::test]
+async fn nothing_outside_the_project_is_written_or_read() {
+    let bench = bench();
+    for line in [
+        "echo x > OUT/new",
+        "echo x >> OUT/.ssh/id",
+        "rm -rf OUT/.ssh",
+        "mv OUT/.ssh/id OUT/.ssh/other",
+        "mv OUT/.ssh/id .",
+        "ln OUT/.ssh/id stolen",
+        "cat OUT/.ssh/id",
+        "ls OUT",
+        "ln -s OUT link && cat link/.ssh/id",
+        "ln -s OUT link2 && echo x > link2/new",
+        "truncate -s 0 OUT/.ssh/id",
+        "python3 -c \"import os; os.truncate('OUT/.ssh/id', 0)\"",
+        "mkdir OUT/folder",
+        "cp a.txt /usr/local/bin/monobloc-test",
+        "echo x > \"$HOME/.bashrc.monobloc-test\"",
+        "echo x > /tmp/monobloc-test-outside",
+        "cat \"$HOME/.ssh/monobloc-test\" || ls \"$HOME/.ssh\" || ls \"$HOME\"",
+        "mount -t tmpfs none .",
+        "mount --bind OUT . ",
+        "unshare -rm true",
+        "cat /proc/$PPID/environ",
+        "kill -0 1",
+        "echo x > /dev/tty",
+    ] {
+        bench.refused(line).await;
+    }
+    assert!(!Path::new("/tmp/monobloc-test-outside").exists());
+}
+
+#[tokio::test]
+async fn what_git_and_this_program_keep_stays_as_it_is() {
+    let bench = bench().git();
+    let kept = [".monobloc", ".git/hooks", ".git/config"].map(|name| bench.project.dir.path().join(name));
+    let content = || kept.each_ref().map(|path| if path.is_dir() { tree(path) } else { Vec::new() });
+    let before = content();
+    for line in [
+        "echo x > .monobloc/monobloc.db",
+        "rm -rf .monobloc",
+        "mv .monobloc other",
+        "echo evil > .git/hooks/pre-commit",
+        "rm -r .git/hooks",
+        "mv .git/hooks .git/old",
+        "mv .git old && mkdir -p .git/hooks",
+        "git config core.fsmonitor ./evil",
+        "chmod 777 .monobloc/monobloc.db",
+    ] {
+        bench.refused(line).await;
+        assert_eq!(content(), before, "{line}");
+    }
+    bench.works("git add -A . ':!.monobloc' && git commit -qm first && git log --oneline", "first").await;
+}
+
+#[tokio::test]
+async fn no_socket_leads_out_unless_that_is_granted() {
+    let bench = bench();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = tcp.local_addr().unwrap().port();
+    let _unix = UnixListener::bind(bench.project.dir.path().join("service")).unwrap();
+    let connect = format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'");
+    let local = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"service\")'";
+    for line in [
+        connect.as_str(),
+        local,
+        "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)'",
+        "python3 -c 'import socket; socket.socket(socket.AF_INET6)'",
+        "bash -c 'echo x > /dev/tcp/127.0.0.1/1'",
+    ] {
+        bench.refused(line).await;
+    }
+    let granted = bench.with(Commands { network: true, ..Commands::default() });
+    granted.works(&connect, "exit status: 0").await;
+    granted.works(local, "exit status: 0").await;
+}
+
+#[tokio::test]
+async fn what_it_takes_of_the_machine_is_bounded() {
+    let small = Commands { memory: Bytes(256 << 20), file_size: Bytes(1 << 20), ..Commands::default() };
+    let bench = bench().with(Commands { processes: 64, ..small });
+    bench.refused("head -c 2000000 /dev/zero > big").await;
+    assert!(std::fs::metadata(bench.project.dir.path().join("big")).unwrap().len() <= 1 << 20);
+    bench.refused("python3 -c 'bytearray(1 << 30)'").await;
+    bench.works("ulimit -n; ulimit -c", "4096\n0\n").await;
+    // The bomb is small, and its fuse is short: on a machine whose administrator runs this test nothing else stops it.
+    let bomb = "for i in $(seq 200); do sleep 5 & done; jobs | wc -l; exit 1";
+    let started = Instant::now();
+    bench.refused(bomb).await;
+    assert!(started.elapsed() < Duration::from_secs(20));
+    bench.works("bash -c 'ulimit -u'", "64\n").await;
+}
+
+#[tokio::test]
+async fn processes_that_leave_the_group_end_with_it() {
+    let bench = bench();
+    let line = "setsid sleep 300.25 & setsid sh -c 'sleep 300.25 & setsid sleep 300.25' & sleep 0.2; echo started";
+    bench.works(line, "started").await;
+    let running = || {
+        let commands = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = commands.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+        lines.filter(|line| line.contains("300.25") && line.starts_with("sleep")).count()
+    };
+    let waited = Instant::now();
+    while running() > 0 && waited.elapsed() < Duration::from_secs(2) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(running(), 0);
+}
+
+#[tokio::test]
+async fn ordinary_commands_do_not_notice() {
+    let bench = bench().git();
+    for (line, expected) in [
+        ("git status --short", "a.txt"),
+        ("python3 -c 'print(6 * 7)'", "42\n"),
+        ("cat a.txt | tr a-z A-Z | head -1", "HERE\n"),
+        ("cat <<END\nin the document\nEND", "in the document\n"),
+        ("bash -c 'cat <<< in-the-string'", "in-the-string\n"),
+        ("file=$(mktemp) && echo kept > \"$file\" && cat \"$file\"", "kept\n"),
+        ("python3 -c 'import tempfile; tempfile.TemporaryFile().write(b\"x\"); print(\"temp\")'", "temp\n"),
+        ("python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'", "[1, 2]\n"),
+        (
+            "mkdir -p out/deep && cp a.txt out/deep/b.txt && mv out/deep/b.txt out/ && rm -r out/deep && ls out",
+            "b.txt\n",
+        ),
+        ("ln -s a.txt link && cat link && mkfifo pipe && test -p pipe", "here\n"),
+        ("echo gone > /dev/null; cat /proc/cpuinfo > /dev/null; head -c 4 /dev/urandom | wc -c", "4\n"),
+        ("echo out > /dev/stdout; echo err > /dev/stderr", "[stderr]\nerr\n"),
+        ("sleep 5 & kill $!; wait; echo waited", "waited\n"),
+        ("id -u > id.txt && find . -name '*.txt' | sort | xargs ls -l", "a.txt"),
+    ] {
+        bench.works(line, expected).await;
+    }
+}
+
+#[tokio::test]
+async fn tool_chains_at_hand_run() {
+    let bench = bench();
+    for (program, line) in
+        [("cargo", "cargo --version && rustc --version"), ("node", "node -e 'console.log(process.version)'")]
+    {
+        let at_hand = Command::new(program).arg("--version").output().is_ok_and(|done| done.status.success());
+        if at_hand {
+            bench.works(line, "exit status: 0").await;
+        }
+    }
+    let source = "fn main() { println!(\"built\"); }";
+    let line =
+        format!("mkdir -p src && echo '{source}' > src/main.rs && cargo init -q --vcs none --name x . && cargo run -q");
+    bench.works(&line, "built\n").await;
+}
