@@ -1,9 +1,13 @@
 //! The vocabulary of a turn: what can be asked, what is reported while it runs, what needs consent.
 
+mod telemetry;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::{Bytes, CallId, ConversationId, StepId, private};
+
+pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -82,6 +86,10 @@ pub enum Event {
     ToolMiss(ToolMiss),
     #[serde(rename = "telemetry.repeat")]
     Repeat(Repeat),
+    #[serde(rename = "telemetry.detection")]
+    Detection(Detection),
+    #[serde(rename = "telemetry.recovery")]
+    Recovery(Recovery),
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
     /// What was asked could not be done; in a conversation the next request may follow.
@@ -236,6 +244,9 @@ pub struct StepReport {
     pub tool: String,
     pub arguments: Value,
     pub status: StepStatus,
+    /// The tool can change something; the others only read.
+    #[serde(default)]
+    pub executing: bool,
     /// One line for people: what was found, changed or went wrong.
     pub summary: String,
     /// SHA-256 of the result, without what differs from run to run.
@@ -326,28 +337,6 @@ pub struct TurnFinished {
     pub answer: String,
     pub steps: Vec<StepReport>,
     pub usage: Usage,
-}
-
-/// `telemetry.tool_miss`, word for word as in seed 004.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolMiss {
-    pub total_responses: usize,
-    pub responses_with_tool_calls: usize,
-    pub responses_without_tool_calls: usize,
-    pub textual_tool_call_patterns: usize,
-    pub miss_rate: f64,
-}
-
-/// `telemetry.repeat`, word for word as in seed 004.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Repeat {
-    pub total_tool_calls: usize,
-    pub deduplicated_tool_calls: usize,
-    pub repeated_batches: usize,
-    pub repeated_content: usize,
-    pub repeat_rate: f64,
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct Entry {
     pub arguments: Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
+    /// The tool can change the project.
+    pub executing: bool,
     pub wall_ms: u64,
 }
 
@@ -38,6 +40,7 @@ impl Entry {
             tool: self.tool.clone(),
             arguments: Value::Object(self.arguments.clone()),
             status: self.status,
+            executing: self.executing,
             summary: self.summary(),
             result_hash: self.outcome.fingerprint(),
             checkpoint: self.outcome.checkpoint.map(|id| format!("c{id}")),
@@ -87,6 +90,7 @@ impl Evidence {
             arguments: record.arguments.clone(),
             status: record.status,
             outcome: record.outcome,
+            executing: record.executing,
             wall_ms: record.wall_ms,
         });
         &self.entries[place]
@@ -95,6 +99,12 @@ impl Evidence {
     /// The earlier call that this one would repeat: same tool, same arguments, nothing changed since.
     pub fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         self.known.get(&self.signature(tool, arguments)).map(|&place| &self.entries[place])
+    }
+
+    /// The last call, if it is this one and has changed what there was to change: who asks for it again has lost track.
+    pub fn just_done(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
+        let last = self.entries.last().filter(|last| last.executing && last.succeeded());
+        last.filter(|last| last.tool == tool && last.arguments == *arguments)
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -115,7 +125,8 @@ impl Evidence {
         }
     }
 
-    fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
+    /// Tool, arguments in a fixed order, and the state of the project they belong to.
+    pub fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
         let mut sorted: Vec<_> = arguments.iter().collect();
         sorted.sort_by_key(|(name, _)| name.as_str());
         let arguments: Vec<String> = sorted.iter().map(|(name, value)| format!("{name}={value}")).collect();

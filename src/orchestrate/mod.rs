@@ -101,7 +101,7 @@ async fn orchestrated(
         }
     }
     if stuck.is_empty() {
-        return synthesize::answer(toolkit, request, &plan, evidence, host).await;
+        return synthesize::answer(toolkit, request, &plan, evidence, None, host).await;
     }
     let reason = stuck.join("; ");
     host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: reason.clone() });

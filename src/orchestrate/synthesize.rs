@@ -42,18 +42,20 @@ const LISTED_LINES: usize = 6;
 /// Lines of a result that answers by itself, a listing say.
 const RESULT_LINES: usize = 40;
 
-/// The answer, sent to the host piece by piece and returned whole.
+/// The answer, sent to the host piece by piece and returned whole. `draft` is what a model has said already; what the
+/// evidence backs of it is used before anything is generated.
 pub async fn answer(
     toolkit: &Toolkit,
     request: &str,
     plan: &Plan,
     evidence: &Evidence,
+    draft: Option<&str>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let mut written = String::new();
     let question = question(request, plan, evidence);
     if let Some(question) = &question {
-        written.push_str(&prose(toolkit, request, question, evidence, host).await?);
+        written.push_str(&prose(toolkit, request, question, evidence, draft, host).await?);
     }
     let facts = facts(question.as_deref(), plan, evidence);
     if !facts.is_empty() {
@@ -109,6 +111,7 @@ async fn prose(
     request: &str,
     question: &str,
     evidence: &Evidence,
+    draft: Option<&str>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let planner = toolkit.model(Role::Planner, host).await?;
@@ -121,6 +124,23 @@ async fn prose(
     let shown: Vec<String> =
         lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect();
     let shown = shown.join("\n");
+    // Who has read whole files may speak of every line of them.
+    let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
+    let seen: Vec<&str> = seen.chain([request]).collect();
+    if let Some(said) = draft.map(|draft| backed(draft, &seen)).filter(|said| !said.is_empty()) {
+        host.emit(Event::Token { text: said.clone() });
+        return Ok(said);
+    }
+    let mut answer = String::new();
+    let mut offer = |sentence: String| {
+        if check::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
+            host.emit(Event::Token { text: sentence.clone() });
+            answer.push_str(&sentence);
+        } else {
+            tracing::info!(sentence, "left out of the answer: nothing backs it");
+        }
+    };
+    let mut sentences = Sentences::default();
     let messages = if capable { in_full(&shown, question) } else { by_example(&lines, question) };
     let generation = Request {
         priority: Priority::User,
@@ -134,16 +154,6 @@ async fn prose(
     } else {
         Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
     };
-    let mut answer = String::new();
-    let mut sentences = Sentences::default();
-    let mut offer = |sentence: String| {
-        if check::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
-            host.emit(Event::Token { text: sentence.clone() });
-            answer.push_str(&sentence);
-        } else {
-            tracing::info!(sentence, "left out of the answer: nothing backs it");
-        }
-    };
     let ended = toolkit
         .stream(&planner, generation, "answering", host, |piece| {
             if let Piece::Answer(text) = piece {
@@ -156,6 +166,15 @@ async fn prose(
         sentences.rest().into_iter().for_each(&mut offer);
     }
     Ok(answer.trim_end().to_owned())
+}
+
+/// The sentences of `draft` that the sources back.
+fn backed(draft: &str, sources: &[&str]) -> String {
+    let mut sentences = Sentences::default();
+    let mut said = sentences.push(draft);
+    said.extend(sentences.rest());
+    said.retain(|sentence| check::is_grounded(sentence, sources));
+    said.concat().trim_end().to_owned()
 }
 
 fn in_full(shown: &str, question: &str) -> Vec<Message> {

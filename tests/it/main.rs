@@ -11,6 +11,7 @@ mod index_kill;
 mod injection;
 mod interrupt;
 mod kill;
+mod loops;
 mod lora;
 mod mcp;
 mod mixed;

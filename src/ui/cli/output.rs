@@ -9,7 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
 use super::chat::consent::choices;
-use crate::protocol::{Decision, Event, PlanView, Proposal, Record, StepReport, StepStatus, Usage};
+use crate::protocol::{
+    Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
+};
 
 /// Where events go.
 pub enum Printer {
@@ -118,6 +120,7 @@ impl Text {
             Event::Fallback { from, reason } => {
                 self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))
             }
+            Event::Detection(detection) => self.line(&style(told(detection)).dim().to_string()),
             Event::Token { text } => {
                 self.clear();
                 if !self.in_answer {
@@ -147,7 +150,8 @@ impl Text {
             | Event::ApprovalRequested { .. }
             | Event::Thinking { .. }
             | Event::ToolMiss(_)
-            | Event::Repeat(_) => {}
+            | Event::Repeat(_)
+            | Event::Recovery(_) => {}
         }
         Ok(())
     }
@@ -216,6 +220,31 @@ impl Text {
             bar.finish_and_clear();
         }
     }
+}
+
+/// What a loop that goes nowhere is about, for people.
+fn told(detection: &Detection) -> String {
+    let stall = match detection.stall {
+        Stall::ReadOnlyLoop => "only reading",
+        Stall::SameBatch => "asking for the same again",
+        Stall::SameText => "saying the same again",
+        Stall::Deflection => "no tool was called",
+        Stall::NothingExecuted => "nothing was executed",
+        Stall::UnreadableCall => "a call that cannot be read",
+        Stall::NoUsableCall => "no call that can be run",
+        Stall::CategoryLockIn => "staying with the tools of one kind",
+        Stall::OpenSteps => "parts of the request are open",
+        Stall::OutOfIterations => "the last iteration is over",
+    };
+    let remedy = match detection.remedy {
+        Remedy::Nudge => "told to go on",
+        Remedy::ExecutingToolsOnly => "only executing tools are offered now",
+        Remedy::OtherToolsOnly => "only other tools are offered now",
+        Remedy::AskedAgain => "asked again",
+        Remedy::CodeOwnedSteps => "what is open is carried out step by step",
+        Remedy::Synthesis => "answering from what is known",
+    };
+    format!("loop {}: {stall}; {remedy}", detection.iteration)
 }
 
 /// Arguments in one short line; long texts are cut.
