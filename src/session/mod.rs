@@ -7,6 +7,7 @@ mod journal;
 mod models;
 mod replay;
 mod rewind;
+mod telemetry;
 
 use std::future::Future;
 use std::path::Path;
@@ -27,9 +28,10 @@ use crate::tools::policy::Policy;
 pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
 pub use history::{CallShown, History, TurnShown};
-pub use journal::{Entry, Journal, JournalError, TurnCost};
+pub use journal::{Entry, Journal, JournalError};
 pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
+pub use telemetry::{CallTold, TurnTold, telemetry};
 
 /// What a user interface receives during a turn.
 #[derive(Debug)]

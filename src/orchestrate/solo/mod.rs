@@ -96,7 +96,8 @@ impl Loop<'_> {
             let reply = self.reply(&offered).await?;
             let reading = call::read(&reply.text, Some(&*self.model.dialect), self.toolkit.catalog.specs());
             self.messages.push(Message::assistant(reply.text.clone()));
-            let verdict = if reading.calls.is_empty() {
+            let silent = reading.calls.is_empty();
+            let verdict = if silent {
                 let silence = Silence {
                     text: &reply.text,
                     patterns: call::textual_patterns(&reply.text),
@@ -113,8 +114,8 @@ impl Loop<'_> {
             self.report();
             match verdict {
                 Verdict::Go => {}
-                Verdict::Done => return Ok((None, Some(reply.text))),
-                Verdict::End(stall) => return Ok((Some(stall), Some(reply.text).filter(|_| batch_free(stall)))),
+                Verdict::Done => return Ok((None, last_words(reply))),
+                Verdict::End(stall) => return Ok((Some(stall), last_words(reply).filter(|_| silent))),
                 Verdict::Say(stall, remedy) => {
                     let example = prompt::example(&*self.model.dialect, &offer::texts(&offered));
                     let open = offer::open(self.plan, self.evidence);
@@ -198,8 +199,9 @@ impl Loop<'_> {
 
     /// What a loop that goes nowhere leaves open is carried out by code, where code has not tried yet.
     async fn end_well(&mut self, stall: Stall, request: &str, untried: bool) -> Result<(), TurnError> {
-        let attempted = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.executing);
-        let open: Vec<&Step> = offer::open(self.plan, self.evidence).into_iter().filter(|step| !attempted(step)).collect();
+        // What the user said no to is not asked again.
+        let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
+        let open: Vec<&Step> = offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
             self.report();
@@ -231,9 +233,9 @@ impl Loop<'_> {
     }
 }
 
-/// Whether the last words of a loop that ended so may be part of an answer.
-fn batch_free(stall: Stall) -> bool {
-    !matches!(stall, Stall::ReadOnlyLoop | Stall::SameBatch | Stall::NoUsableCall)
+/// What was said to its end; what the token limit cut off is not.
+fn last_words(reply: Output) -> Option<String> {
+    (reply.finish == Finish::End).then_some(reply.text)
 }
 
 fn still_open<'a>(toolkit: &'a Toolkit, open: &[&Step]) -> Open<'a> {

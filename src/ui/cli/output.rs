@@ -223,7 +223,7 @@ impl Text {
 }
 
 /// What a loop that goes nowhere is about, for people.
-fn told(detection: &Detection) -> String {
+pub fn told(detection: &Detection) -> String {
     let stall = match detection.stall {
         Stall::ReadOnlyLoop => "only reading",
         Stall::SameBatch => "asking for the same again",
