@@ -24,6 +24,7 @@ use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
 use crate::orchestrate::{Meter, Toolkit};
+use crate::protocol::Mode;
 use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
@@ -162,6 +163,7 @@ impl App {
         EngineMemory {
             prefixes: Some(PrefixStore::new(self.ledger.clone(), COPIES_MAX, disk)),
             verdicts: Some(cache.join("verdicts")),
+            capabilities: Some(cache.join("capability")),
         }
     }
 
@@ -377,6 +379,9 @@ impl App {
             context,
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
+            mode: Mode::Agent,
+            given: Vec::new(),
+            earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })

@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::base::{CallId, StepId};
-use crate::protocol::{StepReport, StepStatus};
+use crate::protocol::{Given, StepReport, StepStatus};
 use crate::tools::Outcome;
+use crate::tools::outcome::Finding;
+
+/// What stands in the place of a tool for a text that the user handed over.
+pub const GIVEN: &str = "context";
 
 /// One executed, refused or failed call.
 #[derive(Clone, Debug)]
@@ -94,6 +98,16 @@ impl Evidence {
             wall_ms: record.wall_ms,
         });
         &self.entries[place]
+    }
+
+    /// A text the user handed over, as if it had been read.
+    pub fn take_in(&mut self, given: &Given) {
+        let lines = given.text.lines().enumerate();
+        let findings = lines.map(|(at, line)| Finding::at(&given.name, at + 1, line)).collect();
+        let outcome = Outcome::ok(format!("{}\n{}", given.name, given.text)).with_findings(findings);
+        let arguments = Map::from_iter([("path".to_owned(), Value::String(given.name.clone()))]);
+        let (tool, arguments, status) = (GIVEN, &arguments, StepStatus::Succeeded);
+        self.add(Record { step: StepId(0), tool, arguments, status, outcome, executing: false, wall_ms: 0 });
     }
 
     /// The earlier call that this one would repeat: same tool, same arguments, nothing changed since.

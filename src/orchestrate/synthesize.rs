@@ -210,6 +210,8 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             StepStatus::Succeeded if !entry.outcome.changed.is_empty() => {
                 facts.push(format!("- {} [{}]", entry.summary(), entry.id));
             }
+            // The user knows what was handed over.
+            StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
             StepStatus::Succeeded if cited.is_empty() => facts.extend(result(entry)),
             StepStatus::Succeeded => {}
             StepStatus::Failed => facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)),

@@ -9,6 +9,7 @@ mod replay;
 mod rewind;
 mod telemetry;
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -22,7 +23,7 @@ use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
-use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 
 pub use audit::{AuditError, export, verify};
@@ -53,13 +54,19 @@ pub struct Session {
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
     mask_private: bool,
+    /// The last turns, oldest first.
+    earlier: Arc<Mutex<VecDeque<Exchange>>>,
 }
+
+/// Earlier turns that a later one is told about.
+const EARLIER_MAX: usize = 3;
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        Ok(Session { toolkit, conversation: ConversationId::fresh(), journal, policy, mask_private: false })
+        let (conversation, earlier) = (ConversationId::fresh(), Arc::default());
+        Ok(Session { toolkit, conversation, journal, policy, mask_private: false, earlier })
     }
 
     /// Whether what is private is masked before it is written down; nothing of it changes what is shown or done.
@@ -87,6 +94,11 @@ impl Session {
             (Op::Ask(ask), Some(context)) => host.begin(&ask.text, context.root.path(), &cancel).map(Arc::new),
             _ => None,
         };
+        if let Op::Ask(ask) | Op::Plan(ask) = &op {
+            (toolkit.mode, toolkit.given) = (ask.mode, ask.given.clone());
+            toolkit.earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        }
+        let earlier = self.earlier.clone();
         if let Some(context) = &mut toolkit.context {
             (context.cancel, context.turn) = (cancel, turn.clone());
         }
@@ -100,7 +112,11 @@ impl Session {
                 host.settle(turn).await;
             }
             match ended {
-                Ok(Some(finished)) => host.emit(Event::TurnFinished(with_memory(finished))),
+                Ok(Some(finished)) => {
+                    let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
+                    remember(&mut earlier.lock().unwrap_or_else(PoisonError::into_inner), exchange);
+                    host.emit(Event::TurnFinished(with_memory(finished)));
+                }
                 Ok(None) => {}
                 Err(error) => host.send(Message::Failed(error)),
             }
@@ -130,6 +146,13 @@ impl Session {
     pub fn embedder(&self) -> Option<Embedder> {
         self.toolkit.embedder.clone()
     }
+}
+
+fn remember(earlier: &mut VecDeque<Exchange>, exchange: Exchange) {
+    if earlier.len() == EARLIER_MAX {
+        earlier.pop_front();
+    }
+    earlier.push_back(exchange);
 }
 
 fn with_memory(mut finished: TurnFinished) -> TurnFinished {

@@ -1,11 +1,18 @@
 //! The single-model loop with models that misbehave: each scripted pathology ends in something useful, and is counted.
 
+use std::sync::Arc;
+
+use monobloc::base::config::ApproveMode;
+use monobloc::base::{Cancel, StepId};
+use monobloc::engine::scripted::Script;
+use monobloc::index::Index;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{
-    Decision, Detection, Event, Proposal, Recovery, Remedy, Repeat, Stall, StepReport, StepStatus, ToolMiss,
-    TurnFinished,
+    Ask, Decision, Detection, Event, Op, Proposal, Record, Recovery, Remedy, Repeat, Stall, StepReport, StepState,
+    StepStatus, ToolMiss, TurnFinished,
 };
-use monobloc::engine::scripted::Script;
+use monobloc::session::{Message, Session};
+use monobloc::tools::policy::Policy;
 use serde_json::json;
 
 use crate::cli::Project;
@@ -258,4 +265,70 @@ async fn the_counters_are_written_as_seed_004_has_them() {
         json!({"type": "telemetry.repeat", "data": {"totalToolCalls": 1, "deduplicatedToolCalls": 0,
             "repeatedBatches": 0, "repeatedContent": 0, "repeatRate": 0.0}})
     );
+}
+
+/// The states of each step, in order, for a turn of the orchestrated path.
+fn states(host: &Witness<impl Fn(&Proposal) -> Decision + Send + Sync>, step: usize) -> Vec<StepState> {
+    host.seen(|event| match event {
+        Event::StepState { step: StepId(of), state } if *of == step => Some(*state),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn a_step_goes_through_its_states_in_order() {
+    use StepState::{AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, Pending, Thinking};
+    let stories: [(&str, &[StepState]); 2] = [
+        ("Read src/missing.ts", &[Thinking, Deciding, Executing, FailedToExecute]),
+        (CHANGE, &[Thinking, Deciding, AwaitingApproval, Executing, Complete]),
+    ];
+    for (request, story) in stories {
+        let toolkit = toolkit(&Project::todo(), Script::saying("It is as it is."), Script::saying(""));
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        run_turn(&toolkit, request, &host).await.expect("a turn");
+        assert_eq!(states(&host, 1), story);
+        let mut before = Pending;
+        for state in story {
+            assert!(before.may_become(*state), "{before:?} -> {state:?}");
+            before = *state;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
+    let project = Project::todo();
+    let index = Index::open(&project.path()).expect("an index");
+    index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
+    let index = Some(Arc::new(index));
+    let toolkit = Toolkit { index, ..toolkit(&project, Script::saying("It is as it is."), Script::saying("")) };
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let finished = run_turn(&toolkit, "Read lib/retry.ts", &host).await.expect("a turn");
+    let read: Vec<_> = finished.steps.iter().map(|step| (step.arguments["path"].as_str(), step.status)).collect();
+    assert_eq!(
+        read,
+        [(Some("lib/retry.ts"), StepStatus::Failed), (Some("src/retry.ts"), StepStatus::Succeeded)]
+    );
+    let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+    assert!(notices.iter().any(|notice| notice.contains("src/retry.ts is the only file of that name")), "{notices:?}");
+    assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
+}
+
+#[tokio::test]
+async fn a_conversation_is_known_to_its_next_turn() {
+    let project = Project::todo();
+    let script = Script::saying("Nice to meet you.").on("Hello, I am Ada", "You told me: Ada.");
+    let script = script.on("Nice to meet you.<|im_end|>\n<|im_start|>user\nThanks", "You are welcome, Ada.");
+    let session = Session::open(toolkit(&project, script, Script::saying("")), None, Policy::of(ApproveMode::Never));
+    let session = session.expect("a session");
+    let mut answers = Vec::new();
+    for text in ["Hello!", "Thanks!"] {
+        let mut messages = session.submit(Op::Ask(Ask { text: text.to_owned(), ..Ask::default() }));
+        while let Some(message) = messages.recv().await {
+            if let Message::Record(Record { event: Event::TurnFinished(finished), .. }) = message {
+                answers.push(finished.answer);
+            }
+        }
+    }
+    assert_eq!(answers, ["Nice to meet you.", "You are welcome, Ada."]);
 }

@@ -7,6 +7,7 @@ mod cli;
 mod complete;
 mod engine;
 mod fit;
+mod gate;
 mod index_kill;
 mod injection;
 mod interrupt;

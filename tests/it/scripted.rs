@@ -15,7 +15,7 @@ use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
 use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
-use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
+use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Context, Prefilter};
@@ -84,6 +84,9 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         context: Some(Context::new(root, cancel.clone())),
         tools_offered: 15,
         orchestrate: true,
+        mode: Mode::Agent,
+        given: Vec::new(),
+        earlier: Vec::new(),
         cancel,
         meter: Meter::start(),
     }

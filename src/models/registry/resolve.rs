@@ -197,6 +197,7 @@ pub(super) fn settled(
         gpu_layers: table.gpu_layers,
         keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(KEEP_ALIVE_DEFAULT_S)),
         pinned: table.pinned,
+        capable: table.capability.map(|said| said == "capable"),
         sha256: choice.sha256,
     })
 }

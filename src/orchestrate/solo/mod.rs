@@ -1,6 +1,7 @@
 //! The single-model loop: one model calls tools until it answers. The plain mode, and what takes over when a phase of
 //! the orchestrated path cannot go on; then it inherits plan and evidence and repeats nothing.
 
+mod ending;
 mod offer;
 mod prompt;
 mod watch;
@@ -10,45 +11,62 @@ use serde_json::Value;
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
-use crate::engine::{Finish, Output, Piece, Request, Sampling};
-use crate::models::Role;
+use crate::engine::{EngineError, Finish, Output, Piece, Request, Sampling};
+use crate::models::{ModelCapability, Role};
 use crate::models::dialect::{Message, RawCall};
-use crate::protocol::{Event, Remedy, Stall, StepStatus};
+use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
 use crate::tools::call::{self, Tier, check};
 use crate::tools::{Context, ToolSpec};
 
 use super::Host;
 use super::evidence::Evidence;
-use super::execute::StepEnd;
 use super::plan::{Plan, Step};
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, decompose, execute, synthesize, words};
+use super::gate::{self, Cell};
+use super::graph::Transitions;
+use super::{classify, decompose, execute, notation, probe, words};
 use offer::Shelf;
 use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
 
 const CHAT: &str = include_str!("../prompts/chat.md");
 /// Longest reply of one iteration of a capable and of a small model, in tokens; a call needs fewer, a new file more.
 const REPLY_TOKENS: usize = 1_500;
-const SMALL_REPLY_TOKENS: usize = 100;
+const SMALL_REPLY_TOKENS: usize = 80;
 /// Longest reply to small talk.
 const CHAT_TOKENS: usize = 160;
 /// Part of a result that the model reads, in characters; the evidence keeps all of it.
 const RESULT_CHARS: usize = 3_000;
 
-/// Runs the loop and answers from the evidence. `trouble` is why the orchestrated path stopped, empty in plain mode.
+/// What a loop takes over.
+pub struct Task<'a> {
+    pub request: &'a str,
+    pub plan: &'a Plan,
+    pub evidence: &'a mut Evidence,
+    /// Why the orchestrated path stopped; empty in plain mode.
+    pub trouble: &'a str,
+    /// Each iteration is a transition of the turn.
+    pub transitions: &'a mut Transitions,
+}
+
+/// Runs the loop. Gives the model's last words, if it has said any to their end.
 pub async fn run(
     toolkit: &Toolkit,
     context: &Context,
-    request: &str,
-    plan: &Plan,
-    evidence: &mut Evidence,
-    trouble: &str,
+    task: Task<'_>,
     host: &dyn Host,
-) -> Result<String, TurnError> {
+) -> Result<Option<String>, TurnError> {
+    let Task { request, plan, evidence, trouble, transitions } = task;
     let model = toolkit.model(Role::Planner, host).await?;
+    let (capability, measured) = probe::capability(toolkit, &model, host).await?;
+    transitions.limit(&capability);
+    let cell = gate::cell(capability.supports_advanced_orchestration, toolkit.mode);
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let kind = classify::kind(&decompose::parts(request));
-    let changes = matches!(kind, classify::RequestKind::Change | classify::RequestKind::Command);
+    let acts = matches!(kind, classify::RequestKind::Change | classify::RequestKind::Command);
+    let changes = acts && cell.mode == Mode::Agent;
+    if acts && !changes {
+        host.notice(&ending::why_not(toolkit.mode, &model.engine, trouble));
+    }
     let mut opening = prompt::opening(request, plan, evidence, trouble);
     if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
@@ -59,17 +77,25 @@ pub async fn run(
         host,
         plan,
         evidence,
-        shelf: Shelf::of(toolkit, request, vector.as_deref(), changes),
+        transitions,
+        shelf: Shelf::of(toolkit, request, vector.as_deref(), changes, cell),
         model,
+        capability,
+        constrained: measured.is_some_and(|measured| measured.grammar_helps()),
+        cell,
         changes,
         watch: Watch::default(),
-        messages: vec![Message::system(String::new()), Message::user(opening)],
+        messages: vec![Message::system(String::new())],
+        request_at: 1,
     };
+    this.messages.extend(toolkit.conversation());
+    this.request_at = this.messages.len();
+    this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
     if let Some(stall) = ended {
         this.end_well(stall, request, trouble.is_empty()).await?;
     }
-    synthesize::answer(toolkit, request, plan, evidence, last_words.as_deref(), host).await
+    Ok(last_words)
 }
 
 /// One run of the loop.
@@ -79,18 +105,28 @@ struct Loop<'a> {
     host: &'a dyn Host,
     plan: &'a Plan,
     evidence: &'a mut Evidence,
+    transitions: &'a mut Transitions,
     shelf: Shelf,
     model: Leased,
+    capability: ModelCapability,
+    /// Its calls come out better inside a grammar.
+    constrained: bool,
+    cell: Cell,
     /// The request wants something to be different afterwards.
     changes: bool,
     watch: Watch,
     messages: Vec<Message>,
+    /// Where the request stands among them, behind earlier turns.
+    request_at: usize,
 }
 
-impl Loop<'_> {
+impl<'a> Loop<'a> {
     /// Iterates until the model has said its last word, which is given back, or goes nowhere.
     async fn turn(&mut self) -> Result<(Option<Stall>, Option<String>), TurnError> {
-        for iteration in 1..=self.model.capability.recommended_max_iterations {
+        for iteration in 1..=self.capability.recommended_max_iterations {
+            if !self.transitions.spend() {
+                break;
+            }
             self.watch.iteration = iteration;
             let offered = self.shelf.offered(self.toolkit, &self.watch.offer);
             let reply = self.reply(&offered).await?;
@@ -103,12 +139,12 @@ impl Loop<'_> {
                     patterns: call::textual_patterns(&reply.text),
                     circles: reply.finish == Finish::Repetition,
                 };
-                let open = offer::open(self.plan, self.evidence);
+                let open = self.open();
                 self.watch.silent(silence, still_open(self.toolkit, &open))
             } else {
                 let textual = if reading.tier == Some(Tier::Strict) { 0 } else { reading.calls.len() };
                 let batch = Batch { textual, ..self.calls(reading.calls).await? };
-                let open = offer::open(self.plan, self.evidence);
+                let open = self.open();
                 self.watch.called(&batch, still_open(self.toolkit, &open))
             };
             self.report();
@@ -118,7 +154,7 @@ impl Loop<'_> {
                 Verdict::End(stall) => return Ok((Some(stall), last_words(reply).filter(|_| silent))),
                 Verdict::Say(stall, remedy) => {
                     let example = prompt::example(&*self.model.dialect, &offer::texts(&offered));
-                    let open = offer::open(self.plan, self.evidence);
+                    let open = self.open();
                     let text = prompt::correction(stall, remedy, self.changes, &open, &example);
                     self.messages.push(Message::user(text));
                 }
@@ -127,20 +163,41 @@ impl Loop<'_> {
         Ok((Some(self.watch.exhausted()), None))
     }
 
+    /// Steps with nothing to show that this loop may do something about.
+    fn open(&self) -> Vec<&'a Step> {
+        let mut open = offer::open(self.plan, self.evidence);
+        open.retain(|step| self.cell.mode == Mode::Agent || !offer::executes(step));
+        open
+    }
+
     async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
-        let (model, capability) = (&self.model, self.model.capability);
-        let system = prompt::system(self.changes, &*model.dialect, &offer::texts(offered));
+        let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
+        let system = prompt::system(self.changes, self.cell.short, &*model.dialect, &tools);
         self.messages[0] = Message::system(system);
         let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
         let context = model.engine.limits().context.min(capability.max_context_tokens);
         let count = |messages: &[Message]| model.engine.tokenize(&model.dialect.render(messages)).len();
-        prompt::make_room(&mut self.messages, context, reply, &count);
-        let request = Request {
+        prompt::make_room(&mut self.messages, &mut self.request_at, context, reply, &count);
+        let free = Request {
             sampling: Sampling::prose(),
             reuse: Reuse::Continue,
             ..model.engine.request(&model.dialect.render(&self.messages), reply)
         };
-        self.toolkit.generate(model, request, "thinking", self.host).await
+        let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools));
+        let request = Request { grammar, ..free.clone() };
+        let mut output = match self.toolkit.generate(model, request, "thinking", self.host).await {
+            // Marks of the family that are no tokens of this file.
+            Err(TurnError::Engine(EngineError::Grammar(_))) => {
+                self.constrained = false;
+                self.toolkit.generate(model, free, "thinking", self.host).await?
+            }
+            output => output?,
+        };
+        let host = self.host;
+        output.text = prompt::without_reasoning(&output.text, |thought| {
+            host.emit(Event::Thinking { text: thought.to_owned() });
+        });
+        Ok(output)
     }
 
     /// Deals with the calls of one reply, and tells the model what came of each.
@@ -180,9 +237,10 @@ impl Loop<'_> {
             return Ok(format!("Already done: {}", entry.summary()));
         }
         let known = self.evidence.repeated(&tool, &arguments).is_some();
-        let open = offer::open(self.plan, self.evidence);
-        let step = prompt::step_of(&Value::Object(arguments.clone()).to_string(), &open, self.plan);
+        let open = self.open();
+        let step = prompt::step_of(&Value::Object(arguments.clone()).to_string(), &open);
         self.host.emit(Event::StepExecuting { step, description: tool.clone() });
+        self.host.emit(Event::StepState { step, state: StepState::Deciding });
         let (toolkit, context, host) = (self.toolkit, self.context, self.host);
         let status = execute::perform(toolkit, context, step, call, spec, self.evidence, host).await?;
         batch.repeated += usize::from(known);
@@ -195,28 +253,6 @@ impl Loop<'_> {
             StepStatus::Rejected => "The user said no to this call.".to_owned(),
             StepStatus::Failed | StepStatus::Skipped => format!("Failed: {text}"),
         })
-    }
-
-    /// What a loop that goes nowhere leaves open is carried out by code, where code has not tried yet.
-    async fn end_well(&mut self, stall: Stall, request: &str, untried: bool) -> Result<(), TurnError> {
-        // What the user said no to is not asked again.
-        let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
-        let open: Vec<&Step> = offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
-        if !untried || open.is_empty() {
-            self.watch.detected(stall, Remedy::Synthesis);
-            self.report();
-            return Ok(());
-        }
-        self.watch.detected(stall, Remedy::CodeOwnedSteps);
-        self.report();
-        for step in open {
-            self.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-            let (toolkit, context, host) = (self.toolkit, self.context, self.host);
-            if let StepEnd::Stuck(reason) = execute::step(toolkit, context, step, request, self.evidence, host).await? {
-                self.host.notice(&format!("{}: {reason}", step.id));
-            }
-        }
-        Ok(())
     }
 
     /// Sends out what was counted and noticed.
@@ -249,7 +285,9 @@ fn still_open<'a>(toolkit: &'a Toolkit, open: &[&Step]) -> Open<'a> {
 /// Answers small talk and what needs no tool.
 pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
     let model = toolkit.model(Role::Planner, host).await?;
-    let messages = [Message::system(CHAT.trim()), Message::user(words::shorten(request, 8_000))];
+    let mut messages = vec![Message::system(CHAT.trim())];
+    messages.extend(toolkit.conversation());
+    messages.push(Message::user(words::shorten(request, 8_000)));
     let request = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),

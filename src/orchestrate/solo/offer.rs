@@ -5,6 +5,7 @@ use crate::tools::{Ranked, ToolSpec};
 
 use super::super::classify::{self, RequestKind};
 use super::super::evidence::Evidence;
+use super::super::gate::{Access, Cell};
 use super::super::plan::{Plan, Step};
 use super::super::toolkit::Toolkit;
 use super::super::words;
@@ -12,6 +13,8 @@ use super::watch::Offer;
 
 /// Longest description of a tool in the list, in characters.
 const DESCRIPTION_CHARS: usize = 200;
+/// Tools listed to a model that loses the thread of a long list.
+const WEAK_OFFERED_MAX: usize = 5;
 /// Executing tools that a changing request is offered at least: create, change, run.
 const EXECUTING_MIN: usize = 3;
 
@@ -20,21 +23,24 @@ pub struct Shelf {
     ranked: Vec<Ranked>,
     most: usize,
     changes: bool,
+    access: Access,
 }
 
 impl Shelf {
-    pub fn of(toolkit: &Toolkit, request: &str, vector: Option<&[f32]>, changes: bool) -> Shelf {
+    pub fn of(toolkit: &Toolkit, request: &str, vector: Option<&[f32]>, changes: bool, cell: Cell) -> Shelf {
         let ranked = toolkit.prefilter.select(request, vector, None, toolkit.catalog.specs().len()).ranked;
-        Shelf { ranked, most: toolkit.tools_offered, changes }
+        let most = if cell.short { toolkit.tools_offered.min(WEAK_OFFERED_MAX) } else { toolkit.tools_offered };
+        Shelf { ranked, most, changes, access: cell.access }
     }
 
     /// Whether a call of this tool is carried out now. One that exists and fits is, listed or not.
     pub fn allows(&self, spec: &ToolSpec, offer: &Offer) -> bool {
-        match offer {
+        let fits = match offer {
             Offer::All => true,
             Offer::Executing => spec.mutates,
             Offer::Without(server) => spec.server != *server,
-        }
+        };
+        fits && self.access.allows(spec)
     }
 
     /// What is listed now, best first.

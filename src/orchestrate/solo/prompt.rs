@@ -6,12 +6,13 @@ use crate::models::dialect::{Dialect, Message, Speaker, ToolText};
 use crate::protocol::{Remedy, Stall};
 use crate::retrieve;
 
-use super::super::evidence::Evidence;
+use super::super::evidence::{Evidence, GIVEN};
 use super::super::plan::{Plan, Step};
 use super::super::toolkit::Toolkit;
 use super::super::words;
 
 const SYSTEM: &str = include_str!("../prompts/solo.md");
+const SHORT: &str = include_str!("../prompts/short.md");
 /// For requests that change something.
 const PHASES: &str = include_str!("../prompts/phases.md");
 const RECOVERY: &str = include_str!("../prompts/recovery.md");
@@ -23,14 +24,36 @@ pub const HINT: &str = "You've gathered context. Consider proceeding to executio
 const BACKGROUND_HITS: usize = 8;
 const BACKGROUND_SHARE: usize = 16;
 const BACKGROUND_TOKENS_MAX: usize = 4_000;
+/// Part of a text handed over that the model reads, in characters (seed 002: 4 to 6 thousand tokens of context).
+const GIVEN_CHARS: usize = 12_000;
 /// Letters that stay of a message that has to make room for later ones.
 const STUB_CHARS: usize = 160;
 /// Open steps named to the model.
 const OPEN_SHOWN: usize = 5;
 
-pub fn system(changes: bool, dialect: &dyn Dialect, offered: &[ToolText]) -> String {
-    let phases = if changes { format!("\n{}", PHASES.trim()) } else { String::new() };
-    format!("{}{phases}\n\n{}", SYSTEM.trim(), dialect.tool_list(offered))
+/// The system message: a short one for models that lose the thread of a long one.
+pub fn system(changes: bool, short: bool, dialect: &dyn Dialect, offered: &[ToolText]) -> String {
+    let more = match (short, changes) {
+        (true, _) => SHORT.trim(),
+        (false, true) => PHASES.trim(),
+        (false, false) => "",
+    };
+    let tools = if offered.is_empty() { String::new() } else { dialect.tool_list(offered) };
+    format!("{}\n{more}\n\n{tools}", SYSTEM.trim())
+}
+
+/// `text` without what stands between reasoning tags, which is handed to `take`.
+pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
+    let mut said = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<reasoning>") {
+        said.push_str(before);
+        let (thought, after) = after.split_once("</reasoning>").unwrap_or((after, ""));
+        take(thought.trim());
+        rest = after;
+    }
+    said.push_str(rest);
+    said.trim().to_owned()
 }
 
 /// The request, with what was planned, done and missed so far.
@@ -45,7 +68,11 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -
         text.push_str(&format!("\nStill open: {}", words::shorten(trouble, 600)));
     }
     for entry in evidence.entries() {
-        text.push_str(&format!("\n[{}] {}: {}", entry.id, entry.tool, entry.summary()));
+        let shown = match entry.tool == GIVEN {
+            true => words::shorten(&entry.outcome.text, GIVEN_CHARS),
+            false => entry.summary(),
+        };
+        text.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));
     }
     text
 }
@@ -99,12 +126,26 @@ pub fn example(dialect: &dyn Dialect, offered: &[ToolText]) -> String {
     format!("{before}{}{after}", dialect.write_call(&tool.name, &arguments))
 }
 
-/// Makes room for `reply` more tokens in a slot of `context`: the oldest results are cut to a line, then the oldest
-/// messages go. The system message, the request and the last two messages stay.
-pub fn make_room(messages: &mut Vec<Message>, context: usize, reply: usize, count: &dyn Fn(&[Message]) -> usize) {
+/// Makes room for `reply` more tokens in a slot of `context`: earlier turns, which stand before the request at
+/// `request_at`, go first, then the oldest results are cut to a line, then the oldest messages go. The system message,
+/// the request and the last two messages stay.
+pub fn make_room(
+    messages: &mut Vec<Message>,
+    request_at: &mut usize,
+    context: usize,
+    reply: usize,
+    count: &dyn Fn(&[Message]) -> usize,
+) {
     const KEPT_FIRST: usize = 2;
     const KEPT_LAST: usize = 2;
     let fits = |messages: &[Message]| count(messages) + reply <= context;
+    while !fits(messages) && *request_at > 1 {
+        messages.remove(1);
+        *request_at -= 1;
+    }
+    if fits(messages) {
+        return;
+    }
     let mut at = KEPT_FIRST;
     while !fits(messages) && at + KEPT_LAST < messages.len() {
         if messages[at].speaker != Speaker::Assistant {
@@ -125,17 +166,25 @@ pub fn make_room(messages: &mut Vec<Message>, context: usize, reply: usize, coun
 }
 
 /// The step a call with these arguments works on: an open one that names what it names, else the first that is open.
-pub fn step_of(arguments: &str, open: &[&Step], plan: &Plan) -> StepId {
+/// 0 stands for none of them.
+pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
     let names = |step: &&&Step| {
         step.part.paths.iter().chain(&step.part.quoted).any(|name| !name.is_empty() && arguments.contains(name.as_str()))
     };
-    let meant = open.iter().find(names).or(open.first()).map(|step| step.id);
-    meant.or(plan.steps.last().map(|step| step.id)).unwrap_or(StepId(1))
+    open.iter().find(names).or(open.first()).map_or(StepId(0), |step| step.id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reasoning_is_no_part_of_an_answer() {
+        let mut thoughts = Vec::new();
+        let said = without_reasoning("<reasoning>It is in a.rs.</reasoning>\nIt is 5.", |one| thoughts.push(one.to_owned()));
+        assert_eq!((said.as_str(), thoughts[0].as_str()), ("It is 5.", "It is in a.rs."));
+        assert_eq!(without_reasoning("5 <reasoning>and so on", |_| ()), "5");
+    }
 
     #[test]
     fn a_long_conversation_is_made_to_fit_and_keeps_its_ends() {
@@ -146,11 +195,11 @@ mod tests {
             messages.push(Message::tool(long.clone()));
         }
         let count = |messages: &[Message]| messages.iter().map(|one| one.content.len() / 4).sum();
-        make_room(&mut messages, 1_500, 400, &count);
+        make_room(&mut messages, &mut 1, 1_500, 400, &count);
         assert!(count(&messages) + 400 <= 1_500);
         assert_eq!((messages[0].content.as_str(), messages[1].content.as_str()), ("rules", "request"));
         assert_eq!(messages.last().map(|last| last.content.len()), Some(long.len()), "the newest result is whole");
-        make_room(&mut messages, 500, 100, &count);
+        make_room(&mut messages, &mut 1, 500, 100, &count);
         assert!(count(&messages) + 100 <= 500, "{}", count(&messages));
     }
 }

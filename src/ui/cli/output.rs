@@ -146,6 +146,7 @@ impl Text {
             }
             Event::Rewound(rewound) => self.line(&super::undo::told(rewound)),
             Event::TurnStarted { .. }
+            | Event::StepState { .. }
             | Event::Decided { .. }
             | Event::ApprovalRequested { .. }
             | Event::Thinking { .. }
@@ -276,8 +277,12 @@ pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
 }
 
 fn cost(usage: &Usage) -> String {
+    let over = match usage.budget.over.is_empty() {
+        true => String::new(),
+        false => format!(" · over budget: {}", usage.budget.over.join("; ")),
+    };
     format!(
-        "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}",
+        "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}{over}",
         usage.wall_ms as f64 / 1000.0,
         usage.model_calls,
         usage.prompt_tokens,
