@@ -23,6 +23,7 @@ use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
+use crate::orchestrate::cognitive::{CognitiveConfig, When};
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
 use crate::session::{self, Rewinder, Session};
@@ -119,6 +120,11 @@ impl App {
     /// The same, ended by another flag: for one request of a conversation.
     pub fn until(&self, cancel: Cancel) -> App {
         App { cancel, ..self.clone() }
+    }
+
+    /// The same on another folder.
+    pub fn on(&self, project: &Path) -> App {
+        App { config: Config { project: project.to_owned(), ..self.config.clone() }, ..self.clone() }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -380,11 +386,22 @@ impl App {
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
             mode: Mode::Agent,
+            cognitive: self.cognitive(),
             given: Vec::new(),
             earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })
+    }
+
+    fn cognitive(&self) -> CognitiveConfig {
+        let when = match self.config.cognitive.as_str() {
+            "on" => When::On,
+            "off" => When::Off,
+            _ => When::Auto,
+        };
+        let verification_threshold = self.config.verification_threshold as f64 / 100.0;
+        CognitiveConfig { when, max_iterations: self.config.max_cognitive_iterations, verification_threshold }
     }
 
     /// The project held still, to be taken back; what a killed program had begun is finished first.

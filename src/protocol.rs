@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::base::{Bytes, CallId, ConversationId, StepId, private};
 
-pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss};
+pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -121,6 +121,12 @@ pub enum Event {
     Detection(Detection),
     #[serde(rename = "telemetry.recovery")]
     Recovery(Recovery),
+    /// A draft of the cognitive loop was judged.
+    #[serde(rename = "VERIFICATION")]
+    Verification(Verification),
+    /// It is written again, with what failed so far in mind.
+    #[serde(rename = "REFINEMENT")]
+    Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
     /// What was asked could not be done; in a conversation the next request may follow.
@@ -312,7 +318,9 @@ pub enum StepState {
 
 impl StepState {
     pub fn may_become(self, next: StepState) -> bool {
-        use StepState::{AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, FailedToThink, Pending, Thinking};
+        use StepState::{
+            AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, FailedToThink, Pending, Thinking,
+        };
         matches!(
             (self, next),
             (Pending, Thinking | Deciding)

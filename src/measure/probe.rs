@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use crate::models::{Measured, Role};
-use crate::orchestrate::probe::{Depth, measure};
 use crate::orchestrate::Toolkit;
+use crate::orchestrate::probe::{Depth, measure};
 
 use super::eval::Silent;
 

@@ -9,8 +9,9 @@ use super::classify::{self, RequestKind};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, StepEnd};
 use super::plan::{self, Plan, Step};
+use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, decompose, plan_turn, recover, solo, synthesize};
+use super::{Host, cognitive, decompose, plan_turn, recover, solo};
 
 /// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
 /// steps that code owns together are one, for they run on every model.
@@ -131,10 +132,14 @@ impl<'a> State<'a> {
                 Transition::Next(Node::Answer)
             }
             (Node::Answer, _) => {
-                let draft = self.draft.as_deref();
-                let answer =
-                    synthesize::answer(toolkit, self.request, &self.plan, &self.evidence, draft, host).await?;
-                self.response = Some(answer);
+                let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
+                self.response = Some(match cognitive::applies(toolkit, request, plan) {
+                    true => cognitive::answer(toolkit, request, plan, evidence, said, host).await?,
+                    false => {
+                        let draft = Draft { said, ..Draft::default() };
+                        synthesize::answer(toolkit, request, plan, evidence, draft, host).await?
+                    }
+                });
                 Transition::End
             }
             (Node::Sort, _) => Transition::Next(Node::Talk),

@@ -3,6 +3,7 @@
 pub mod arguments;
 pub mod check;
 pub mod classify;
+pub mod cognitive;
 pub mod decompose;
 pub mod edit;
 pub mod evidence;

@@ -17,7 +17,11 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
             None => {
                 let (head, tail) = written.split_once("{}").unwrap_or((&written, ""));
                 let arguments = if tail.is_empty() { String::new() } else { format!(" %json {}", tool.parameters) };
-                format!("{}{arguments}{}", quoted(head), if tail.is_empty() { String::new() } else { format!(" {}", quoted(tail)) })
+                format!(
+                    "{}{arguments}{}",
+                    quoted(head),
+                    if tail.is_empty() { String::new() } else { format!(" {}", quoted(tail)) }
+                )
             }
         }
     };

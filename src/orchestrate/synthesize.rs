@@ -42,14 +42,22 @@ const LISTED_LINES: usize = 6;
 /// Lines of a result that answers by itself, a listing say.
 const RESULT_LINES: usize = 40;
 
-/// The answer, sent to the host piece by piece and returned whole. `draft` is what a model has said already; what the
-/// evidence backs of it is used before anything is generated.
+/// What there was before an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Draft<'a> {
+    /// What a model has said already; what the evidence backs of it is used before anything is generated.
+    pub said: Option<&'a str>,
+    /// What was wrong with earlier drafts.
+    pub past_failures: &'a [String],
+}
+
+/// The answer, sent to the host piece by piece and returned whole.
 pub async fn answer(
     toolkit: &Toolkit,
     request: &str,
     plan: &Plan,
     evidence: &Evidence,
-    draft: Option<&str>,
+    draft: Draft<'_>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let mut written = String::new();
@@ -111,7 +119,7 @@ async fn prose(
     request: &str,
     question: &str,
     evidence: &Evidence,
-    draft: Option<&str>,
+    draft: Draft<'_>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let planner = toolkit.model(Role::Planner, host).await?;
@@ -127,7 +135,7 @@ async fn prose(
     // Who has read whole files may speak of every line of them.
     let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
     let seen: Vec<&str> = seen.chain([request]).collect();
-    if let Some(said) = draft.map(|draft| backed(draft, &seen)).filter(|said| !said.is_empty()) {
+    if let Some(said) = draft.said.map(|said| backed(said, &seen)).filter(|said| !said.is_empty()) {
         host.emit(Event::Token { text: said.clone() });
         return Ok(said);
     }
@@ -141,7 +149,7 @@ async fn prose(
         }
     };
     let mut sentences = Sentences::default();
-    let messages = if capable { in_full(&shown, question) } else { by_example(&lines, question) };
+    let messages = if capable { in_full(&shown, question, draft.past_failures) } else { by_example(&lines, question) };
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
@@ -177,9 +185,13 @@ fn backed(draft: &str, sources: &[&str]) -> String {
     said.concat().trim_end().to_owned()
 }
 
-fn in_full(shown: &str, question: &str) -> Vec<Message> {
+fn in_full(shown: &str, question: &str, past_failures: &[String]) -> Vec<Message> {
+    let past = match past_failures.is_empty() {
+        true => String::new(),
+        false => format!("\nEarlier attempts failed because: {}", past_failures.join("; ")),
+    };
     vec![
-        Message::system(PROMPT.trim()),
+        Message::system(format!("{}{past}", PROMPT.trim())),
         Message::user(format!("Evidence:\n{shown}\n\nQuestion: {}", words::shorten(question, 1_000))),
     ]
 }

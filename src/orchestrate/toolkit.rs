@@ -13,6 +13,7 @@ use crate::models::dialect::Message;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
+use super::cognitive::CognitiveConfig;
 use super::{Host, words};
 
 /// How a streamed generation ended; its text was given out on the way.
@@ -39,6 +40,7 @@ pub struct Toolkit {
     pub tools_offered: usize,
     pub orchestrate: bool,
     pub mode: Mode,
+    pub cognitive: CognitiveConfig,
     /// What the user handed over with the request.
     pub given: Vec<Given>,
     /// The last turns of the conversation, oldest first.

@@ -65,6 +65,13 @@ pub enum Remedy {
     Synthesis,
 }
 
+impl Remedy {
+    /// The model is not asked again after this one.
+    pub fn ends_the_loop(self) -> bool {
+        matches!(self, Remedy::CodeOwnedSteps | Remedy::Synthesis)
+    }
+}
+
 /// `telemetry.detection`: the loop goes nowhere, and what is done about it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Detection {
@@ -81,4 +88,25 @@ pub struct Recovery {
     pub stall: Stall,
     /// The model then did what was needed by itself.
     pub recovered: bool,
+}
+
+/// What the verifier of a cognitive loop says (seed 003).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum VerificationResult {
+    Valid,
+    NeedsRefinement,
+    CriticalError,
+}
+
+/// One verification of a draft.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Verification {
+    /// From 1.
+    pub iteration: usize,
+    /// The score, 0 to 1.
+    pub confidence: f64,
+    pub verdict: VerificationResult,
+    /// What is wrong or missing.
+    pub critique: String,
 }

@@ -108,7 +108,11 @@ async fn weak_models_get_the_short_prompt_and_their_reasoning_is_no_answer() {
     let script = Script::saying("I do not know.").on("Keep it short - 2-3 sentences maximum.", reasons);
     let script = script.on("PAUSE_MS = 250;\n[e9]", "");
     let done = cell(false, Mode::Chat, QUESTION, script).await;
-    assert!(!done.finished.answer.contains("reasoning") && !done.finished.answer.contains("says so"), "{:?}", done.finished);
+    assert!(
+        !done.finished.answer.contains("reasoning") && !done.finished.answer.contains("says so"),
+        "{:?}",
+        done.finished
+    );
     // What a weak model in chat mode does not look up, code looks up for it.
     assert_eq!(done.tools(), ["index_search"]);
     assert!(done.finished.answer.contains("PAUSE_MS"), "{}", done.finished.answer);

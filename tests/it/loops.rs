@@ -144,7 +144,12 @@ async fn production_parity_react_todo_then_ssr_followup() {
         .on("TodoList.tsx", "[index_list_memories()]")
         .on("lessons", r#"[find_files(pattern="*.tsx")]"#);
     let seen = Seen::of(&project, planner, ssr).await;
-    assert!(project.text("src/entry-server.tsx").contains("renderToString"), "{:?} {:?}", seen.finished, seen.detections);
+    assert!(
+        project.text("src/entry-server.tsx").contains("renderToString"),
+        "{:?} {:?}",
+        seen.finished,
+        seen.detections
+    );
     assert!(project.text("src/main.tsx").contains("hydrateRoot(document"));
     assert!(seen.stalls().contains(&(Stall::SameBatch, Remedy::ExecutingToolsOnly)), "{:?}", seen.detections);
     assert!(seen.reading() <= 3, "{:?}", seen.tools());
@@ -155,7 +160,8 @@ async fn production_parity_react_todo_then_ssr_followup() {
 #[tokio::test]
 async fn a_model_that_deflects_is_asked_once_and_then_the_work_is_done() {
     let project = Project::todo();
-    let planner = Script::saying("As a language model I cannot reach your files. You could open src/retry.ts yourself.");
+    let planner =
+        Script::saying("As a language model I cannot reach your files. You could open src/retry.ts yourself.");
     let seen = Seen::of(&project, planner, CHANGE).await;
     // The second time it said the very same.
     assert_eq!(
@@ -251,8 +257,8 @@ async fn a_call_written_as_text_is_carried_out_and_counted() {
 
 #[tokio::test]
 async fn the_counters_are_written_as_seed_004_has_them() {
-    let planner = Script::saying(r#"[read_file(path="src/todo.ts")]"#)
-        .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.");
+    let planner =
+        Script::saying(r#"[read_file(path="src/todo.ts")]"#).on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.");
     let seen = Seen::of(&Project::todo(), planner, "How long may a title in src/todo.ts be?").await;
     let written = |event: Event| serde_json::to_value(event).expect("an event");
     assert_eq!(
@@ -283,7 +289,8 @@ async fn a_step_goes_through_its_states_in_order() {
         (CHANGE, &[Thinking, Deciding, AwaitingApproval, Executing, Complete]),
     ];
     for (request, story) in stories {
-        let toolkit = toolkit(&Project::todo(), Script::saying("It is as it is."), Script::saying(""));
+        let project = Project::todo();
+        let toolkit = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         run_turn(&toolkit, request, &host).await.expect("a turn");
         assert_eq!(states(&host, 1), story);
@@ -305,10 +312,7 @@ async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let finished = run_turn(&toolkit, "Read lib/retry.ts", &host).await.expect("a turn");
     let read: Vec<_> = finished.steps.iter().map(|step| (step.arguments["path"].as_str(), step.status)).collect();
-    assert_eq!(
-        read,
-        [(Some("lib/retry.ts"), StepStatus::Failed), (Some("src/retry.ts"), StepStatus::Succeeded)]
-    );
+    assert_eq!(read, [(Some("lib/retry.ts"), StepStatus::Failed), (Some("src/retry.ts"), StepStatus::Succeeded)]);
     let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
     assert!(notices.iter().any(|notice| notice.contains("src/retry.ts is the only file of that name")), "{notices:?}");
     assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));

@@ -4,6 +4,7 @@ mod architecture;
 mod ask;
 mod chat;
 mod cli;
+mod cognitive;
 mod complete;
 mod engine;
 mod fit;

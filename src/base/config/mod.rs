@@ -39,6 +39,11 @@ pub struct Config {
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
     pub orchestrate: bool,
+    /// When answers are drafted, verified and refined: `auto`, `on` or `off` (seed 003).
+    pub cognitive: String,
+    pub max_cognitive_iterations: usize,
+    /// Per cent.
+    pub verification_threshold: usize,
     pub approve: ApproveMode,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
     pub mask_private: bool,
@@ -98,6 +103,9 @@ impl Default for Config {
             threads: 0,
             tools_offered: 15,
             orchestrate: true,
+            cognitive: "auto".to_owned(),
+            max_cognitive_iterations: 5,
+            verification_threshold: 85,
             approve: ApproveMode::OnMutation,
             mask_private: false,
             tool_call_format: None,

@@ -188,6 +188,9 @@ impl Settings {
             threads: self.count("threads").unwrap_or(plain.threads),
             tools_offered: self.count("tools_offered").unwrap_or(plain.tools_offered),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
+            cognitive: self.value("cognitive").map_or(plain.cognitive, str::to_owned),
+            max_cognitive_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_cognitive_iterations),
+            verification_threshold: self.count("verification_threshold").unwrap_or(plain.verification_threshold),
             approve: match self.value("approve") {
                 Some("always") => ApproveMode::Always,
                 Some("on-destructive") => ApproveMode::OnDestructive,

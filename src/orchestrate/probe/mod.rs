@@ -19,7 +19,8 @@ use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
 
-const CALL_PROMPT: &str = "Call the one tool that does what the user asks. If no tool is needed, answer in plain words.";
+const CALL_PROMPT: &str =
+    "Call the one tool that does what the user asks. If no tool is needed, answer in plain words.";
 const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Write one line for each step, in order, as [plan.add_step(description=\"...\")].";
 /// Longest call and plan, in tokens.
 const CALL_TOKENS: usize = 64;
@@ -61,12 +62,7 @@ pub async fn capability(
 }
 
 /// Asks the prompts and remembers the result with the file.
-pub async fn measure(
-    toolkit: &Toolkit,
-    model: &Leased,
-    depth: Depth,
-    host: &dyn Host,
-) -> Result<Measured, TurnError> {
+pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
     let started = Instant::now();
     let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
     let mut probe = Probe { toolkit, model, host, depth, until: started + time, found: Measured::default() };

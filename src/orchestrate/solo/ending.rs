@@ -16,7 +16,8 @@ impl Loop<'_> {
     pub(super) async fn end_well(&mut self, stall: Stall, request: &str, untried: bool) -> Result<(), TurnError> {
         // What the user said no to is not asked again.
         let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
-        let open: Vec<&Step> = offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
+        let open: Vec<&Step> =
+            offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
             self.report();

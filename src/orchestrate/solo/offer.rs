@@ -74,7 +74,8 @@ pub fn executes(step: &Step) -> bool {
 
 /// Steps with nothing to show: no call that succeeded, or none that executes where something is to be done.
 pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
-    let covered = |step: &Step| evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)));
+    let covered =
+        |step: &Step| evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)));
     plan.steps.iter().filter(|step| !covered(step)).collect()
 }
 

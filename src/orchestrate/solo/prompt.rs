@@ -96,7 +96,8 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
         }
         (Remedy::ExecutingToolsOnly, _) => RECOVERY.trim().to_owned(),
         (Remedy::OtherToolsOnly, _) => {
-            "A part of the request needs other tools than those used so far. Use one of the tools listed now.".to_owned()
+            "A part of the request needs other tools than those used so far. Use one of the tools listed now."
+                .to_owned()
         }
         (_, Stall::UnreadableCall) => {
             format!("That could not be read as a tool call. Write it exactly like this: {example}")
@@ -109,8 +110,11 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
         ),
     };
     if remedy != Remedy::Nudge && !open.is_empty() {
-        let open: Vec<String> =
-            open.iter().take(OPEN_SHOWN).map(|step| format!("\n- {}", words::shorten(&step.description, 300))).collect();
+        let open: Vec<String> = open
+            .iter()
+            .take(OPEN_SHOWN)
+            .map(|step| format!("\n- {}", words::shorten(&step.description, 300)))
+            .collect();
         text.push_str(&format!("\nStill open:{}", open.concat()));
     }
     text
@@ -169,7 +173,11 @@ pub fn make_room(
 /// 0 stands for none of them.
 pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
     let names = |step: &&&Step| {
-        step.part.paths.iter().chain(&step.part.quoted).any(|name| !name.is_empty() && arguments.contains(name.as_str()))
+        step.part
+            .paths
+            .iter()
+            .chain(&step.part.quoted)
+            .any(|name| !name.is_empty() && arguments.contains(name.as_str()))
     };
     open.iter().find(names).or(open.first()).map_or(StepId(0), |step| step.id)
 }
@@ -181,7 +189,8 @@ mod tests {
     #[test]
     fn reasoning_is_no_part_of_an_answer() {
         let mut thoughts = Vec::new();
-        let said = without_reasoning("<reasoning>It is in a.rs.</reasoning>\nIt is 5.", |one| thoughts.push(one.to_owned()));
+        let said =
+            without_reasoning("<reasoning>It is in a.rs.</reasoning>\nIt is 5.", |one| thoughts.push(one.to_owned()));
         assert_eq!((said.as_str(), thoughts[0].as_str()), ("It is 5.", "It is in a.rs."));
         assert_eq!(without_reasoning("5 <reasoning>and so on", |_| ()), "5");
     }

@@ -62,7 +62,10 @@ fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
         let name = file.display().to_string();
         let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
         if about.len() > GIVEN_BYTES_MAX {
-            bail!("--context {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters", about.len());
+            bail!(
+                "--context {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+                about.len()
+            );
         }
         let text = std::fs::read_to_string(file).with_context(|| format!("--context {name} cannot be read as text"))?;
         Ok(Given { name, text })

@@ -120,6 +120,11 @@ impl Text {
             Event::Fallback { from, reason } => {
                 self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))
             }
+            Event::Verification(one) => {
+                let (round, sure) = (one.iteration, one.confidence * 100.0);
+                let why = if one.critique.is_empty() { String::new() } else { format!(": {}", one.critique) };
+                self.line(&style(format!("draft {round}: {sure:.0} % sure{why}")).dim().to_string());
+            }
             Event::Detection(detection) => self.line(&style(told(detection)).dim().to_string()),
             Event::Token { text } => {
                 self.clear();
@@ -147,6 +152,7 @@ impl Text {
             Event::Rewound(rewound) => self.line(&super::undo::told(rewound)),
             Event::TurnStarted { .. }
             | Event::StepState { .. }
+            | Event::Refinement { .. }
             | Event::Decided { .. }
             | Event::ApprovalRequested { .. }
             | Event::Thinking { .. }

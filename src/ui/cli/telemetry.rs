@@ -96,8 +96,9 @@ fn sum(turns: &[TurnTold]) -> Option<String> {
     let misses = |count: fn(&ToolMiss) -> usize| -> usize {
         looped.iter().filter_map(|turn| turn.tool_miss.as_ref()).map(count).sum()
     };
-    let repeats =
-        |count: fn(&Repeat) -> usize| -> usize { looped.iter().filter_map(|turn| turn.repeat.as_ref()).map(count).sum() };
+    let repeats = |count: fn(&Repeat) -> usize| -> usize {
+        looped.iter().filter_map(|turn| turn.repeat.as_ref()).map(count).sum()
+    };
     Some(format!(
         "single-model loop in {} of {} turns: {} replies, {} without a call, {} calls written as text; {} calls, {} \
          repeated, {} batches and {} texts repeated; at most {} reading calls in a row; {} times going nowhere, {} \
