@@ -23,7 +23,9 @@ use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
+use crate::orchestrate::cognitive::{CognitiveConfig, When};
 use crate::orchestrate::{Meter, Toolkit};
+use crate::protocol::Mode;
 use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
@@ -120,6 +122,11 @@ impl App {
         App { cancel, ..self.clone() }
     }
 
+    /// The same on another folder.
+    pub fn on(&self, project: &Path) -> App {
+        App { config: Config { project: project.to_owned(), ..self.config.clone() }, ..self.clone() }
+    }
+
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -162,6 +169,7 @@ impl App {
         EngineMemory {
             prefixes: Some(PrefixStore::new(self.ledger.clone(), COPIES_MAX, disk)),
             verdicts: Some(cache.join("verdicts")),
+            capabilities: Some(cache.join("capability")),
         }
     }
 
@@ -395,9 +403,23 @@ impl App {
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
             iterations_max: self.config.iterations_max,
+            mode: Mode::Agent,
+            cognitive: self.cognitive(),
+            given: Vec::new(),
+            earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })
+    }
+
+    fn cognitive(&self) -> CognitiveConfig {
+        let when = match self.config.cognitive.as_str() {
+            "on" => When::On,
+            "off" => When::Off,
+            _ => When::Auto,
+        };
+        let verification_threshold = self.config.verification_threshold as f64 / 100.0;
+        CognitiveConfig { when, max_iterations: self.config.max_cognitive_iterations, verification_threshold }
     }
 
     /// The project held still, to be taken back; what a killed program had begun is finished first.

@@ -1,9 +1,13 @@
 //! The vocabulary of a turn: what can be asked, what is reported while it runs, what needs consent.
 
+mod telemetry;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::{Bytes, CallId, ConversationId, StepId, private};
+
+pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -30,6 +34,35 @@ pub enum ModelsOp {
 /// One request of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
+    pub text: String,
+    pub mode: Mode,
+    /// Texts the user hands over with the request.
+    pub given: Vec<Given>,
+}
+
+/// What a request may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Plan, act, answer.
+    #[default]
+    Agent,
+    /// Look things up and answer; nothing is changed.
+    Chat,
+}
+
+/// An earlier request of a conversation and what was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    pub request: String,
+    pub answer: String,
+}
+
+/// A text the user hands over with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The file as it was named.
+    pub name: String,
     pub text: String,
 }
 
@@ -59,6 +92,8 @@ pub enum Event {
     PlanCreated { plan: PlanView },
     #[serde(rename = "step-executing")]
     StepExecuting { step: StepId, description: String },
+    #[serde(rename = "step-state")]
+    StepState { step: StepId, state: StepState },
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
     /// What worked before took a model's place in a phase.
@@ -85,6 +120,16 @@ pub enum Event {
     ToolMiss(ToolMiss),
     #[serde(rename = "telemetry.repeat")]
     Repeat(Repeat),
+    #[serde(rename = "telemetry.detection")]
+    Detection(Detection),
+    #[serde(rename = "telemetry.recovery")]
+    Recovery(Recovery),
+    /// A draft of the cognitive loop was judged.
+    #[serde(rename = "VERIFICATION")]
+    Verification(Verification),
+    /// It is written again, with what failed so far in mind.
+    #[serde(rename = "REFINEMENT")]
+    Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
     /// What was asked could not be done; in a conversation the next request may follow.
@@ -239,6 +284,9 @@ pub struct StepReport {
     pub tool: String,
     pub arguments: Value,
     pub status: StepStatus,
+    /// The tool can change something; the others only read.
+    #[serde(default)]
+    pub executing: bool,
     /// One line for people: what was found, changed or went wrong.
     pub summary: String,
     /// SHA-256 of the result, without what differs from run to run.
@@ -251,6 +299,42 @@ pub struct StepReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     pub wall_ms: u64,
+}
+
+/// Where a step stands (seed 002 §6).
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    #[default]
+    Pending,
+    /// Its tool and arguments are looked for.
+    Thinking,
+    /// A call is at hand; rules are asked.
+    Deciding,
+    AwaitingApproval,
+    Executing,
+    Complete,
+    FailedToThink,
+    /// It may be tried another way.
+    FailedToExecute,
+}
+
+impl StepState {
+    pub fn may_become(self, next: StepState) -> bool {
+        use StepState::{
+            AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, FailedToThink, Pending, Thinking,
+        };
+        matches!(
+            (self, next),
+            (Pending, Thinking | Deciding)
+                | (Thinking, Deciding | FailedToThink)
+                // A step of several calls decides about each; one that is known already is not run again.
+                | (Deciding, AwaitingApproval | Executing | Deciding | Complete | FailedToThink | FailedToExecute)
+                | (AwaitingApproval, Executing | Deciding | FailedToExecute)
+                | (Executing, Deciding | AwaitingApproval | Executing | Complete | FailedToExecute)
+                | (FailedToExecute, Thinking)
+        )
+    }
 }
 
 /// `Failed` is never shown, counted or reported as success.
@@ -299,11 +383,50 @@ pub struct CallCost {
     pub prompt_tokens: usize,
     /// Part of `prompt_tokens` that was already in a slot.
     pub cached_tokens: usize,
+    /// Part of `prompt_tokens` that is the system message; 0 when texts were only scored.
+    #[serde(default)]
+    pub system_tokens: usize,
     /// 0 when texts were only scored.
     pub generated_tokens: usize,
     pub queue_ms: u64,
     pub prompt_ms: u64,
     pub decode_ms: u64,
+}
+
+/// A turn against what one may take (seed 002: system 500 to 800 tokens, context 4 to 6 thousand, output 1 to 2
+/// thousand, a task 6 to 8 and at most 10 thousand).
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct BudgetReport {
+    /// The longest system message.
+    pub system_tokens: usize,
+    /// The most that one call read besides it.
+    pub context_tokens: usize,
+    /// Written by all calls together.
+    pub output_tokens: usize,
+    /// Read anew and written by all calls together.
+    pub task_tokens: usize,
+    /// What was exceeded, in words.
+    pub over: Vec<String>,
+}
+
+impl BudgetReport {
+    pub fn of(calls: &[CallCost]) -> BudgetReport {
+        const MOST: [(&str, usize); 4] = [("system", 800), ("context", 6_000), ("output", 2_000), ("task", 10_000)];
+        let most = |take: fn(&CallCost) -> usize| calls.iter().map(take).max().unwrap_or(0);
+        let sum = |take: fn(&CallCost) -> usize| calls.iter().map(take).sum::<usize>();
+        let counts = [
+            most(|call| call.system_tokens),
+            most(|call| call.prompt_tokens.saturating_sub(call.system_tokens)),
+            sum(|call| call.generated_tokens),
+            sum(|call| call.prompt_tokens.saturating_sub(call.cached_tokens) + call.generated_tokens),
+        ];
+        let told = |((what, most), count): (&(&str, usize), usize)| {
+            (count > *most).then(|| format!("{what}: {count} tokens, {most} are meant to do"))
+        };
+        let over = MOST.iter().zip(counts).filter_map(told).collect();
+        let [system_tokens, context_tokens, output_tokens, task_tokens] = counts;
+        BudgetReport { system_tokens, context_tokens, output_tokens, task_tokens, over }
+    }
 }
 
 /// What a turn cost.
@@ -318,6 +441,8 @@ pub struct Usage {
     pub wall_ms: u64,
     /// Most memory the process has held so far, as the system counts it.
     pub peak_memory_bytes: u64,
+    #[serde(default)]
+    pub budget: BudgetReport,
     /// Every call, in the order in which they ended.
     #[serde(default)]
     pub calls: Vec<CallCost>,
@@ -329,28 +454,6 @@ pub struct TurnFinished {
     pub answer: String,
     pub steps: Vec<StepReport>,
     pub usage: Usage,
-}
-
-/// `telemetry.tool_miss`, word for word as in seed 004.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolMiss {
-    pub total_responses: usize,
-    pub responses_with_tool_calls: usize,
-    pub responses_without_tool_calls: usize,
-    pub textual_tool_call_patterns: usize,
-    pub miss_rate: f64,
-}
-
-/// `telemetry.repeat`, word for word as in seed 004.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Repeat {
-    pub total_tool_calls: usize,
-    pub deduplicated_tool_calls: usize,
-    pub repeated_batches: usize,
-    pub repeated_content: usize,
-    pub repeat_rate: f64,
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ mod tests {
             gpu_layers: None,
             keep_alive: Duration::ZERO,
             pinned: false,
+            capable: None,
             lora: Vec::new(),
             sha256: None,
         }

@@ -31,18 +31,26 @@ pub struct Script {
     pub row_time: Duration,
     /// Largest prefill call.
     pub chunk: usize,
+    /// What is said of its capability; `None` leaves it to be measured.
+    pub(super) capable: Option<bool>,
 }
 
 impl Script {
     /// A script that says `otherwise` to everything.
     pub fn saying(otherwise: &str) -> Script {
-        Script { otherwise: otherwise.to_owned(), slots: 2, context: 65_536, chunk: 64, ..Script::default() }
+        let (slots, context, chunk) = (2, 65_536, 64);
+        Script { otherwise: otherwise.to_owned(), slots, context, chunk, capable: Some(true), ..Script::default() }
     }
 
     /// Says `reply` when the prompt contains `pattern` and no earlier rule applies.
     pub fn on(mut self, pattern: &str, reply: &str) -> Script {
         self.rules.push((pattern.to_owned(), reply.to_owned()));
         self
+    }
+
+    /// The same with this said of its capability; it is said to be capable otherwise.
+    pub fn judged(self, capable: Option<bool>) -> Script {
+        Script { capable, ..self }
     }
 
     fn reply(&self, prompt: &str) -> &str {

@@ -78,6 +78,7 @@ pub fn model(registry: Result<&Registry, anyhow::Error>, file: Option<&Path>, op
             gpu_layers: None,
             keep_alive: std::time::Duration::ZERO,
             pinned: false,
+            capable: None,
             lora: Vec::new(),
             sha256: None,
         },

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod complete;
 pub mod eval;
 pub mod fit;
+pub mod probe;
 pub mod quant;
 pub mod shape;
 pub mod synth;

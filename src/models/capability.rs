@@ -1,6 +1,10 @@
 //! What a model can be trusted with.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
 
 use super::gguf::Header;
 
@@ -36,12 +40,168 @@ impl ModelCapability {
         }
     }
 
-    /// Judged by size alone.
-    pub fn of(header: &Header, context: usize) -> ModelCapability {
-        if header.parameters >= CAPABLE_PARAMETERS {
-            ModelCapability::capable(context)
-        } else {
-            ModelCapability::weak()
+    /// By what models.toml says, else by what was measured, else by size.
+    pub fn of(said: Option<bool>, measured: Option<&Measured>, header: &Header, context: usize) -> ModelCapability {
+        let by_size = || header.parameters >= CAPABLE_PARAMETERS;
+        match said.or_else(|| measured.and_then(Measured::capable)).unwrap_or_else(by_size) {
+            true => ModelCapability::capable(context),
+            false => ModelCapability::weak(),
         }
+    }
+}
+
+/// Right answers of so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    pub right: usize,
+    pub of: usize,
+}
+
+impl Share {
+    pub fn add(&mut self, right: bool) {
+        self.right += usize::from(right);
+        self.of += 1;
+    }
+
+    /// 0 to 1; 0 where nothing was asked.
+    pub fn rate(self) -> f64 {
+        self.right as f64 / self.of.max(1) as f64
+    }
+
+    /// Whether `least` can still be reached with so many more questions.
+    fn can_reach(self, least: f64, more: usize) -> bool {
+        (self.right + more) as f64 >= least * (self.of + more) as f64
+    }
+}
+
+/// What a model did with the probe's prompts (`orchestrate/probe.rs` asks them).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Every prompt was asked, or only as many as it took to decide.
+    pub complete: bool,
+    pub prompts: usize,
+    pub wall_ms: u64,
+    /// Replies that are a call as the model's family writes it, of a tool there is.
+    pub format: Share,
+    /// The right tool, by how many were offered.
+    pub selection: BTreeMap<usize, Share>,
+    /// No call where none is needed.
+    pub restraint: Share,
+    /// The right number of steps, by that number.
+    pub plans: BTreeMap<usize, Share>,
+    /// Right calls on the same prompts without and with a grammar.
+    pub free: Share,
+    pub grammar: Share,
+}
+
+/// Shares a model needs to be left to itself. 2 of 12 calls may be unreadable, 3 wrong: a loop of 12 iterations gets
+/// over that. Whoever calls tools for small talk, or sees one step where there are four, is not left alone.
+const FORMAT_MIN: f64 = 0.8;
+const SELECTION_MIN: f64 = 0.7;
+const RESTRAINT_MIN: f64 = 0.5;
+const PLANS_MIN: f64 = 0.5;
+/// Fewer answers say nothing.
+const ASKED_MIN: usize = 3;
+
+impl Measured {
+    pub fn selected(&self) -> Share {
+        sum(&self.selection)
+    }
+
+    pub fn planned(&self) -> Share {
+        sum(&self.plans)
+    }
+
+    /// `None` as long as too little was asked to say.
+    pub fn capable(&self) -> Option<bool> {
+        let enough = |share: Share, least: f64| share.of == 0 || share.rate() >= least;
+        (self.format.of >= ASKED_MIN).then(|| {
+            enough(self.format, FORMAT_MIN)
+                && enough(self.selected(), SELECTION_MIN)
+                && enough(self.restraint, RESTRAINT_MIN)
+                && enough(self.planned(), PLANS_MIN)
+        })
+    }
+
+    /// Whether it is weak whatever `more` calls would bring.
+    pub fn is_lost(&self, more: usize) -> bool {
+        self.format.of >= ASKED_MIN
+            && !(self.format.can_reach(FORMAT_MIN, more) && self.selected().can_reach(SELECTION_MIN, more))
+    }
+
+    /// Whether its calls come out better inside a grammar: measured, for a grammar can cost a model half of them.
+    pub fn grammar_helps(&self) -> bool {
+        self.grammar.of > 0 && self.grammar.rate() > self.free.rate()
+    }
+
+    /// What is remembered of the model file with this fingerprint.
+    pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Measured> {
+        let text = fs::read(folder.join(format!("{fingerprint}.json"))).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    pub fn remember(&self, folder: &Path, fingerprint: &str) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let partial = folder.join(format!("{fingerprint}.{}.partial", std::process::id()));
+        fs::write(&partial, serde_json::to_vec_pretty(self)?)?;
+        fs::rename(&partial, folder.join(format!("{fingerprint}.json")))
+    }
+}
+
+fn sum(shares: &BTreeMap<usize, Share>) -> Share {
+    shares.values().fold(Share::default(), |sum, one| Share { right: sum.right + one.right, of: sum.of + one.of })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(format: usize, selected: usize, restraint: usize, plans: usize) -> Measured {
+        Measured {
+            format: Share { right: format, of: 12 },
+            selection: BTreeMap::from([(15, Share { right: selected, of: 12 })]),
+            restraint: Share { right: restraint, of: 4 },
+            plans: BTreeMap::from([(4, Share { right: plans, of: 4 })]),
+            ..Measured::default()
+        }
+    }
+
+    #[test]
+    fn a_model_is_capable_when_all_of_it_is_good_enough() {
+        assert_eq!(measured(12, 12, 4, 4).capable(), Some(true));
+        assert_eq!(measured(10, 9, 2, 2).capable(), Some(true));
+        for weak in [measured(9, 9, 4, 4), measured(12, 8, 4, 4), measured(12, 12, 1, 4), measured(12, 12, 4, 1)] {
+            assert_eq!(weak.capable(), Some(false), "{weak:?}");
+        }
+        assert_eq!(Measured::default().capable(), None);
+    }
+
+    #[test]
+    fn three_unreadable_replies_of_twelve_are_enough_to_know() {
+        let mut probe = Measured::default();
+        let mut asked = 0;
+        while !probe.is_lost(12 - asked) {
+            probe.format.add(false);
+            asked += 1;
+        }
+        assert_eq!(asked, 3);
+    }
+
+    #[test]
+    fn a_grammar_is_used_only_where_it_was_better() {
+        let tried = |free, grammar| {
+            let (free, grammar) = (Share { right: free, of: 8 }, Share { right: grammar, of: 8 });
+            Measured { free, grammar, ..Measured::default() }.grammar_helps()
+        };
+        assert!(tried(4, 5) && !tried(5, 5) && !tried(6, 3) && !Measured::default().grammar_helps());
+    }
+
+    #[test]
+    fn what_was_measured_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let probe = measured(12, 11, 3, 2);
+        probe.remember(&folder.path().join("new"), "abc").unwrap();
+        assert_eq!(Measured::remembered(&folder.path().join("new"), "abc"), Some(probe));
+        assert_eq!(Measured::remembered(folder.path(), "other"), None);
     }
 }

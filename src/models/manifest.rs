@@ -14,6 +14,9 @@ pub const SHIPPED: &str = include_str!("../../models.toml");
 /// Types of keys and values that llama.cpp's CPU, CUDA and Metal code all serve.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
+/// What a user may say of a model instead of having it measured.
+pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];
+
 /// A month; 0 is how to say for ever.
 const KEEP_ALIVE_MAX_S: u64 = 31 * 24 * 3600;
 
@@ -47,6 +50,8 @@ pub struct RoleTable {
     pub keep_alive_s: Option<u64>,
     #[serde(default)]
     pub pinned: bool,
+    /// `capable` or `weak`, whatever the probe finds.
+    pub capability: Option<String>,
     /// Adapters laid over the model, all of them at once.
     #[serde(default)]
     pub lora: Vec<LoraTable>,
@@ -171,6 +176,7 @@ impl RoleTable {
             }
         }
         one_of("dialect", self.dialect.as_deref(), &DIALECTS)?;
+        one_of("capability", self.capability.as_deref(), &CAPABILITIES)?;
         one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
         within("context", self.context.map(u64::from), 256..=1 << 20)?;
         within("slots", self.slots.map(|slots| slots as u64), 1..=4)?;
@@ -225,6 +231,7 @@ mod tests {
         check("[planner]\nfile = \"a\"\nslots = 9", "[planner] has slots = 9; allowed are 1 to 4");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");
         check("[router]\nkv_type = \"q3\"", "write one of f16");
+        check("[planner]\ncapability = \"clever\"", "write one of capable, weak");
         check("[router]\ncontext = 8", "[router] has context = 8");
         check("[planner]\nfile = \"a\"\nsha256 = \"12\"", "not 64 hexadecimal digits");
         check("[planner]\nhub = \"a/b\"", "name the file too");

@@ -69,6 +69,8 @@ pub struct ModelSpec {
     pub keep_alive: Duration,
     /// Stays in memory whatever happens.
     pub pinned: bool,
+    /// What models.toml says of its capability.
+    pub capable: Option<bool>,
     /// Adapters laid over the model, all of them at once.
     pub lora: Vec<Adapter>,
     /// What models.toml wants the file to hash to.

@@ -1,7 +1,7 @@
 //! The right to run a call: from the rules, or from the user who is shown what it would do.
 
 use crate::base::StepId;
-use crate::protocol::{Event, Proposal, StepStatus};
+use crate::protocol::{Event, Proposal, StepState, StepStatus};
 use crate::tools::policy::{Approved, Refusal, Verdict};
 use crate::tools::{Context, ToolCall, ToolSpec, preview};
 
@@ -32,6 +32,7 @@ pub async fn consent(
                 preview: shown.text,
                 always: policy.always(call, spec),
             };
+            host.emit(Event::StepState { step, state: StepState::AwaitingApproval });
             host.emit(Event::ApprovalRequested { step, proposal: proposal.clone() });
             let decision = host.approve(step, &proposal).await;
             policy.approve(call.clone(), spec, decision).map_err(refused)

@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::base::{CallId, StepId};
-use crate::protocol::{StepReport, StepStatus};
+use crate::protocol::{Given, StepReport, StepStatus};
 use crate::tools::Outcome;
+use crate::tools::outcome::Finding;
+
+/// What stands in the place of a tool for a text that the user handed over.
+pub const GIVEN: &str = "context";
 
 /// One executed, refused or failed call.
 #[derive(Clone, Debug)]
@@ -17,6 +21,8 @@ pub struct Entry {
     pub arguments: Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
+    /// The tool can change the project.
+    pub executing: bool,
     pub wall_ms: u64,
 }
 
@@ -38,6 +44,7 @@ impl Entry {
             tool: self.tool.clone(),
             arguments: Value::Object(self.arguments.clone()),
             status: self.status,
+            executing: self.executing,
             summary: self.summary(),
             result_hash: self.outcome.fingerprint(),
             checkpoint: self.outcome.checkpoint.map(|id| format!("c{id}")),
@@ -87,14 +94,31 @@ impl Evidence {
             arguments: record.arguments.clone(),
             status: record.status,
             outcome: record.outcome,
+            executing: record.executing,
             wall_ms: record.wall_ms,
         });
         &self.entries[place]
     }
 
+    /// A text the user handed over, as if it had been read.
+    pub fn take_in(&mut self, given: &Given) {
+        let lines = given.text.lines().enumerate();
+        let findings = lines.map(|(at, line)| Finding::at(&given.name, at + 1, line)).collect();
+        let outcome = Outcome::ok(format!("{}\n{}", given.name, given.text)).with_findings(findings);
+        let arguments = Map::from_iter([("path".to_owned(), Value::String(given.name.clone()))]);
+        let (tool, arguments, status) = (GIVEN, &arguments, StepStatus::Succeeded);
+        self.add(Record { step: StepId(0), tool, arguments, status, outcome, executing: false, wall_ms: 0 });
+    }
+
     /// The earlier call that this one would repeat: same tool, same arguments, nothing changed since.
     pub fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         self.known.get(&self.signature(tool, arguments)).map(|&place| &self.entries[place])
+    }
+
+    /// The last call, if it is this one and has changed what there was to change: who asks for it again has lost track.
+    pub fn just_done(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
+        let last = self.entries.last().filter(|last| last.executing && last.succeeded());
+        last.filter(|last| last.tool == tool && last.arguments == *arguments)
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -115,7 +139,8 @@ impl Evidence {
         }
     }
 
-    fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
+    /// Tool, arguments in a fixed order, and the state of the project they belong to.
+    pub fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
         let mut sorted: Vec<_> = arguments.iter().collect();
         sorted.sort_by_key(|(name, _)| name.as_str());
         let arguments: Vec<String> = sorted.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::protocol::{Event, StepReport, StepStatus};
+use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
@@ -65,8 +65,8 @@ pub async fn step(
             return Ok(StepEnd::Stuck(format!("`{}` needs {needs}, which the request does not say", intent.tool.name)));
         }
     };
-    let tool = intent.tool;
-    let mut end = StepEnd::Done;
+    host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
+    let (tool, mut end) = (intent.tool, StepEnd::Done);
     for mut arguments in one_a_file(&tool, step, intent.arguments) {
         if tool.name == "replace_in_file" && !arguments.contains_key("old") {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -254,6 +254,7 @@ pub async fn perform(
         Err((status, reason)) => (status, Outcome::error(reason), call.arguments),
         Ok(approved) => {
             let arguments = approved.call().arguments.clone();
+            host.emit(Event::StepState { step, state: StepState::Executing });
             let outcome = tokio::select! {
                 outcome = crate::tools::execute(approved, context) => outcome,
                 () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),

@@ -3,6 +3,7 @@
 pub mod arguments;
 pub mod check;
 pub mod classify;
+pub mod cognitive;
 pub mod consent;
 pub mod decompose;
 pub mod edit;
@@ -10,8 +11,13 @@ pub mod evidence;
 pub mod excerpt;
 pub mod execute;
 pub mod fill;
+pub mod gate;
+mod graph;
 pub mod learn;
+mod notation;
 pub mod plan;
+pub mod probe;
+mod recover;
 pub mod route;
 pub mod solo;
 pub mod synthesize;
@@ -26,7 +32,6 @@ use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
 use crate::tools::policy::Policy;
 
 use evidence::Evidence;
-use execute::StepEnd;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
@@ -62,50 +67,12 @@ pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Res
 /// Plan, execute, answer. What a phase cannot do goes to the single-model loop, which inherits plan and evidence.
 pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<TurnFinished, TurnError> {
     let mut evidence = Evidence::default();
-    let answer = match &toolkit.context {
-        Some(context) if toolkit.orchestrate => orchestrated(toolkit, context, request, &mut evidence, host).await?,
-        Some(context) => {
-            let plan = plan::floor(&decompose::parts(request));
-            solo::run(toolkit, context, request, &plan, &mut evidence, "", host).await?
-        }
-        None => solo::reply(toolkit, request, host).await?,
-    };
-    let steps = evidence.entries().iter().map(evidence::Entry::report).collect();
+    for given in &toolkit.given {
+        evidence.take_in(given);
+    }
+    let ended = graph::State::of(request, evidence).run(toolkit, host).await?;
+    let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
+    let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
+    let steps = calls.map(evidence::Entry::report).collect();
     Ok(TurnFinished { request: request.to_owned(), answer, steps, usage: toolkit.meter.usage() })
-}
-
-async fn orchestrated(
-    toolkit: &Toolkit,
-    context: &crate::tools::Context,
-    request: &str,
-    evidence: &mut Evidence,
-    host: &dyn Host,
-) -> Result<String, TurnError> {
-    if classify::kind(&decompose::parts(request)) == classify::RequestKind::Chat {
-        return solo::reply(toolkit, request, host).await;
-    }
-    let plan = plan_turn(toolkit, request, host).await?;
-    let mut stuck = Vec::new();
-    for step in &plan.steps {
-        // A step without evidence was stuck itself.
-        let succeeded = |need: &StepId| {
-            let mut calls = evidence.of(*need).peekable();
-            calls.peek().is_some() && calls.all(evidence::Entry::succeeded)
-        };
-        if !step.needs.iter().all(succeeded) {
-            stuck.push(format!("{}: a step it needs did not succeed", step.description));
-            continue;
-        }
-        host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-        if let StepEnd::Stuck(reason) = learn::step(toolkit, context, step, request, evidence, host).await? {
-            host.notice(&format!("{}: {reason}", step.id));
-            stuck.push(format!("{}: {reason}", step.description));
-        }
-    }
-    if stuck.is_empty() {
-        return synthesize::answer(toolkit, request, &plan, evidence, host).await;
-    }
-    let reason = stuck.join("; ");
-    host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: reason.clone() });
-    solo::run(toolkit, context, request, &plan, evidence, &reason, host).await
 }

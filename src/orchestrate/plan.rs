@@ -143,10 +143,10 @@ async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) 
     let planner = toolkit.model(Role::Planner, host).await?;
     let parts: Vec<String> =
         plan.steps.iter().enumerate().map(|(n, step)| format!("{}. {}", n + 1, step.part.text)).collect();
-    let messages = [
-        Message::system(PROMPT.replace("{capabilities}", &toolkit.catalog.capabilities())),
-        Message::user(format!("Request: {}\nParts:\n{}", words::shorten(request, 4_000), parts.join("\n"))),
-    ];
+    let mut messages = vec![Message::system(PROMPT.replace("{capabilities}", &toolkit.catalog.capabilities()))];
+    messages.extend(toolkit.conversation());
+    let asked = format!("Request: {}\nParts:\n{}", words::shorten(request, 4_000), parts.join("\n"));
+    messages.push(Message::user(asked));
     let count = plan.steps.len();
     let most = if planner.capability.supports_complex_reasoning { count + EXTRA_STEPS_MAX } else { count };
     let request = Request {

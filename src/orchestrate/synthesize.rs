@@ -42,18 +42,28 @@ const LISTED_LINES: usize = 6;
 /// Lines of a result that answers by itself, a listing say.
 const RESULT_LINES: usize = 40;
 
+/// What there was before an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Draft<'a> {
+    /// What a model has said already; what the evidence backs of it is used before anything is generated.
+    pub said: Option<&'a str>,
+    /// What was wrong with earlier drafts.
+    pub past_failures: &'a [String],
+}
+
 /// The answer, sent to the host piece by piece and returned whole.
 pub async fn answer(
     toolkit: &Toolkit,
     request: &str,
     plan: &Plan,
     evidence: &Evidence,
+    draft: Draft<'_>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let mut written = String::new();
     let question = question(request, plan, evidence);
     if let Some(question) = &question {
-        written.push_str(&prose(toolkit, request, question, evidence, host).await?);
+        written.push_str(&prose(toolkit, request, question, evidence, draft, host).await?);
     }
     let facts = facts(question.as_deref(), plan, evidence);
     if !facts.is_empty() {
@@ -109,6 +119,7 @@ async fn prose(
     request: &str,
     question: &str,
     evidence: &Evidence,
+    draft: Draft<'_>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
     let planner = toolkit.model(Role::Planner, host).await?;
@@ -121,7 +132,24 @@ async fn prose(
     let shown: Vec<String> =
         lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect();
     let shown = shown.join("\n");
-    let messages = if capable { in_full(&shown, question) } else { by_example(&lines, question) };
+    // Who has read whole files may speak of every line of them.
+    let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
+    let seen: Vec<&str> = seen.chain([request]).collect();
+    if let Some(said) = draft.said.map(|said| backed(said, &seen)).filter(|said| !said.is_empty()) {
+        host.emit(Event::Token { text: said.clone() });
+        return Ok(said);
+    }
+    let mut answer = String::new();
+    let mut offer = |sentence: String| {
+        if check::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
+            host.emit(Event::Token { text: sentence.clone() });
+            answer.push_str(&sentence);
+        } else {
+            tracing::info!(sentence, "left out of the answer: nothing backs it");
+        }
+    };
+    let mut sentences = Sentences::default();
+    let messages = if capable { in_full(&shown, question, draft.past_failures) } else { by_example(&lines, question) };
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
@@ -133,16 +161,6 @@ async fn prose(
         generation
     } else {
         Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
-    };
-    let mut answer = String::new();
-    let mut sentences = Sentences::default();
-    let mut offer = |sentence: String| {
-        if check::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
-            host.emit(Event::Token { text: sentence.clone() });
-            answer.push_str(&sentence);
-        } else {
-            tracing::info!(sentence, "left out of the answer: nothing backs it");
-        }
     };
     let ended = toolkit
         .stream(&planner, generation, "answering", host, |piece| {
@@ -158,9 +176,22 @@ async fn prose(
     Ok(answer.trim_end().to_owned())
 }
 
-fn in_full(shown: &str, question: &str) -> Vec<Message> {
+/// The sentences of `draft` that the sources back.
+fn backed(draft: &str, sources: &[&str]) -> String {
+    let mut sentences = Sentences::default();
+    let mut said = sentences.push(draft);
+    said.extend(sentences.rest());
+    said.retain(|sentence| check::is_grounded(sentence, sources));
+    said.concat().trim_end().to_owned()
+}
+
+fn in_full(shown: &str, question: &str, past_failures: &[String]) -> Vec<Message> {
+    let past = match past_failures.is_empty() {
+        true => String::new(),
+        false => format!("\nEarlier attempts failed because: {}", past_failures.join("; ")),
+    };
     vec![
-        Message::system(PROMPT.trim()),
+        Message::system(format!("{}{past}", PROMPT.trim())),
         Message::user(format!("Evidence:\n{shown}\n\nQuestion: {}", words::shorten(question, 1_000))),
     ]
 }
@@ -191,6 +222,8 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             StepStatus::Succeeded if !entry.outcome.changed.is_empty() => {
                 facts.push(format!("- {} [{}]", entry.summary(), entry.id));
             }
+            // The user knows what was handed over.
+            StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
             StepStatus::Succeeded if cited.is_empty() => facts.extend(result(entry)),
             StepStatus::Succeeded => {}
             StepStatus::Failed => facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)),

@@ -9,10 +9,12 @@ use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
 use crate::index::Index;
 use crate::models::Role;
-use crate::protocol::{CallCost, Event, Usage};
+use crate::models::dialect::Message;
+use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
-use super::Host;
+use super::cognitive::CognitiveConfig;
+use super::{Host, words};
 
 /// How a streamed generation ended; its text was given out on the way.
 #[derive(Clone, Debug)]
@@ -39,6 +41,12 @@ pub struct Toolkit {
     pub orchestrate: bool,
     /// Rounds of the single-model loop; `None` leaves it to the model.
     pub iterations_max: Option<usize>,
+    pub mode: Mode,
+    pub cognitive: CognitiveConfig,
+    /// What the user handed over with the request.
+    pub given: Vec<Given>,
+    /// The last turns of the conversation, oldest first.
+    pub earlier: Vec<Exchange>,
     pub cancel: Cancel,
     pub meter: Meter,
 }
@@ -116,6 +124,7 @@ impl Toolkit {
         host: &dyn Host,
         mut take: impl FnMut(&Piece),
     ) -> Result<Ended, TurnError> {
+        let system_tokens = request.fixed;
         let mut generation: Generation = model.engine.generate(request)?;
         loop {
             let next = tokio::select! {
@@ -136,7 +145,7 @@ impl Toolkit {
                 Some(Piece::Pulse { waited_ms }) => host.emit(Event::Pulse { phase: phase.to_owned(), waited_ms }),
                 Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
                 Some(Piece::Finished { finish, tally }) => {
-                    self.meter.add(model, phase, &tally);
+                    self.meter.note(model, phase, &tally, system_tokens);
                     let (tokens, entropy) = (generation.tokens().to_vec(), generation.entropy());
                     return Ok(Ended { finish, tally, tokens, entropy });
                 }
@@ -158,6 +167,18 @@ impl Toolkit {
                 None
             }
         }
+    }
+}
+
+/// Characters of an earlier request and answer that models are shown.
+const EARLIER_CHARS: usize = 400;
+
+impl Toolkit {
+    /// The last turns of the conversation as messages, shortened.
+    pub fn conversation(&self) -> Vec<Message> {
+        let shown = |text: &str| words::shorten(text, EARLIER_CHARS);
+        let messages = |turn: &Exchange| [Message::user(shown(&turn.request)), Message::assistant(shown(&turn.answer))];
+        self.earlier.iter().flat_map(messages).collect()
     }
 }
 
@@ -188,6 +209,10 @@ impl Meter {
 
     /// Notes a call of `model`. Scoring reads prompts but writes nothing; its tokens count, a generation it is not.
     pub fn add(&self, model: &Leased, phase: &str, tally: &Tally) {
+        self.note(model, phase, tally, 0);
+    }
+
+    fn note(&self, model: &Leased, phase: &str, tally: &Tally, system_tokens: usize) {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         usage.model_calls += usize::from(tally.generated_tokens > 0);
         usage.prompt_tokens += tally.prompt_tokens;
@@ -199,6 +224,7 @@ impl Meter {
             phase: phase.to_owned(),
             prompt_tokens: tally.prompt_tokens,
             cached_tokens: tally.cached_tokens,
+            system_tokens,
             generated_tokens: tally.generated_tokens,
             queue_ms: tally.queue_ms,
             prompt_ms: tally.prompt_ms,
@@ -209,6 +235,7 @@ impl Meter {
     /// Everything so far, with the time since [`Meter::start`].
     pub fn usage(&self) -> Usage {
         let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Usage { wall_ms: self.started.elapsed().as_millis() as u64, ..usage }
+        let budget = BudgetReport::of(&usage.calls);
+        Usage { wall_ms: self.started.elapsed().as_millis() as u64, budget, ..usage }
     }
 }

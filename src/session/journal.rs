@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::chain::{self, Damage, LINE_MAX, Link};
-use crate::protocol::{Event, Record, TurnFinished, Usage};
+use crate::protocol::{Event, Record};
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -24,14 +24,6 @@ pub struct Journal {
     /// The end as this process last saw it, with the length of the file then.
     end: Link,
     length: u64,
-}
-
-/// What one turn took.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnCost {
-    pub time: String,
-    pub request: String,
-    pub usage: Usage,
 }
 
 /// A record with its place in the journal.
@@ -119,25 +111,6 @@ impl Journal {
     pub fn follow(&self, take: impl FnMut(&Link, &str, &[u8])) -> Result<Result<Link, Damage>, JournalError> {
         let file = File::open(&self.path).map_err(|error| self.error(error))?;
         chain::follow(BufReader::new(file), take).map_err(|error| self.error(error))
-    }
-
-    /// The last `count` turns that were finished, oldest first. Damage further on does not hide them.
-    pub fn turns(&self, count: usize) -> Result<Vec<TurnCost>, JournalError> {
-        let mut turns = std::collections::VecDeque::new();
-        self.follow(|_, record, _| {
-            if !record.contains("\"turn-finished\"") {
-                return;
-            }
-            let Ok(record) = serde_json::from_str::<Record>(record) else { return };
-            if let Event::TurnFinished(TurnFinished { request, usage, .. }) = record.event {
-                turns.push_back(TurnCost { time: record.time, request, usage });
-            }
-            while turns.len() > count {
-                turns.pop_front();
-            }
-        })?
-        .ok();
-        Ok(turns.into())
     }
 
     fn exclusively<T>(&mut self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> Result<T, JournalError> {
@@ -234,7 +207,7 @@ mod tests {
     }
 
     fn requests(journal: &Journal) -> Vec<String> {
-        journal.turns(10).unwrap().into_iter().map(|turn| turn.request).collect()
+        crate::session::telemetry(journal, 10).unwrap().into_iter().map(|turn| turn.request).collect()
     }
 
     #[test]
@@ -245,7 +218,7 @@ mod tests {
             assert_eq!(journal.append(&record(Event::Token { text: "x".to_owned() })).unwrap(), None);
             journal.append(&record(finished(request))).unwrap();
         }
-        let turns = journal.turns(2).unwrap();
+        let turns = crate::session::telemetry(&journal, 2).unwrap();
         assert_eq!(turns.iter().map(|turn| turn.request.as_str()).collect::<Vec<_>>(), ["second", "third"]);
         assert_eq!(turns[0].usage.model_calls, 2);
         assert_eq!(journal.entries().unwrap().last().map(|entry| entry.seq), Some(3));

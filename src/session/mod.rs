@@ -7,7 +7,9 @@ mod journal;
 mod models;
 mod replay;
 mod rewind;
+mod telemetry;
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -21,16 +23,17 @@ use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
-use crate::protocol::{Decision, Event, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
 
 pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
 pub use history::{CallShown, History, TurnShown};
-pub use journal::{Entry, Journal, JournalError, TurnCost};
+pub use journal::{Entry, Journal, JournalError};
 pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
+pub use telemetry::{CallTold, TurnTold, telemetry};
 
 /// What a user interface receives during a turn.
 #[derive(Debug)]
@@ -54,14 +57,19 @@ pub struct Session {
     mask_private: bool,
     /// The verb that runs it, for whoever waits for the project.
     command: &'static str,
+    /// The last turns, oldest first.
+    earlier: Arc<Mutex<VecDeque<Exchange>>>,
 }
+
+/// Earlier turns that a later one is told about.
+const EARLIER_MAX: usize = 3;
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        let (toolkit, conversation) = (Mutex::new(toolkit), ConversationId::fresh());
-        Ok(Session { toolkit, conversation, journal, policy, mask_private: false, command: "monobloc" })
+        let (toolkit, conversation, earlier) = (Mutex::new(toolkit), ConversationId::fresh(), Arc::default());
+        Ok(Session { toolkit, conversation, journal, policy, mask_private: false, command: "monobloc", earlier })
     }
 
     /// The same, run by this verb.
@@ -105,6 +113,11 @@ impl Session {
             (Op::Ask(ask), Some(context)) => host.begin(&ask.text, context.root.path(), &cancel).map(Arc::new),
             _ => None,
         };
+        if let Op::Ask(ask) | Op::Plan(ask) = &op {
+            (toolkit.mode, toolkit.given) = (ask.mode, ask.given.clone());
+            toolkit.earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        }
+        let earlier = self.earlier.clone();
         if let Some(context) = &mut toolkit.context {
             (context.cancel, context.turn) = (cancel, turn.clone());
         }
@@ -118,7 +131,11 @@ impl Session {
                 host.settle(turn).await;
             }
             match ended {
-                Ok(Some(finished)) => host.emit(Event::TurnFinished(with_memory(finished))),
+                Ok(Some(finished)) => {
+                    let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
+                    remember(&mut earlier.lock().unwrap_or_else(PoisonError::into_inner), exchange);
+                    host.emit(Event::TurnFinished(with_memory(finished)));
+                }
                 Ok(None) => {}
                 Err(error) => host.send(Message::Failed(error)),
             }
@@ -148,6 +165,13 @@ impl Session {
     pub fn embedder(&self) -> Option<Embedder> {
         self.toolkit().embedder
     }
+}
+
+fn remember(earlier: &mut VecDeque<Exchange>, exchange: Exchange) {
+    if earlier.len() == EARLIER_MAX {
+        earlier.pop_front();
+    }
+    earlier.push_back(exchange);
 }
 
 fn with_memory(mut finished: TurnFinished) -> TurnFinished {

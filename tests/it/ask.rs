@@ -25,7 +25,9 @@ fn a_question_is_answered_from_the_file_it_names() {
     let project = Project::todo();
     let before = project.files();
     let turn = Turn::of(&project, QUESTION, &[]);
-    assert_eq!(turn.story(), ["plan-created", "step-executing", "step-completed", "token", "turn-finished"]);
+    let story =
+        ["plan-created", "step-executing", "step-state", "step-completed", "step-state", "token", "turn-finished"];
+    assert_eq!(turn.story(), story);
     let step = turn.data("step-completed")[0];
     assert_eq!((text(&step["tool"]), text(&step["status"])), ("read_file", "succeeded"));
     assert_eq!(step["arguments"], json!({ "path": "src/retry.ts" }));
@@ -51,6 +53,9 @@ fn every_line_is_one_event_and_the_last_sums_the_turn_up() {
     for name in ["model_calls", "prompt_tokens", "generated_tokens", "wall_ms"] {
         assert!(number(&usage[name]) > 0, "{name}: {usage}");
     }
+    let budget = &usage["budget"];
+    assert!((1..=800).contains(&number(&budget["system_tokens"])), "{budget}");
+    assert!(number(&budget["task_tokens"]) <= 10_000 && budget["over"] == json!([]), "{budget}");
     assert!(number(&usage["cached_tokens"]) <= number(&usage["prompt_tokens"]), "{usage}");
 }
 

@@ -23,18 +23,24 @@ const POLL: Duration = Duration::from_millis(5);
 /// A project in a folder of its own, which goes when the test ends.
 pub struct Project {
     dir: TempDir,
+    name: &'static str,
 }
 
 impl Project {
     /// A copy of `tests/data/todo`.
     pub fn todo() -> Project {
-        let project = Project { dir: tempfile::tempdir().expect("a temporary folder") };
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/todo"), &project.path());
+        Project::of("todo")
+    }
+
+    /// A copy of that folder of `tests/data`.
+    pub fn of(name: &'static str) -> Project {
+        let project = Project { dir: tempfile::tempdir().expect("a temporary folder"), name };
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name), &project.path());
         project
     }
 
     pub fn path(&self) -> PathBuf {
-        self.dir.path().join("todo")
+        self.dir.path().join(self.name)
     }
 
     /// A place beside the project, for what is not part of it.

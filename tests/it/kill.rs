@@ -54,7 +54,7 @@ async fn a_changing_turn() {
     let toolkit = toolkit_in(project, Script::saying("It is as it is."), Script::saying(""));
     let journal = project.join(".monobloc/journal.ndjson");
     let session = Session::open(toolkit, Some(&journal), Policy::of(ApproveMode::Never)).expect("a session");
-    let mut messages = session.submit(Op::Ask(Ask { text: REQUEST.to_owned() }));
+    let mut messages = session.submit(Op::Ask(Ask { text: REQUEST.to_owned(), ..Ask::default() }));
     while let Some(message) = messages.recv().await {
         if let Message::Record(record) = message
             && let Event::TurnFinished(finished) = record.event

@@ -318,7 +318,7 @@ async fn what_a_swapped_out_model_has_read_comes_back_with_it() {
     let world = World::new(TWO);
     let ledger = Ledger::new(Bytes::gib(1));
     let prefixes = PrefixStore::new(ledger.clone(), Bytes::mib(64), None);
-    let pool = world.pool_with(&ledger, None, EngineMemory { prefixes: Some(prefixes), verdicts: None });
+    let pool = world.pool_with(&ledger, None, EngineMemory { prefixes: Some(prefixes), ..EngineMemory::default() });
     let read = || async {
         let leased = pool.lease(Role::Planner, |_, _| true).expect("a lease");
         let prompt = leased.engine.tokenize(&Prompt::default().text("the river under a bridge of light ".repeat(45)));

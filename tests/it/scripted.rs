@@ -14,8 +14,9 @@ use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
+use monobloc::orchestrate::cognitive::CognitiveConfig;
 use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
-use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
+use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Context, Prefilter};
@@ -85,6 +86,10 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         tools_offered: 15,
         orchestrate: true,
         iterations_max: None,
+        mode: Mode::Agent,
+        cognitive: CognitiveConfig::default(),
+        given: Vec::new(),
+        earlier: Vec::new(),
         cancel,
         meter: Meter::start(),
     }

@@ -12,7 +12,7 @@ use monobloc::checkpoint::{About, Turn};
 use monobloc::index::Index;
 use monobloc::lessons::{Lesson, Lessons};
 use monobloc::models::dialect::RawCall;
-use monobloc::session::Journal;
+use monobloc::session::{Journal, telemetry};
 use monobloc::tools::call::check::check as checked;
 use monobloc::tools::confine::Root;
 use monobloc::tools::{Catalog, Context, Outcome, execute, policy::Policy};
@@ -344,7 +344,7 @@ fn a_journal_that_was_changed_or_cut_off_is_found() {
     let copy = project.beside("copy.ndjson");
     Run::new(&project, &["audit", "export", copy.to_str().expect("a plain path")]).end().succeeded();
     assert_eq!(fs::read(copy).expect("a copy"), whole);
-    assert_eq!(Journal::open(&path).expect("a journal").turns(9).expect("turns").len(), 1);
+    assert_eq!(telemetry(&Journal::open(&path).expect("a journal"), 9).expect("turns").len(), 1);
 }
 
 #[tokio::test]

@@ -50,6 +50,11 @@ pub struct Config {
     pub iterations_max: Option<usize>,
     /// Use and write down what works.
     pub learn: bool,
+    /// When answers are drafted, verified and refined: `auto`, `on` or `off` (seed 003).
+    pub cognitive: String,
+    pub max_cognitive_iterations: usize,
+    /// Per cent.
+    pub verification_threshold: usize,
     pub approve: ApproveMode,
     pub commands: Commands,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
@@ -147,6 +152,9 @@ impl Default for Config {
             orchestrate: true,
             iterations_max: None,
             learn: true,
+            cognitive: "auto".to_owned(),
+            max_cognitive_iterations: 5,
+            verification_threshold: 85,
             approve: ApproveMode::OnMutation,
             commands: Commands::default(),
             mask_private: false,

@@ -215,6 +215,9 @@ impl Settings {
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
             iterations_max: self.count("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),
+            cognitive: self.value("cognitive").map_or(plain.cognitive, str::to_owned),
+            max_cognitive_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_cognitive_iterations),
+            verification_threshold: self.count("verification_threshold").unwrap_or(plain.verification_threshold),
             approve: match self.value("approve") {
                 Some("always") => ApproveMode::Always,
                 Some("on-destructive") => ApproveMode::OnDestructive,

@@ -3,10 +3,11 @@
 use super::setting::{Kind, Setting, Trust};
 
 pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "always"];
+pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 28] = [
+pub const SETTINGS: [Setting; 31] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -176,6 +177,36 @@ pub const SETTINGS: [Setting; 28] = [
         about: "Neither use what worked before nor write down what works",
         project: Trust::Free,
         negated: true,
+    },
+    Setting {
+        key: "cognitive",
+        variable: "MONOBLOC_COGNITIVE",
+        flag: "cognitive",
+        kind: Kind::Choice(&COGNITIVE),
+        default: Some("auto"),
+        about: "Draft, verify and refine answers: auto does it for complex requests on models that can reason",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "max_cognitive_iterations",
+        variable: "MONOBLOC_MAX_COGNITIVE_ITERATIONS",
+        flag: "max-cognitive-iterations",
+        kind: Kind::Count(1, 20),
+        default: Some("5"),
+        about: "Drafts of one answer at most",
+        project: Trust::Lower,
+        negated: false,
+    },
+    Setting {
+        key: "verification_threshold",
+        variable: "MONOBLOC_VERIFICATION_THRESHOLD",
+        flag: "verification-threshold",
+        kind: Kind::Count(0, 100),
+        default: Some("85"),
+        about: "Per cent of certainty from which a draft is the answer",
+        project: Trust::Free,
+        negated: false,
     },
     Setting {
         key: "approve",

@@ -16,7 +16,7 @@ use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
 use crate::engine::sharing::Verdicts;
-use crate::models::{ModelCapability, ModelSpec, Role, dialect};
+use crate::models::{Measured, ModelCapability, ModelSpec, Role, dialect, digest};
 
 /// Told the file and the share that is read; ends the load by answering false.
 pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
@@ -191,11 +191,18 @@ impl Inner {
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(admitted.context_bytes)]).collect();
         let engine = self.start(&need, held.clone(), leases, farewell)?;
+        let measured = self.options.memory.capabilities.as_ref().and_then(|folder| {
+            let fingerprint = digest::fingerprint(&spec.path).ok()?;
+            Measured::remembered(folder, &fingerprint)
+        });
+        let context = need.key.shape.context;
         Ok(Entry {
             model: Model {
                 engine,
                 dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
-                capability: ModelCapability::of(&spec.header, need.key.shape.context),
+                capability: ModelCapability::of(spec.capable, measured.as_ref(), &spec.header, context),
+                said: spec.capable.is_some(),
+                measured,
                 rung: need.rung,
                 usage: Usage::new(),
             },

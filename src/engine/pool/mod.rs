@@ -25,7 +25,7 @@ use crate::base::Bytes;
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{ModelCapability, ModelSpec, Registry, Role};
+use crate::models::{Measured, ModelCapability, ModelSpec, Registry, Role};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -44,6 +44,10 @@ pub struct Leased {
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
+    /// The capability is what the user has said; nothing measured counts against that.
+    pub said: bool,
+    /// What the probe found, if this file was probed before it was loaded.
+    pub measured: Option<Measured>,
     /// What was given up for it to fit, in words; `None` if nothing was.
     pub rung: Option<String>,
     _loan: usage::Loan,
@@ -69,6 +73,8 @@ pub struct EngineMemory {
     pub prefixes: Option<PrefixStore>,
     /// Folder of what is known of each model on this machine.
     pub verdicts: Option<PathBuf>,
+    /// Folder of what the probe found.
+    pub capabilities: Option<PathBuf>,
 }
 
 /// Handle to all models of a run. Clones share it.
@@ -106,9 +112,13 @@ impl Pool {
         let permit = Permit::new();
         let mut fixed = HashMap::new();
         for (role, script) in scripts {
-            let capability = ModelCapability::capable(script.context);
+            let (said, capability) = match script.capable {
+                Some(false) => (true, ModelCapability::weak()),
+                capable => (capable.is_some(), ModelCapability::capable(script.context)),
+            };
             let engine = script.engine(permit.clone())?;
-            fixed.insert(role, Model { engine, dialect: dialect.clone(), capability, rung: None, usage: Usage::new() });
+            let (dialect, usage) = (dialect.clone(), Usage::new());
+            fixed.insert(role, Model { engine, dialect, capability, said, measured: None, rung: None, usage });
         }
         let memory = EngineMemory::default();
         let options =
@@ -172,6 +182,11 @@ impl Pool {
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.inner.registry.as_ref().map(Registry::files).unwrap_or_default();
         files.iter().map(|file| file.path.clone()).collect()
+    }
+
+    /// Where what the probe finds is kept.
+    pub fn capabilities(&self) -> Option<&PathBuf> {
+        self.inner.options.memory.capabilities.as_ref()
     }
 
     /// The file that plays `role`, loaded or not.

@@ -14,7 +14,7 @@ use crate::budget::Estimate;
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
-use crate::models::{ModelCapability, ModelSpec, Role};
+use crate::models::{Measured, ModelCapability, ModelSpec, Role};
 
 /// A context is shared by all who ask for the same file, settings and adapters.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,9 @@ pub struct Model {
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
+    /// The user has said so.
+    pub said: bool,
+    pub measured: Option<Measured>,
     /// What was given up for it to fit.
     pub rung: Option<String>,
     pub usage: Usage,
@@ -41,6 +44,8 @@ impl Model {
             engine: self.engine.clone(),
             dialect: self.dialect.clone(),
             capability: self.capability,
+            said: self.said,
+            measured: self.measured.clone(),
             rung: self.rung.clone(),
             _loan: self.usage.lend(),
         }

@@ -85,7 +85,7 @@ impl Predictions {
 
 /// Nothing is executed in an evaluation, and nobody is told.
 #[derive(Default)]
-struct Silent {
+pub(super) struct Silent {
     policy: Policy,
 }
 

@@ -192,6 +192,7 @@ pub(super) fn settled(
         gpu_layers: table.gpu_layers,
         keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(config.keep_alive_s)),
         pinned: table.pinned,
+        capable: table.capability.map(|said| said == "capable"),
         sha256: choice.sha256,
     })
 }

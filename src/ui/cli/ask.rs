@@ -1,13 +1,14 @@
 //! `monobloc ask` and `monobloc plan`: one request, streamed.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::output::Printer;
 use crate::app::App;
-use crate::protocol::{Ask as Request, Decision, Event, Op};
+use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
 use crate::session::{Message, Session};
 
 /// Longest request, in bytes. What does not fit into a slot could not be answered anyway.
@@ -24,6 +25,52 @@ pub struct Ask {
     /// Approve every call that would be asked about
     #[arg(long)]
     yes: bool,
+    /// agent: plan, act, answer; chat: look things up and answer, change nothing
+    #[arg(long, value_enum, default_value_t)]
+    mode: ModeName,
+    /// A text to answer from, besides the project; may be named several times
+    #[arg(long = "context", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    given: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum ModeName {
+    #[default]
+    Agent,
+    Chat,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Mode {
+        match name {
+            ModeName::Agent => Mode::Agent,
+            ModeName::Chat => Mode::Chat,
+        }
+    }
+}
+
+/// Files handed over with one request, and the longest of them: together they have to leave room in a slot.
+const GIVEN_MAX: usize = 8;
+const GIVEN_BYTES_MAX: u64 = 256 << 10;
+
+/// Reads the files that the user hands over.
+fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
+    if files.len() > GIVEN_MAX {
+        bail!("--context takes {GIVEN_MAX} files, not {}; put the others into the project", files.len());
+    }
+    let read = |file: &PathBuf| {
+        let name = file.display().to_string();
+        let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
+        if about.len() > GIVEN_BYTES_MAX {
+            bail!(
+                "--context {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+                about.len()
+            );
+        }
+        let text = std::fs::read_to_string(file).with_context(|| format!("--context {name} cannot be read as text"))?;
+        Ok(Given { name, text })
+    };
+    files.iter().map(read).collect()
 }
 
 /// Show the plan for a request and stop
@@ -39,14 +86,15 @@ pub struct Plan {
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = checked(self.request)?;
-        turn(app, Op::Ask(Request { text }), self.json, self.yes).await
+        let (mode, given) = (self.mode.into(), given(&self.given)?);
+        turn(app, Op::Ask(Request { text, mode, given }), self.json, self.yes).await
     }
 }
 
 impl Plan {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = checked(self.request)?;
-        turn(app, Op::Plan(Request { text }), self.json, false).await
+        turn(app, Op::Plan(Request { text, ..Request::default() }), self.json, false).await
     }
 }
 

@@ -17,6 +17,7 @@ mod lessons;
 mod mcp;
 mod models;
 mod output;
+mod probe;
 mod sampling;
 mod search;
 mod settings;
@@ -151,7 +152,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Search(search) => search.run(&app),
         Command::Graph(graph) => graph.run(&app),
         Command::Context(context) => context.run(&app),
-        Command::Models(models) => models.run(&app),
+        Command::Models(models) => runtime.block_on(models.run(&app)),
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),
         Command::Eval(eval) => runtime.block_on(eval.run(&app)),

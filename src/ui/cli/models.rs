@@ -32,6 +32,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    Probe(super::probe::Probe),
     /// Fetch the model of a role from the hub; the only command that opens a connection
     Pull {
         role: RoleName,
@@ -48,8 +49,9 @@ enum RoleName {
 }
 
 impl Models {
-    pub fn run(self, app: &App) -> Result<()> {
+    pub async fn run(self, app: &App) -> Result<()> {
         match self.command {
+            Command::Probe(probe) => probe.run(app).await,
             Command::List { json } => list(app, json),
             Command::Show { file, json } => show(app, file, json),
             Command::Pull { role, name } => fetch(app, role, name.as_deref()),

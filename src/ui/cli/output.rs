@@ -9,7 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
 use super::chat::consent::choices;
-use crate::protocol::{Decision, Event, PlanView, Proposal, Record, StepReport, StepStatus, Usage};
+use crate::protocol::{
+    Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
+};
 
 /// Where events go.
 pub enum Printer {
@@ -122,6 +124,12 @@ impl Text {
             Event::Fallback { from, reason } => {
                 self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))
             }
+            Event::Verification(one) => {
+                let (round, sure) = (one.iteration, one.confidence * 100.0);
+                let why = if one.critique.is_empty() { String::new() } else { format!(": {}", one.critique) };
+                self.line(&style(format!("draft {round}: {sure:.0} % sure{why}")).dim().to_string());
+            }
+            Event::Detection(detection) => self.line(&style(told(detection)).dim().to_string()),
             Event::Token { text } => {
                 self.clear();
                 if !self.in_answer {
@@ -147,11 +155,14 @@ impl Text {
             }
             Event::Rewound(rewound) => self.line(&super::undo::told(rewound)),
             Event::TurnStarted { .. }
+            | Event::StepState { .. }
+            | Event::Refinement { .. }
             | Event::Decided { .. }
             | Event::ApprovalRequested { .. }
             | Event::Thinking { .. }
             | Event::ToolMiss(_)
-            | Event::Repeat(_) => {}
+            | Event::Repeat(_)
+            | Event::Recovery(_) => {}
         }
         Ok(())
     }
@@ -222,6 +233,31 @@ impl Text {
     }
 }
 
+/// What a loop that goes nowhere is about, for people.
+pub fn told(detection: &Detection) -> String {
+    let stall = match detection.stall {
+        Stall::ReadOnlyLoop => "only reading",
+        Stall::SameBatch => "asking for the same again",
+        Stall::SameText => "saying the same again",
+        Stall::Deflection => "no tool was called",
+        Stall::NothingExecuted => "nothing was executed",
+        Stall::UnreadableCall => "a call that cannot be read",
+        Stall::NoUsableCall => "no call that can be run",
+        Stall::CategoryLockIn => "staying with the tools of one kind",
+        Stall::OpenSteps => "parts of the request are open",
+        Stall::OutOfIterations => "the last iteration is over",
+    };
+    let remedy = match detection.remedy {
+        Remedy::Nudge => "told to go on",
+        Remedy::ExecutingToolsOnly => "only executing tools are offered now",
+        Remedy::OtherToolsOnly => "only other tools are offered now",
+        Remedy::AskedAgain => "asked again",
+        Remedy::CodeOwnedSteps => "what is open is carried out step by step",
+        Remedy::Synthesis => "answering from what is known",
+    };
+    format!("loop {}: {stall}; {remedy}", detection.iteration)
+}
+
 /// Arguments in one short line; long texts are cut.
 fn short(arguments: &serde_json::Value) -> String {
     let Some(map) = arguments.as_object() else { return String::new() };
@@ -251,8 +287,12 @@ pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
 }
 
 fn cost(usage: &Usage) -> String {
+    let over = match usage.budget.over.is_empty() {
+        true => String::new(),
+        false => format!(" · over budget: {}", usage.budget.over.join("; ")),
+    };
     format!(
-        "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}",
+        "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}{over}",
         usage.wall_ms as f64 / 1000.0,
         usage.model_calls,
         usage.prompt_tokens,

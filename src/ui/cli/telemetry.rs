@@ -1,11 +1,12 @@
-//! `monobloc telemetry`: what the last turns took.
+//! `monobloc telemetry`: what the last turns took, which tools they called, and how their loops went.
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::app::{self, App};
 use crate::base::Bytes;
-use crate::session::Journal;
+use crate::protocol::{Repeat, StepStatus, ToolMiss};
+use crate::session::{Journal, TurnTold, telemetry};
 
 /// Show what the last turns on this project took
 #[derive(Args)]
@@ -13,6 +14,9 @@ pub struct Telemetry {
     /// Turns to show
     #[arg(short = 'n', long, default_value_t = 10)]
     turns: usize,
+    /// Every call below its turn, and what the single-model loop noticed
+    #[arg(long)]
+    timeline: bool,
     /// One JSON object a turn
     #[arg(long)]
     json: bool,
@@ -24,10 +28,10 @@ impl Telemetry {
         let journal = Journal::existing(&app::journal(project))?.with_context(|| {
             format!("no turn was recorded in {}; run `monobloc ask` there first", project.display())
         })?;
-        let turns = journal.turns(self.turns)?;
+        let turns = telemetry(&journal, self.turns)?;
         if self.json {
             for turn in turns {
-                println!("{}", serde_json::json!({ "time": turn.time, "request": turn.request, "usage": turn.usage }));
+                println!("{}", serde_json::to_string(&turn)?);
             }
             return Ok(());
         }
@@ -35,19 +39,81 @@ impl Telemetry {
             "{:>8} {:>6} {:>8} {:>8} {:>10} {:>12}  request",
             "wall", "calls", "prompt", "cached", "generated", "peak memory"
         );
-        for turn in turns {
-            let usage = turn.usage;
-            let request: String = turn.request.chars().take(60).collect();
-            println!(
-                "{:>6.1} s {:>6} {:>8} {:>8} {:>10} {:>12}  {request}",
-                usage.wall_ms as f64 / 1000.0,
-                usage.model_calls,
-                usage.prompt_tokens,
-                usage.cached_tokens,
-                usage.generated_tokens,
-                Bytes(usage.peak_memory_bytes).to_string()
-            );
+        for turn in &turns {
+            line(turn);
+            if self.timeline {
+                timeline(turn);
+            }
+        }
+        if let Some(sum) = sum(&turns) {
+            println!("{sum}");
         }
         Ok(())
     }
+}
+
+fn line(turn: &TurnTold) {
+    let usage = &turn.usage;
+    let request: String = turn.request.chars().take(60).collect();
+    println!(
+        "{:>6.1} s {:>6} {:>8} {:>8} {:>10} {:>12}  {request}",
+        usage.wall_ms as f64 / 1000.0,
+        usage.model_calls,
+        usage.prompt_tokens,
+        usage.cached_tokens,
+        usage.generated_tokens,
+        Bytes(usage.peak_memory_bytes).to_string()
+    );
+}
+
+fn timeline(turn: &TurnTold) {
+    for call in &turn.timeline {
+        let class = if call.executing { "execute" } else { "read" };
+        let status = match call.status {
+            StepStatus::Succeeded => "ok",
+            StepStatus::Failed => "failed",
+            StepStatus::Rejected => "rejected",
+            StepStatus::Skipped => "skipped",
+        };
+        let arguments: String = call.arguments.to_string().chars().take(80).collect();
+        println!("    {} {class:<7} {status:<8} {} {arguments}", call.time, call.tool);
+    }
+    for one in &turn.detections {
+        println!("    {}", super::output::told(one));
+    }
+    for one in &turn.recoveries {
+        let came = if one.recovered { "the model then did it" } else { "the model did not do it" };
+        println!("    loop {}: {came}", one.iteration);
+    }
+}
+
+/// The loops of these turns together; `None` where there was none.
+fn sum(turns: &[TurnTold]) -> Option<String> {
+    let looped: Vec<&TurnTold> = turns.iter().filter(|turn| turn.tool_miss.is_some()).collect();
+    if looped.is_empty() {
+        return None;
+    }
+    let misses = |count: fn(&ToolMiss) -> usize| -> usize {
+        looped.iter().filter_map(|turn| turn.tool_miss.as_ref()).map(count).sum()
+    };
+    let repeats = |count: fn(&Repeat) -> usize| -> usize {
+        looped.iter().filter_map(|turn| turn.repeat.as_ref()).map(count).sum()
+    };
+    Some(format!(
+        "single-model loop in {} of {} turns: {} replies, {} without a call, {} calls written as text; {} calls, {} \
+         repeated, {} batches and {} texts repeated; at most {} reading calls in a row; {} times going nowhere, {} \
+         times back on its way by itself",
+        looped.len(),
+        turns.len(),
+        misses(|miss| miss.total_responses),
+        misses(|miss| miss.responses_without_tool_calls),
+        misses(|miss| miss.textual_tool_call_patterns),
+        repeats(|repeat| repeat.total_tool_calls),
+        repeats(|repeat| repeat.deduplicated_tool_calls),
+        repeats(|repeat| repeat.repeated_batches),
+        repeats(|repeat| repeat.repeated_content),
+        looped.iter().map(|turn| turn.reading_max()).max().unwrap_or(0),
+        looped.iter().map(|turn| turn.detections.len()).sum::<usize>(),
+        looped.iter().flat_map(|turn| &turn.recoveries).filter(|one| one.recovered).count(),
+    ))
 }

@@ -1,5 +1,6 @@
 //! `monobloc bench`: one file a measurement.
 
+mod ab;
 mod latency;
 mod memory;
 mod retrieval;
@@ -27,6 +28,7 @@ enum Command {
     Latency(latency::Latency),
     Slots(slots::Slots),
     Retrieval(retrieval::Retrieval),
+    Ab(ab::Ab),
     #[command(hide = true)]
     MemoryChild(memory::MemoryChild),
 }
@@ -38,6 +40,7 @@ impl Bench {
             Command::Latency(latency) => latency.run(app).await,
             Command::Slots(slots) => slots.run(app).await,
             Command::Retrieval(retrieval) => retrieval.run(app),
+            Command::Ab(ab) => ab.run(app).await,
             Command::MemoryChild(child) => child.run(app).await,
         }
     }

@@ -17,11 +17,11 @@ use tokio::sync::mpsc;
 
 use self::consent::Question;
 use self::line::{Line, Show, Work};
-use super::ask::REQUEST_BYTES_MAX;
+use super::ask::{ModeName, REQUEST_BYTES_MAX};
 use super::output::Printer;
 use crate::app::App;
 use crate::base::Cancel;
-use crate::protocol::{Ask, Event, Op, Record};
+use crate::protocol::{Ask, Event, Mode, Op, Record};
 use crate::session::{Message, Session};
 
 /// Requests that wait behind the running one. With more, no further line is read until one is done.
@@ -36,6 +36,9 @@ pub struct Chat {
     /// Approve every call that would be asked about
     #[arg(long)]
     yes: bool,
+    /// agent: plan, act, answer; chat: look things up and answer, change nothing
+    #[arg(long, value_enum, default_value_t)]
+    mode: ModeName,
 }
 
 impl Chat {
@@ -51,6 +54,7 @@ impl Chat {
             printer: Printer::new(self.json),
             json: self.json,
             yes: self.yes,
+            mode: self.mode.into(),
             terminal,
             queue: VecDeque::new(),
             running: None,
@@ -86,6 +90,7 @@ struct Conversation {
     printer: Printer,
     json: bool,
     yes: bool,
+    mode: Mode,
     terminal: bool,
     queue: VecDeque<Work>,
     running: Option<Running>,
@@ -174,7 +179,7 @@ impl Conversation {
     /// A turn, after a look at the files that have changed since the last one; where none has, that takes milliseconds.
     fn asked(&self, text: String, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, messages) = mpsc::unbounded_channel();
-        let (session, app) = (self.session.clone(), self.app.until(cancel.clone()));
+        let (session, app, mode) = (self.session.clone(), self.app.until(cancel.clone()), self.mode);
         tokio::spawn(async move {
             let (index, embedder) = (session.index(), session.embedder());
             let refreshed = tokio::task::spawn_blocking(move || {
@@ -188,7 +193,7 @@ impl Conversation {
                 Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
                 _ => {}
             }
-            let mut turn = session.submit_with(Op::Ask(Ask { text }), cancel);
+            let mut turn = session.submit_with(Op::Ask(Ask { text, mode, ..Ask::default() }), cancel);
             while let Some(message) = turn.recv().await {
                 if sender.send(message).is_err() {
                     return;

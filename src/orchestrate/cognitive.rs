@@ -1,0 +1,287 @@
+//! The cognitive loop of a complex turn: draft, verify, note what failed, draft again; the best draft is the answer.
+//!
+//! What code can check comes first. Models that correct themselves without new facts get no better, so the model's own
+//! opinion is asked only of a draft that passes, and every round goes on from what failed before.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::StepId;
+use crate::engine::{Grammar, Request};
+use crate::models::Role;
+use crate::models::dialect::Message;
+use crate::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
+use crate::tools::policy::Policy;
+
+use super::check::{self, Sentences};
+use super::classify::{self, Tier};
+use super::evidence::Evidence;
+use super::plan::Plan;
+use super::synthesize::{self, Draft};
+use super::toolkit::{Toolkit, TurnError};
+use super::{Host, decompose, words};
+
+const PROMPT: &str = include_str!("prompts/verify.md");
+/// What the verifier may write: score, verdict, one sentence.
+const VERDICT: &str = "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n";
+const VERDICT_TOKENS: usize = 90;
+/// Failures remembered, each so many characters: what a prompt can carry.
+const FAILURES_MAX: usize = 4;
+const FAILURE_CHARS: usize = 160;
+/// Weight of what code has checked beside the model's opinion.
+const EVIDENCE_WEIGHT: f64 = 0.6;
+
+/// When the loop runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// For complex requests, on models that can reason.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// Seed 003: CognitiveConfig.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CognitiveConfig {
+    pub when: When,
+    pub max_iterations: usize,
+    pub verification_threshold: f64,
+}
+
+impl Default for CognitiveConfig {
+    fn default() -> CognitiveConfig {
+        CognitiveConfig { when: When::Auto, max_iterations: 5, verification_threshold: 0.85 }
+    }
+}
+
+/// Seed 003: what the nodes hand on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CognitiveState {
+    pub input: String,
+    pub conversation_id: String,
+    pub plan: Option<String>,
+    pub steps: Vec<String>,
+    pub draft_answer: String,
+    pub critique: String,
+    /// 0 to 1.
+    pub score: f64,
+    pub iterations: usize,
+    pub past_failures: Vec<String>,
+    pub thinking_tokens: Vec<String>,
+}
+
+/// Whether a request goes through the loop.
+pub fn applies(toolkit: &Toolkit, request: &str, plan: &Plan) -> bool {
+    // A model that was not needed so far is not loaded to find out.
+    let resident = toolkit.pool.resident(Role::Planner);
+    let reasons = resident.is_some_and(|model| model.capability.supports_complex_reasoning);
+    let parts = decompose::parts(request);
+    let files = parts.iter().map(|part| part.paths.len()).sum();
+    let hard = classify::complexity(request, files, plan.steps.len()).tier > Tier::Small;
+    match toolkit.cognitive.when {
+        When::On => true,
+        When::Off => false,
+        When::Auto => hard && reasons,
+    }
+}
+
+/// The best answer within the rounds, sent to the host whole.
+pub async fn answer(
+    toolkit: &Toolkit,
+    request: &str,
+    plan: &Plan,
+    evidence: &Evidence,
+    said: Option<&str>,
+    host: &dyn Host,
+) -> Result<String, TurnError> {
+    let config = toolkit.cognitive;
+    host.notice("this is a complex request: expect 30 to 60 seconds");
+    let mut state = CognitiveState {
+        input: request.to_owned(),
+        plan: Some(
+            plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect::<Vec<_>>().join("\n"),
+        ),
+        steps: evidence.entries().iter().map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect(),
+        ..CognitiveState::default()
+    };
+    let mut best = (String::new(), -1.0);
+    let quiet = Quiet(host);
+    while state.iterations < config.max_iterations {
+        state.iterations += 1;
+        let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
+        let drafted = synthesize::answer(toolkit, request, plan, evidence, draft, &quiet).await?;
+        // A draft that comes out as before would be judged as before.
+        let same = state.draft_answer == drafted;
+        state.draft_answer = drafted;
+        if same {
+            break;
+        }
+        let verdict = verify(toolkit, &mut state, plan, evidence, host).await?;
+        let (iteration, confidence) = (state.iterations, state.score);
+        let critique = state.critique.clone();
+        host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
+        if state.score > best.1 {
+            best = (state.draft_answer.clone(), state.score);
+        }
+        if state.score >= config.verification_threshold || verdict == VerificationResult::CriticalError {
+            break;
+        }
+        if state.iterations < config.max_iterations {
+            remember(&mut state);
+            let past_failures = state.past_failures.clone();
+            host.emit(Event::Refinement { iteration: state.iterations, confidence, past_failures });
+        }
+    }
+    host.emit(Event::Token { text: best.0.clone() });
+    Ok(best.0)
+}
+
+/// Scores the draft: what code can check, then, where that passes, what the model thinks of it.
+async fn verify(
+    toolkit: &Toolkit,
+    state: &mut CognitiveState,
+    plan: &Plan,
+    evidence: &Evidence,
+    host: &dyn Host,
+) -> Result<VerificationResult, TurnError> {
+    let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
+    (state.score, state.critique) = (backed, wrong);
+    let threshold = toolkit.cognitive.verification_threshold;
+    let model = toolkit.model(Role::Planner, host).await?;
+    if backed < threshold {
+        // Nothing that was asked for was done: another wording does not help.
+        let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(|entry| entry.succeeded());
+        return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
+    }
+    if !model.capability.supports_complex_reasoning {
+        return Ok(VerificationResult::Valid);
+    }
+    let shown = words::shorten(&state.steps.join("\n"), 4_000);
+    let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
+    let messages = [
+        Message::system(PROMPT.trim().replace("{past_failures}", &past)),
+        Message::user(format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}", state.input, state.draft_answer)),
+    ];
+    let request = Request {
+        grammar: Some(Grammar::Lark(VERDICT.to_owned())),
+        ..model.engine.request(&model.dialect.render(&messages), VERDICT_TOKENS)
+    };
+    let text = toolkit.generate(&model, request, "verifying", host).await?.text;
+    // A verdict that cannot be read is no verdict: what code has checked stands.
+    let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
+    state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
+    state.critique = critique;
+    Ok(match state.score >= threshold {
+        true => VerificationResult::Valid,
+        false if verdict == VerificationResult::Valid => VerificationResult::NeedsRefinement,
+        false => verdict,
+    })
+}
+
+/// Share of the draft that the evidence backs times share of the plan that has something to show, and what is wrong.
+fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
+    let sources: Vec<&str> =
+        evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
+    let mut sentences = Sentences::default();
+    // Lines that code has written name the call they stand on.
+    let prose: String = draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ");
+    let mut said = sentences.push(&prose);
+    said.extend(sentences.rest());
+    let unbacked: Vec<&String> = said.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
+    let grounded = 1.0 - unbacked.len() as f64 / said.len().max(1) as f64;
+    let open: Vec<&str> = plan
+        .steps
+        .iter()
+        .filter(|step| !evidence.of(step.id).any(|entry| entry.succeeded()))
+        .map(|step| step.description.as_str())
+        .collect();
+    let covered = 1.0 - open.len() as f64 / plan.steps.len().max(1) as f64;
+    let asked = request.contains('?') || !plan.questions.is_empty();
+    let answered = if asked && said.is_empty() { 0.5 } else { 1.0 };
+    let mut wrong: Vec<String> =
+        unbacked.iter().map(|sentence| format!("nothing backs: {}", sentence.trim())).collect();
+    wrong.extend(open.iter().map(|step| format!("not done: {step}")));
+    wrong.extend((answered < 1.0).then(|| "the question is not answered in words".to_owned()));
+    (grounded * covered * answered, wrong.join("; "))
+}
+
+/// `0.75\nneeds_refinement\nThe port is missing.`, or the same anywhere in a text.
+fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
+    let score = text.split_whitespace().find_map(|word| {
+        let score: f64 = word.trim_matches(|c: char| !c.is_ascii_digit() && c != '.').parse().ok()?;
+        (0.0..=1.0).contains(&score).then_some(score)
+    })?;
+    let verdict = match text {
+        text if text.contains("critical_error") => VerificationResult::CriticalError,
+        text if text.contains("needs_refinement") => VerificationResult::NeedsRefinement,
+        text if text.contains("valid") => VerificationResult::Valid,
+        _ => return None,
+    };
+    let critique = text.lines().rev().find(|line| line.split_whitespace().count() > 1).unwrap_or("").trim();
+    Some((score, verdict, critique.to_owned()))
+}
+
+/// The memory node: what failed, in short, the oldest given up first.
+fn remember(state: &mut CognitiveState) {
+    let failure = words::shorten(&state.critique, FAILURE_CHARS);
+    if failure.is_empty() || state.past_failures.contains(&failure) {
+        return;
+    }
+    if state.past_failures.len() == FAILURES_MAX {
+        state.past_failures.remove(0);
+    }
+    state.past_failures.push(failure);
+}
+
+/// A host that hears everything but the drafts.
+struct Quiet<'a>(&'a dyn Host);
+
+impl Host for Quiet<'_> {
+    fn emit(&self, event: Event) {
+        if !matches!(event, Event::Token { .. }) {
+            self.0.emit(event);
+        }
+    }
+
+    fn approve<'a>(
+        &'a self,
+        step: StepId,
+        proposal: &'a Proposal,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+        self.0.approve(step, proposal)
+    }
+
+    fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_read_inside_and_outside_their_form() {
+        let check = |text: &str, expected: Option<(f64, VerificationResult)>| {
+            assert_eq!(read(text).map(|(score, verdict, _)| (score, verdict)), expected, "{text}");
+        };
+        check("0.75\nneeds_refinement\nThe port is missing.", Some((0.75, VerificationResult::NeedsRefinement)));
+        check("{\"score\": 0.9, \"verdict\": \"valid\"}", Some((0.9, VerificationResult::Valid)));
+        check("7 out of 10, valid", None);
+        check("It is fine.", None);
+    }
+
+    #[test]
+    fn failures_are_remembered_once_and_the_oldest_go() {
+        let mut state = CognitiveState::default();
+        for n in [0, 0, 1, 2, 3, 4] {
+            state.critique = format!("failure {n}");
+            remember(&mut state);
+        }
+        assert_eq!(state.past_failures, ["failure 1", "failure 2", "failure 3", "failure 4"]);
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<CognitiveState>(&text).unwrap(), state);
+        let fields = serde_json::to_value(&state).unwrap();
+        assert_eq!(fields.as_object().map(serde_json::Map::len), Some(10));
+    }
+}

@@ -1,0 +1,226 @@
+//! Runs a turn as a graph of nodes: each does its part on the state and says which comes next, within a budget.
+
+use crate::base::{CallId, StepId};
+use crate::models::ModelCapability;
+use crate::protocol::{Event, Mode, StepState, StepStatus};
+use crate::tools::Context;
+
+use super::classify::{self, RequestKind};
+use super::evidence::{Entry, Evidence};
+use super::execute::{self, StepEnd};
+use super::plan::{self, Plan, Step};
+use super::synthesize::{self, Draft};
+use super::toolkit::{Toolkit, TurnError};
+use super::{Host, cognitive, decompose, learn, plan_turn, recover, solo};
+
+/// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
+/// steps that code owns together are one, for they run on every model.
+const TRANSITIONS_CAPABLE: usize = 64;
+const TRANSITIONS_WEAK: usize = 8;
+
+/// What a turn can be at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// Sorts the request; a turn enters here.
+    Sort,
+    Talk,
+    Plan,
+    Execute,
+    /// The single-model loop.
+    Free,
+    Answer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transition {
+    Next(Node),
+    End,
+}
+
+/// What the nodes of a turn share.
+pub struct State<'a> {
+    pub request: &'a str,
+    pub plan: Plan,
+    pub evidence: Evidence,
+    /// What a model has said that may become the answer.
+    pub draft: Option<String>,
+    pub response: Option<String>,
+    /// Calls of the node before this one.
+    pub last_results: Vec<CallId>,
+    /// Why the steps could not all be made; empty if they could.
+    pub trouble: String,
+    pub transition: Transition,
+    pub transitions: Transitions,
+}
+
+/// Transitions that are left.
+#[derive(Clone, Copy, Debug)]
+pub struct Transitions {
+    spent: usize,
+    most: usize,
+}
+
+impl Default for Transitions {
+    fn default() -> Transitions {
+        Transitions { spent: 0, most: TRANSITIONS_CAPABLE }
+    }
+}
+
+impl Transitions {
+    /// False when there is none left.
+    pub fn spend(&mut self) -> bool {
+        self.spent += 1;
+        self.spent <= self.most
+    }
+
+    /// Holds the turn to what its model is good for.
+    pub fn limit(&mut self, capability: &ModelCapability) {
+        let weak = !capability.supports_advanced_orchestration;
+        self.most = if weak { TRANSITIONS_WEAK } else { TRANSITIONS_CAPABLE };
+    }
+}
+
+impl<'a> State<'a> {
+    pub fn of(request: &'a str, evidence: Evidence) -> State<'a> {
+        State {
+            request,
+            plan: Plan { steps: Vec::new(), questions: Vec::new() },
+            evidence,
+            draft: None,
+            response: None,
+            last_results: Vec::new(),
+            trouble: String::new(),
+            transition: Transition::Next(Node::Sort),
+            transitions: Transitions::default(),
+        }
+    }
+
+    /// From the entry to the end. A turn whose budget is spent answers from what it has.
+    pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
+        while let Transition::Next(node) = self.transition {
+            let before = self.evidence.entries().len();
+            let node = if self.transitions.spend() { node } else { Node::Answer };
+            self.transition = self.visit(node, toolkit, host).await?;
+            self.last_results = self.evidence.entries()[before..].iter().map(|entry| entry.id).collect();
+        }
+        Ok(self)
+    }
+
+    async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Transition, TurnError> {
+        tracing::debug!(?node, spent = self.transitions.spent, results = ?self.last_results, "node");
+        let parts = || decompose::parts(self.request);
+        Ok(match (node, &toolkit.context) {
+            (Node::Sort, Some(_)) if classify::kind(&parts()) != RequestKind::Chat => {
+                let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
+                Transition::Next(if plans { Node::Plan } else { Node::Free })
+            }
+            (Node::Plan, _) => {
+                self.plan = plan_turn(toolkit, self.request, host).await?;
+                Transition::Next(Node::Execute)
+            }
+            (Node::Execute, Some(context)) => {
+                self.execute(toolkit, context, host).await?;
+                Transition::Next(if self.trouble.is_empty() { Node::Answer } else { Node::Free })
+            }
+            (Node::Free, Some(context)) => {
+                if self.plan.steps.is_empty() {
+                    self.plan = plan::floor(&parts());
+                }
+                let (request, trouble, transitions) = (self.request, self.trouble.as_str(), &mut self.transitions);
+                let task = solo::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
+                self.draft = solo::run(toolkit, context, task, host).await?;
+                Transition::Next(Node::Answer)
+            }
+            (Node::Answer, _) => {
+                let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
+                self.response = Some(match cognitive::applies(toolkit, request, plan) {
+                    true => cognitive::answer(toolkit, request, plan, evidence, said, host).await?,
+                    false => {
+                        let draft = Draft { said, ..Draft::default() };
+                        synthesize::answer(toolkit, request, plan, evidence, draft, host).await?
+                    }
+                });
+                Transition::End
+            }
+            (Node::Sort, _) => Transition::Next(Node::Talk),
+            // Without a project there is nothing to be done but talk.
+            (Node::Talk | Node::Execute | Node::Free, _) => {
+                self.response = Some(solo::reply(toolkit, self.request, host).await?);
+                Transition::End
+            }
+        })
+    }
+
+    /// Makes every step whose needs are met.
+    async fn execute(&mut self, toolkit: &Toolkit, context: &Context, host: &dyn Host) -> Result<(), TurnError> {
+        let mut stuck = Vec::new();
+        for step in &self.plan.steps {
+            let state = |state| host.emit(Event::StepState { step: step.id, state });
+            if !step.needs.iter().all(|need| succeeded(&self.evidence, *need)) {
+                stuck.push(format!("{}: a step it needs did not succeed", step.description));
+                continue;
+            }
+            host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+            state(StepState::Thinking);
+            match learn::step(toolkit, context, step, self.request, &mut self.evidence, host).await? {
+                StepEnd::Done => state(StepState::Complete),
+                StepEnd::Stuck(reason) => {
+                    state(StepState::FailedToThink);
+                    host.notice(&format!("{}: {reason}", step.id));
+                    stuck.push(format!("{}: {reason}", step.description));
+                }
+                StepEnd::Failed => {
+                    state(StepState::FailedToExecute);
+                    if again(toolkit, context, step, &mut self.evidence, host).await? {
+                        state(StepState::Complete);
+                    }
+                }
+            }
+        }
+        self.trouble = stuck.join("; ");
+        if !stuck.is_empty() {
+            host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// A step that failed is tried another way, once, where code knows one.
+async fn again(
+    toolkit: &Toolkit,
+    context: &Context,
+    step: &Step,
+    evidence: &mut Evidence,
+    host: &dyn Host,
+) -> Result<bool, TurnError> {
+    let failed = evidence.of(step.id).find(|entry| !entry.succeeded());
+    let Some((call, why)) = failed.and_then(|failed| recover::other_way(failed, toolkit, context)) else {
+        return Ok(false);
+    };
+    let Some(spec) = toolkit.catalog.get(&call.tool) else { return Ok(false) };
+    host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
+    host.notice(&format!("{}: {why}", step.id));
+    host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
+    Ok(execute::perform(toolkit, context, step.id, call, spec, evidence, host).await? == StepStatus::Succeeded)
+}
+
+/// A step without evidence was stuck itself; of one that was tried another way the last call counts.
+fn succeeded(evidence: &Evidence, step: StepId) -> bool {
+    let calls: Vec<&Entry> = evidence.of(step).collect();
+    !calls.is_empty() && calls.iter().all(|entry| entry.succeeded() || recover::replaced(entry, &calls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weak_model_has_eight_transitions_and_a_capable_one_sixty_four() {
+        let count = |capability: ModelCapability| {
+            let mut transitions = Transitions::default();
+            transitions.limit(&capability);
+            (0..).take_while(|_| transitions.spend()).count()
+        };
+        assert_eq!((count(ModelCapability::weak()), count(ModelCapability::capable(8_192))), (8, 64));
+    }
+}

@@ -1,0 +1,200 @@
+//! Measures what a model can be trusted with: some thirty short prompts, once a file. A free loop asks only as many as
+//! it takes to decide.
+
+mod cases;
+
+use std::time::{Duration, Instant};
+
+use crate::engine::pool::Leased;
+use crate::engine::{EngineError, Output, Request};
+use crate::models::capability::Measured;
+use crate::models::dialect::{Message, ToolText};
+use crate::models::{ModelCapability, digest};
+use crate::tools::ToolSpec;
+use crate::tools::call::{self, Tier};
+
+use super::Host;
+use super::notation;
+use super::toolkit::{Toolkit, TurnError};
+
+pub use cases::{PLANS, TALK, TASKS, Task, tools};
+
+const CALL_PROMPT: &str =
+    "Call the one tool that does what the user asks. If no tool is needed, answer in plain words.";
+const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Write one line for each step, in order, as [plan.add_step(description=\"...\")].";
+/// Longest call and plan, in tokens.
+const CALL_TOKENS: usize = 64;
+const PLAN_TOKENS: usize = 160;
+/// Time after which a probe ends with what it knows: on the way to an answer, and when it was asked for.
+const GATE_TIME: Duration = Duration::from_secs(20);
+const WHOLE_TIME: Duration = Duration::from_secs(300);
+
+/// How much is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// As much as it takes to decide whether the model may be left to itself.
+    Gate,
+    Whole,
+}
+
+/// What the model of a free loop may be trusted with, and what was measured of it: what the user has said, else what
+/// is remembered of its file, else what a short probe finds now.
+pub async fn capability(
+    toolkit: &Toolkit,
+    model: &Leased,
+    host: &dyn Host,
+) -> Result<(ModelCapability, Option<Measured>), TurnError> {
+    if model.said || model.measured.is_some() {
+        return Ok((model.capability, model.measured.clone()));
+    }
+    let memory = memory(toolkit, model);
+    let remembered = memory.as_ref().and_then(|(folder, fingerprint)| Measured::remembered(folder, fingerprint));
+    let measured = match remembered {
+        Some(measured) => measured,
+        None => measure(toolkit, model, Depth::Gate, host).await?,
+    };
+    let capability = match measured.capable() {
+        Some(true) => ModelCapability::capable(model.engine.limits().context),
+        Some(false) => ModelCapability::weak(),
+        None => model.capability,
+    };
+    Ok((capability, Some(measured)))
+}
+
+/// Asks the prompts and remembers the result with the file.
+pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
+    let started = Instant::now();
+    let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
+    let mut probe = Probe { toolkit, model, host, depth, until: started + time, found: Measured::default() };
+    let complete = probe.run().await?;
+    let mut found = probe.found;
+    (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, started.elapsed().as_millis() as u64);
+    if let Some((folder, fingerprint)) = memory(toolkit, model).filter(|_| found.capable().is_some())
+        && let Err(error) = found.remember(&folder, &fingerprint)
+    {
+        tracing::warn!(%error, "what was measured is not remembered");
+    }
+    Ok(found)
+}
+
+/// Where the result is kept, and under which name.
+fn memory(toolkit: &Toolkit, model: &Leased) -> Option<(std::path::PathBuf, String)> {
+    let fingerprint = digest::fingerprint(&toolkit.pool.file_of(model.role)?).ok()?;
+    Some((toolkit.pool.capabilities()?.clone(), fingerprint))
+}
+
+struct Probe<'a> {
+    toolkit: &'a Toolkit,
+    model: &'a Leased,
+    host: &'a dyn Host,
+    depth: Depth,
+    until: Instant,
+    found: Measured,
+}
+
+impl Probe<'_> {
+    /// False when time was up before everything was asked.
+    async fn run(&mut self) -> Result<bool, TurnError> {
+        let mut left: usize = TASKS.iter().map(|(_, tasks)| tasks.len()).sum();
+        for (count, tasks) in &TASKS {
+            let tools = tools(*count);
+            for task in tasks {
+                if self.is_over(left) {
+                    return Ok(false);
+                }
+                let right = self.task(task, &tools).await?;
+                self.found.selection.entry(*count).or_default().add(right);
+                left -= 1;
+                if self.depth == Depth::Whole && *count < TASKS[2].0 {
+                    self.found.free.add(right);
+                    let (text, _) = self.call(task.task, &tools, true).await?;
+                    let right = self.is_right(&text, task, &tools);
+                    self.found.grammar.add(right);
+                }
+            }
+        }
+        let tools = tools(TASKS[0].0);
+        for talk in TALK {
+            if self.is_over(0) {
+                return Ok(false);
+            }
+            let (text, _) = self.call(talk, &tools, false).await?;
+            let called = !call::read(&text, Some(&*self.model.dialect), &tools).calls.is_empty();
+            self.found.restraint.add(!called && !text.trim().is_empty());
+        }
+        for (count, requests) in &PLANS {
+            for request in requests {
+                if self.is_over(0) {
+                    return Ok(false);
+                }
+                let messages = [Message::system(PLAN_PROMPT), Message::user(*request)];
+                let text = self.ask(&messages, PLAN_TOKENS, None).await?.text;
+                let steps = text.lines().filter(|line| line.trim_start().starts_with("[plan.add_step(")).count();
+                self.found.plans.entry(*count).or_default().add(steps == *count);
+            }
+            // Whoever plans four steps plans one; the gate does not ask.
+            if self.depth == Depth::Gate {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether time is up, or what is asked for is known.
+    fn is_over(&self, left: usize) -> bool {
+        Instant::now() >= self.until || (self.depth == Depth::Gate && self.found.is_lost(left))
+    }
+
+    async fn task(&mut self, task: &Task, tools: &[ToolSpec]) -> Result<bool, TurnError> {
+        let (text, strict) = self.call(task.task, tools, false).await?;
+        self.found.format.add(strict);
+        Ok(self.is_right(&text, task, tools))
+    }
+
+    fn is_right(&self, text: &str, task: &Task, tools: &[ToolSpec]) -> bool {
+        let calls = call::read(text, Some(&*self.model.dialect), tools).calls;
+        let checked = calls.first().and_then(|raw| call::check(raw, tools).ok());
+        checked.is_some_and(|checked| {
+            let arguments = serde_json::Value::Object(checked.call.arguments).to_string();
+            checked.call.tool == task.tool && arguments.contains(task.value)
+        })
+    }
+
+    /// The reply to a task, and whether it is a call as the model's family writes it, of a tool there is.
+    async fn call(&mut self, task: &str, tools: &[ToolSpec], grammar: bool) -> Result<(String, bool), TurnError> {
+        let texts: Vec<ToolText> = tools
+            .iter()
+            .map(|tool| ToolText {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                parameters: tool.parameters.clone(),
+            })
+            .collect();
+        let dialect = &*self.model.dialect;
+        let messages =
+            [Message::system(format!("{CALL_PROMPT}\n\n{}", dialect.tool_list(&texts))), Message::user(task)];
+        let grammar = grammar.then(|| notation::grammar(dialect, &texts));
+        let text = self.ask(&messages, CALL_TOKENS, grammar).await?.text;
+        let reading = call::read(&text, Some(&*self.model.dialect), tools);
+        let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());
+        Ok((text, known && reading.tier == Some(Tier::Strict)))
+    }
+
+    async fn ask(
+        &mut self,
+        messages: &[Message],
+        tokens: usize,
+        grammar: Option<crate::engine::Grammar>,
+    ) -> Result<Output, TurnError> {
+        self.found.prompts += 1;
+        let request = self.model.engine.request(&self.model.dialect.render(messages), tokens);
+        let constrained = Request { grammar, ..request.clone() };
+        match self.toolkit.generate(self.model, constrained, "measuring the model", self.host).await {
+            // A family's marks need not be tokens of this file; then it is asked without.
+            Err(TurnError::Engine(EngineError::Grammar(_))) => {
+                self.toolkit.generate(self.model, request, "measuring the model", self.host).await
+            }
+            output => output,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What becomes of a loop that goes nowhere: what it leaves open is carried out by code.
+
+use serde_json::{Map, Value};
+
+use crate::engine::Engine;
+use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
+use crate::tools::ToolCall;
+
+use super::super::execute::{self, StepEnd};
+use super::super::plan::Step;
+use super::super::toolkit::TurnError;
+use super::{Loop, offer};
+
+impl Loop<'_> {
+    /// What a loop that goes nowhere leaves open is carried out by code, where code has not tried yet.
+    pub(super) async fn end_well(&mut self, stall: Stall, request: &str, untried: bool) -> Result<(), TurnError> {
+        // What the user said no to is not asked again.
+        let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
+        let open: Vec<&Step> =
+            offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
+        if !untried || open.is_empty() {
+            self.watch.detected(stall, Remedy::Synthesis);
+            self.report();
+            return Ok(());
+        }
+        self.watch.detected(stall, Remedy::CodeOwnedSteps);
+        self.report();
+        for step in open {
+            let (toolkit, context, host) = (self.toolkit, self.context, self.host);
+            if self.cell.mode == Mode::Chat {
+                self.looked_up(step).await?;
+                continue;
+            }
+            host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+            if let StepEnd::Stuck(reason) = execute::step(toolkit, context, step, request, self.evidence, host).await? {
+                host.notice(&format!("{}: {reason}", step.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// A question is put to the index as it stands; in chat mode nothing else is done.
+    async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
+        let (toolkit, context, host) = (self.toolkit, self.context, self.host);
+        let spec = toolkit.catalog.get("index_search").filter(|_| toolkit.index.is_some());
+        let Some(spec) = spec.filter(|_| !offer::executes(step)) else { return Ok(()) };
+        let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
+        let call = ToolCall { tool: spec.name.clone(), arguments };
+        host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+        execute::perform(toolkit, context, step.id, call, spec, self.evidence, host).await?;
+        Ok(())
+    }
+}
+
+/// Why nothing is going to be changed, where the user wanted that.
+pub(super) fn why_not(asked: Mode, engine: &Engine, trouble: &str) -> String {
+    let model = engine.model();
+    match (asked, trouble.is_empty()) {
+        (Mode::Chat, _) => "in chat mode nothing is changed; --mode agent does it".to_owned(),
+        (Mode::Agent, true) => format!("{model} is too weak to act without a plan; leave the orchestrator on"),
+        (Mode::Agent, false) => {
+            format!("{model} is too weak to find a way by itself; name files and values, or a stronger planner")
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Which tools the single-model loop offers, and which parts of a plan have nothing to show yet.
+
+use crate::models::dialect::ToolText;
+use crate::tools::{Ranked, ToolSpec};
+
+use super::super::classify::{self, RequestKind};
+use super::super::evidence::Evidence;
+use super::super::gate::{Access, Cell};
+use super::super::plan::{Plan, Step};
+use super::super::toolkit::Toolkit;
+use super::super::words;
+use super::watch::Offer;
+
+/// Longest description of a tool in the list, in characters.
+const DESCRIPTION_CHARS: usize = 200;
+/// Tools listed to a model that loses the thread of a long list.
+const WEAK_OFFERED_MAX: usize = 5;
+/// Executing tools that a changing request is offered at least: create, change, run.
+const EXECUTING_MIN: usize = 3;
+
+/// The catalogue in the order in which it fits a request.
+pub struct Shelf {
+    ranked: Vec<Ranked>,
+    most: usize,
+    changes: bool,
+    access: Access,
+}
+
+impl Shelf {
+    pub fn of(toolkit: &Toolkit, request: &str, vector: Option<&[f32]>, changes: bool, cell: Cell) -> Shelf {
+        let ranked = toolkit.prefilter.select(request, vector, None, toolkit.catalog.specs().len()).ranked;
+        let most = if cell.short { toolkit.tools_offered.min(WEAK_OFFERED_MAX) } else { toolkit.tools_offered };
+        Shelf { ranked, most, changes, access: cell.access }
+    }
+
+    /// Whether a call of this tool is carried out now. One that exists and fits is, listed or not.
+    pub fn allows(&self, spec: &ToolSpec, offer: &Offer) -> bool {
+        let fits = match offer {
+            Offer::All => true,
+            Offer::Executing => spec.mutates,
+            Offer::Without(server) => spec.server != *server,
+        };
+        fits && self.access.allows(spec)
+    }
+
+    /// What is listed now, best first.
+    pub fn offered<'a>(&self, toolkit: &'a Toolkit, offer: &Offer) -> Vec<&'a ToolSpec> {
+        let all: Vec<&ToolSpec> =
+            self.ranked.iter().filter_map(|ranked| toolkit.catalog.specs().get(ranked.index)).collect();
+        let mut offered: Vec<&ToolSpec> = all.into_iter().filter(|spec| self.allows(spec, offer)).collect();
+        let rest = offered.split_off(self.most.min(offered.len()));
+        let executing = offered.iter().filter(|spec| spec.mutates).count();
+        if self.changes {
+            let more = rest.into_iter().filter(|spec| spec.mutates);
+            offered.extend(more.take(EXECUTING_MIN.saturating_sub(executing)));
+        }
+        offered
+    }
+}
+
+pub fn texts(offered: &[&ToolSpec]) -> Vec<ToolText> {
+    let text = |spec: &&ToolSpec| ToolText {
+        name: spec.name.clone(),
+        description: words::shorten(&spec.description, DESCRIPTION_CHARS),
+        parameters: spec.parameters.clone(),
+    };
+    offered.iter().map(text).collect()
+}
+
+/// Whether a step asks for something to be different, or run.
+pub fn executes(step: &Step) -> bool {
+    matches!(classify::kind(std::slice::from_ref(&step.part)), RequestKind::Change | RequestKind::Command)
+}
+
+/// Steps with nothing to show: no call that succeeded, or none that executes where something is to be done.
+pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
+    let covered =
+        |step: &Step| evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)));
+    plan.steps.iter().filter(|step| !covered(step)).collect()
+}
+
+/// The server of the tool that fits a step best.
+pub fn server_for<'a>(toolkit: &'a Toolkit, step: &Step) -> Option<&'a str> {
+    let best = toolkit.prefilter.select(&step.text(), None, None, 1).ranked.first()?.index;
+    toolkit.catalog.specs().get(best).map(|spec| spec.server.as_str())
+}

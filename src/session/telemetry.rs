@@ -1,0 +1,91 @@
+//! What the turns of a project took and how their loops went, folded out of its journal.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde::Serialize;
+
+use super::journal::{Journal, JournalError};
+use crate::protocol::{Detection, Event, Record, Recovery, Repeat, StepStatus, ToolMiss, Usage};
+
+/// One finished turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TurnTold {
+    pub time: String,
+    pub request: String,
+    pub usage: Usage,
+    /// Every call in the order in which they ended.
+    pub timeline: Vec<CallTold>,
+    /// Of the single-model loop; `None` where it was not needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_miss: Option<ToolMiss>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
+    pub detections: Vec<Detection>,
+    pub recoveries: Vec<Recovery>,
+}
+
+/// One call on the timeline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallTold {
+    pub time: String,
+    pub tool: String,
+    pub arguments: serde_json::Value,
+    /// It can change something; the others only read.
+    pub executing: bool,
+    pub status: StepStatus,
+    pub wall_ms: u64,
+}
+
+impl TurnTold {
+    fn note(&mut self, record: Record) {
+        match record.event {
+            Event::StepCompleted(report) => self.timeline.push(CallTold {
+                time: record.time,
+                tool: report.tool,
+                arguments: report.arguments,
+                executing: report.executing,
+                status: report.status,
+                wall_ms: report.wall_ms,
+            }),
+            Event::ToolMiss(miss) => self.tool_miss = Some(miss),
+            Event::Repeat(repeat) => self.repeat = Some(repeat),
+            Event::Detection(detection) => self.detections.push(detection),
+            Event::Recovery(recovery) => self.recoveries.push(recovery),
+            _ => {}
+        }
+    }
+
+    /// Most read-only calls in a row.
+    pub fn reading_max(&self) -> usize {
+        self.timeline.split(|call| call.executing).map(<[CallTold]>::len).max().unwrap_or(0)
+    }
+}
+
+/// The last `count` turns that were finished, oldest first. Damage further on does not hide them.
+pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnTold>, JournalError> {
+    let mut turns = VecDeque::new();
+    // A conversation has one turn at a time; several may be written side by side.
+    let mut running: HashMap<String, TurnTold> = HashMap::new();
+    journal
+        .follow(|_, record, _| {
+            let Ok(record) = serde_json::from_str::<Record>(record) else { return };
+            match record.event {
+                Event::TurnStarted { .. } => drop(running.insert(record.conversation.0, TurnTold::default())),
+                Event::TurnFinished(finished) => {
+                    let told = running.remove(&record.conversation.0).unwrap_or_default();
+                    let (request, usage) = (finished.request, finished.usage);
+                    turns.push_back(TurnTold { time: record.time, request, usage, ..told });
+                    if turns.len() > count {
+                        turns.pop_front();
+                    }
+                }
+                _ => {
+                    if let Some(turn) = running.get_mut(&record.conversation.0) {
+                        turn.note(record);
+                    }
+                }
+            }
+        })?
+        .ok();
+    Ok(turns.into())
+}

@@ -1,0 +1,82 @@
+//! `monobloc models probe`: what a model can be trusted with, measured with some thirty prompts.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use crate::app::App;
+use crate::measure::probe::{self, Probed};
+use crate::models::Role;
+use crate::models::capability::Share;
+use crate::tools::Catalog;
+
+/// Measure what a model can be trusted with: some thirty prompts, remembered with the file
+#[derive(Args)]
+pub struct Probe {
+    /// The role whose model is asked
+    #[arg(value_enum, default_value_t)]
+    role: Asked,
+    /// Ask again, whatever is remembered
+    #[arg(long)]
+    again: bool,
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Asked {
+    #[default]
+    Planner,
+    Router,
+}
+
+impl Probe {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let role = match self.role {
+            Asked::Planner => Role::Planner,
+            Asked::Router => Role::Router,
+        };
+        let toolkit = app.toolkit_for(Catalog::builtin(), app.pool(app.registry()?), None, None, None)?;
+        let probed = probe::run(&toolkit, role, self.again).await?;
+        match self.json {
+            true => println!("{}", json(&probed)),
+            false => show(&probed),
+        }
+        Ok(())
+    }
+}
+
+fn json(probed: &Probed) -> serde_json::Value {
+    serde_json::json!({
+        "model": probed.model,
+        "capable": probed.said.or_else(|| probed.measured.capable()),
+        "said": probed.said,
+        "grammar_helps": probed.measured.grammar_helps(),
+        "measured": probed.measured,
+    })
+}
+
+fn show(Probed { model, said, measured }: &Probed) {
+    let line = |what: &str, share: Share| println!("  {what:<34} {:>2} of {:>2}", share.right, share.of);
+    println!("{model}: {} prompts, {:.1} s", measured.prompts, measured.wall_ms as f64 / 1000.0);
+    line("calls in its own notation", measured.format);
+    for (offered, share) in &measured.selection {
+        line(&format!("right call of {offered} tools"), *share);
+    }
+    line("no call where none is needed", measured.restraint);
+    for (steps, share) in &measured.plans {
+        line(&format!("plans of {steps} step{}", if *steps == 1 { "" } else { "s" }), *share);
+    }
+    line("right calls without a grammar", measured.free);
+    line("right calls inside a grammar", measured.grammar);
+    let grammar = if measured.grammar_helps() { "on, it helps" } else { "off, it does not help" };
+    let (capable, why) = match (said, measured.capable()) {
+        (Some(said), _) => (*said, "models.toml says so"),
+        (None, Some(measured)) => (measured, "measured"),
+        (None, None) => (false, "too little was answered in time"),
+    };
+    let verdict = match capable {
+        true => "capable: loops of 12 iterations with every tool",
+        false => "weak: steps that code owns; loops of 3 iterations, index only",
+    };
+    println!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
+}

@@ -1,0 +1,89 @@
+//! The cognitive loop with scripted models: drafts are judged, written again with what failed in mind, and bounded.
+
+use monobloc::engine::scripted::Script;
+use monobloc::orchestrate::cognitive::{CognitiveConfig, When};
+use monobloc::orchestrate::{Toolkit, run_turn};
+use monobloc::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
+
+use crate::cli::Project;
+use crate::scripted::{Witness, toolkit};
+
+const REQUEST: &str = "Read src/retry.ts and tell me how many times a request is tried";
+
+/// Writes a vague draft until it knows what was wrong with it; judges by whether the number is there.
+fn writer() -> Script {
+    Script::saying("A request is tried again.")
+        .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
+        .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
+        .on("failed because: The number of tries is missing.", "A request is tried 5 times.")
+}
+
+struct Seen {
+    answer: String,
+    verified: Vec<Verification>,
+    failures: Vec<Vec<String>>,
+}
+
+async fn turn(script: Script, config: CognitiveConfig) -> Seen {
+    let project = Project::todo();
+    let plain = toolkit(&project, script, Script::saying(""));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let toolkit = Toolkit { cognitive: config, ..plain };
+    let finished = run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
+    let told: String =
+        host.seen(|event| if let Event::Token { text } = event { Some(text.clone()) } else { None }).concat();
+    assert_eq!(told, finished.answer, "the answer is sent out once");
+    Seen {
+        answer: finished.answer,
+        verified: host.seen(|event| if let Event::Verification(one) = event { Some(one.clone()) } else { None }),
+        failures: host.seen(|event| match event {
+            Event::Refinement { past_failures, .. } => Some(past_failures.clone()),
+            _ => None,
+        }),
+    }
+}
+
+fn on() -> CognitiveConfig {
+    CognitiveConfig { when: When::On, ..CognitiveConfig::default() }
+}
+
+#[tokio::test]
+async fn a_draft_is_written_again_until_it_is_good_enough() {
+    let seen = turn(writer(), on()).await;
+    let verdicts: Vec<_> = seen.verified.iter().map(|one| (one.iteration, one.verdict)).collect();
+    assert_eq!(verdicts, [(1, VerificationResult::NeedsRefinement), (2, VerificationResult::Valid)]);
+    assert!(seen.verified[0].confidence < 0.85 && seen.verified[1].confidence >= 0.85, "{:?}", seen.verified);
+    assert_eq!(seen.failures, [vec!["The number of tries is missing.".to_owned()]]);
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn off_changes_nothing_and_auto_leaves_simple_requests_alone() {
+    for when in [When::Off, When::Auto] {
+        let seen = turn(writer(), CognitiveConfig { when, ..CognitiveConfig::default() }).await;
+        assert!(seen.verified.is_empty() && seen.answer.starts_with("A request is tried again."), "{}", seen.answer);
+    }
+}
+
+#[tokio::test]
+async fn the_best_draft_is_the_answer_when_no_draft_is_good_enough() {
+    // Every round another failure, so that every draft differs; the second is judged best.
+    let mut script = Script::saying("A request is tried again.");
+    for n in 1..=6 {
+        let (draft, score) = (format!("A request is tried {n} times over."), if n == 5 { "0.60" } else { "0.10" });
+        script = script.on(&format!("Answer: {draft}"), &format!("{score}\nneeds_refinement\nround {n} failed."));
+    }
+    script = script.on("Judge the answer", "0.05\nneeds_refinement\nround 0 failed.");
+    script = script.on("round 0 failed.", "A request is tried 5 times over.");
+    let seen = turn(script, CognitiveConfig { max_iterations: 3, ..on() }).await;
+    assert!(seen.verified.len() <= 3, "{:?}", seen.verified);
+    assert!(seen.answer.starts_with("A request is tried 5 times over."), "{} {:?}", seen.answer, seen.verified);
+}
+
+#[tokio::test]
+async fn what_nothing_backs_is_never_a_good_draft() {
+    let lies = Script::saying("A request is tried 9 times.").on("Judge the answer", "1.00\nvalid\nAll is fine.");
+    let seen = turn(lies, on()).await;
+    assert!(!seen.answer.contains("9 times"), "{}", seen.answer);
+    assert!(seen.verified.iter().all(|one| one.verdict != VerificationResult::Valid), "{:?}", seen.verified);
+}

@@ -1,0 +1,210 @@
+//! What a model may do by itself: the matrix of capability and mode, cell by cell, and how capability is measured.
+
+use std::sync::Arc;
+
+use monobloc::base::Cancel;
+use monobloc::engine::scripted::Script;
+use monobloc::index::Index;
+use monobloc::models::Role;
+use monobloc::orchestrate::probe::{self, Depth, PLANS, TASKS};
+use monobloc::orchestrate::{Toolkit, run_turn};
+use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};
+use serde_json::json;
+
+use crate::cli::{Project, Run};
+use crate::scripted::{Witness, toolkit};
+use crate::turn::Turn;
+
+/// Asks for a different thing in every iteration, whatever it is told: to write, to read, to ask the index.
+const STORY: [&str; 3] = [
+    r#"[write_file(path="new.txt", content="x")]"#,
+    r#"[read_file(path="src/retry.ts")]"#,
+    r#"[index_list_memories()]"#,
+];
+
+struct Cell {
+    finished: TurnFinished,
+    replies: usize,
+    written: bool,
+}
+
+impl Cell {
+    /// Tools that were run, whoever chose them.
+    fn tools(&self) -> Vec<&str> {
+        self.finished.steps.iter().map(|step| step.tool.as_str()).collect()
+    }
+}
+
+/// One turn of the free loop, with an index.
+async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell {
+    let project = Project::todo();
+    let plain = toolkit(&project, script.judged(Some(capable)), Script::saying(""));
+    let index = Index::open(&project.path()).expect("an index");
+    index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
+    let index = Some(Arc::new(index));
+    let context = plain.context.clone().map(|context| monobloc::tools::Context { index: index.clone(), ..context });
+    let toolkit = Toolkit { orchestrate: false, mode, index, context, ..plain };
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    let misses = host.seen(|event| if let Event::ToolMiss(miss) = event { Some(miss.total_responses) } else { None });
+    Cell { finished, replies: misses.last().copied().unwrap_or(0), written: project.path().join("new.txt").exists() }
+}
+
+/// A model that tries one tool of each kind, one after the other, when retrieval has put something before it.
+fn tries_everything() -> Script {
+    Script::saying("There is nothing from the project.")
+        .on("lessons yet", "A request is tried 5 times.")
+        .on("read_file` is not offered now", STORY[2])
+        .on("src/retry.ts, lines 1-", STORY[2])
+        .on("`write_file` is not offered now", STORY[1])
+        .on("From the project:", STORY[0])
+}
+
+const QUESTION: &str = "Where is the pause between two tries defined?";
+
+#[tokio::test]
+async fn capable_and_agent_has_every_tool_and_twelve_iterations() {
+    let request = "Write the text \"x\" to new.txt";
+    let done = cell(true, Mode::Agent, request, tries_everything().on("created new.txt", "x stands in new.txt.")).await;
+    assert!(done.written && done.tools().contains(&"write_file"), "{:?}", done.finished);
+    // One that executes something new in every iteration is only ended by the last of twelve.
+    let mut endless = Script::saying("nothing");
+    for n in (0..20).rev() {
+        let call = format!(r#"[write_file(path="{}.txt", content="x")]"#, n + 1);
+        endless = endless.on(&format!("created {n}.txt"), &call);
+    }
+    let endless = endless.on("From the project:", r#"[write_file(path="0.txt", content="x")]"#);
+    let many = "Write x to 0.txt, then run `echo a`, then run `echo b`";
+    assert!(cell(true, Mode::Agent, many, endless).await.replies <= 12);
+}
+
+#[tokio::test]
+async fn capable_and_chat_reads_with_every_tool_that_reads() {
+    let done = cell(true, Mode::Chat, QUESTION, tries_everything()).await;
+    assert!(!done.written);
+    assert_eq!(done.tools(), ["read_file", "index_list_memories"], "{:?}", done.finished);
+}
+
+#[tokio::test]
+async fn weak_and_agent_becomes_chat_with_the_index_alone() {
+    let done = cell(false, Mode::Agent, QUESTION, tries_everything()).await;
+    assert!(!done.written && done.replies <= 3, "{} replies", done.replies);
+    assert!(done.tools().iter().all(|tool| tool.starts_with("index_")), "{:?}", done.finished);
+    // A change is not made, and the answer says so.
+    let change = cell(false, Mode::Agent, "Write the text \"x\" to new.txt", tries_everything()).await;
+    assert!(!change.written && change.finished.answer.contains("not done"), "{:?}", change.finished);
+}
+
+#[tokio::test]
+async fn weak_and_chat_reads_within_three_iterations() {
+    let done = cell(false, Mode::Chat, QUESTION, tries_everything()).await;
+    assert!(!done.written && done.replies <= 3, "{} replies", done.replies);
+    assert!(done.tools().contains(&"read_file"), "{:?}", done.finished);
+}
+
+#[tokio::test]
+async fn weak_models_get_the_short_prompt_and_their_reasoning_is_no_answer() {
+    let reasons = "<reasoning>The file says so.</reasoning> The pause is 250 ms, as PAUSE_MS in src/retry.ts says.";
+    let script = Script::saying("I do not know.").on("Keep it short - 2-3 sentences maximum.", reasons);
+    let script = script.on("PAUSE_MS = 250;\n[e9]", "");
+    let done = cell(false, Mode::Chat, QUESTION, script).await;
+    assert!(
+        !done.finished.answer.contains("reasoning") && !done.finished.answer.contains("says so"),
+        "{:?}",
+        done.finished
+    );
+    // What a weak model in chat mode does not look up, code looks up for it.
+    assert_eq!(done.tools(), ["index_search"]);
+    assert!(done.finished.answer.contains("PAUSE_MS"), "{}", done.finished.answer);
+}
+
+/// A model that does everything the probe asks.
+fn obedient() -> Script {
+    let mut script = Script::saying("You are welcome.");
+    for (count, requests) in PLANS {
+        for request in requests {
+            let steps: String = (0..count).map(|n| format!("[plan.add_step(description=\"step {n}\")]\n")).collect();
+            script = script.on(&format!("user\n{request}<|im_end|>"), &steps);
+        }
+    }
+    for (count, tasks) in &TASKS {
+        for task in tasks {
+            let tool = probe::tools(*count).into_iter().find(|tool| tool.name == task.tool).expect("the tool");
+            let named = tool.parameters["required"].as_array().expect("names").iter().enumerate();
+            let value = |at: usize| if at == 0 { json!(task.value) } else { json!("x") };
+            let written: Vec<String> =
+                named.map(|(at, name)| format!("{}={}", name.as_str().expect("a name"), value(at))).collect();
+            script = script.on(task.task, &format!("[{}({})]", task.tool, written.join(", ")));
+        }
+    }
+    script.judged(None)
+}
+
+async fn measured(script: Script, depth: Depth) -> monobloc::models::Measured {
+    let toolkit = toolkit(&Project::todo(), script, Script::saying(""));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let model = toolkit.model(Role::Planner, &host).await.expect("a model");
+    probe::measure(&toolkit, &model, depth, &host).await.expect("a measurement")
+}
+
+#[tokio::test]
+async fn the_probe_measures_what_a_model_does() {
+    let whole = measured(obedient(), Depth::Whole).await;
+    assert_eq!((whole.prompts, whole.complete, whole.capable()), (30, true, Some(true)), "{whole:?}");
+    for share in [whole.format, whole.selected(), whole.restraint, whole.planned(), whole.free, whole.grammar] {
+        assert!(share.right == share.of && share.of > 0, "{whole:?}");
+    }
+    let gate = measured(obedient(), Depth::Gate).await;
+    assert!(gate.prompts < 20 && gate.capable() == Some(true) && !gate.complete, "{gate:?}");
+    // Three replies that are no calls are enough for the gate.
+    let babble = Script::saying("I would say that it depends.").judged(None);
+    let gate = measured(babble, Depth::Gate).await;
+    assert_eq!((gate.prompts, gate.capable()), (3, Some(false)), "{gate:?}");
+}
+
+#[tokio::test]
+async fn a_grammar_is_chosen_where_calls_come_out_better_inside_it() {
+    // Talks first; inside the grammar its first words cannot be a call either, so nothing is gained.
+    let whole = measured(Script::saying("Sure!").judged(None), Depth::Whole).await;
+    assert!(!whole.grammar_helps(), "{whole:?}");
+    assert!(!measured(obedient(), Depth::Whole).await.grammar_helps(), "it needs none");
+}
+
+#[tokio::test]
+async fn a_free_loop_measures_a_model_that_nobody_knows() {
+    let project = Project::todo();
+    let script = Script::saying("I would say that it depends.").judged(None);
+    let toolkit = Toolkit { orchestrate: false, ..toolkit(&project, script, Script::saying("")) };
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "Write the text \"x\" to new.txt", &host).await.expect("a turn");
+    let phases: Vec<&str> = finished.usage.calls.iter().map(|call| call.phase.as_str()).collect();
+    assert_eq!(phases.iter().filter(|phase| **phase == "measuring the model").count(), 3, "{phases:?}");
+    let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+    assert!(notices.iter().any(|notice| notice.contains("too weak to act without a plan")), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_text_handed_over_is_answered_from() {
+    let script = Script::saying("The harbour has 14 berths.");
+    let plain = toolkit(&Project::todo(), script, Script::saying(""));
+    let given = vec![Given { name: "harbour.md".into(), text: "# Harbour\nThe harbour has 14 berths.\n".into() }];
+    let toolkit = Toolkit { orchestrate: false, given, ..plain };
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let finished = run_turn(&toolkit, "How many berths does the harbour have?", &host).await.expect("a turn");
+    assert!(finished.answer.contains("harbour.md:2") && finished.answer.contains("14 berths"), "{}", finished.answer);
+    assert!(finished.steps.iter().all(|step| step.tool != "context"), "{:?}", finished.steps);
+}
+
+#[test]
+fn the_small_model_answers_in_chat_mode_from_what_it_was_handed() {
+    let project = Project::todo();
+    let before = project.files();
+    let file = project.beside("harbour.md");
+    std::fs::write(&file, "# Harbour\nThe harbour has 14 berths.\n").expect("a file");
+    let flags = ["--mode", "chat", "--context", file.to_str().expect("a plain path")];
+    let turn = Turn::of(&project, "How many berths does the harbour have?", &flags);
+    assert!(turn.answer().contains("14 berths"), "{}", turn.answer());
+    assert_eq!(project.files(), before);
+    let missing = Run::new(&project, &["ask", "Why?", "--context", "nowhere.md"]).end();
+    assert!(missing.code == Some(1) && missing.err.contains("nowhere.md"), "{missing:?}");
+}
