@@ -7,6 +7,7 @@ use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
 use crate::tools::ToolCall;
 
 use super::super::execute::{self, StepEnd};
+use super::super::learn;
 use super::super::plan::Step;
 use super::super::toolkit::TurnError;
 use super::{Loop, offer};
@@ -32,7 +33,7 @@ impl Loop<'_> {
                 continue;
             }
             host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-            if let StepEnd::Stuck(reason) = execute::step(toolkit, context, step, request, self.evidence, host).await? {
+            if let StepEnd::Stuck(reason) = learn::step(toolkit, context, step, request, self.evidence, host).await? {
                 host.notice(&format!("{}: {reason}", step.id));
             }
         }
