@@ -192,6 +192,7 @@ fn last_line(file: &mut File, length: u64) -> io::Result<(Vec<u8>, bool)> {
 mod tests {
     use super::*;
     use crate::base::ConversationId;
+    use crate::protocol::{TurnFinished, Usage};
 
     fn finished(request: &str) -> Event {
         Event::TurnFinished(TurnFinished {
