@@ -1,5 +1,7 @@
 //! The vocabulary of a turn: what can be asked, what is reported while it runs, what needs consent.
 
+mod cost;
+mod state;
 mod telemetry;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::base::{Bytes, CallId, ConversationId, StepId, private};
 
+pub use cost::{BudgetReport, CallCost, Usage};
+pub use state::StepState;
 pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult};
 
 /// What a user interface submits to a session.
@@ -301,42 +305,6 @@ pub struct StepReport {
     pub wall_ms: u64,
 }
 
-/// Where a step stands (seed 002 §6).
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum StepState {
-    #[default]
-    Pending,
-    /// Its tool and arguments are looked for.
-    Thinking,
-    /// A call is at hand; rules are asked.
-    Deciding,
-    AwaitingApproval,
-    Executing,
-    Complete,
-    FailedToThink,
-    /// It may be tried another way.
-    FailedToExecute,
-}
-
-impl StepState {
-    pub fn may_become(self, next: StepState) -> bool {
-        use StepState::{
-            AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, FailedToThink, Pending, Thinking,
-        };
-        matches!(
-            (self, next),
-            (Pending, Thinking | Deciding)
-                | (Thinking, Deciding | FailedToThink)
-                // A step of several calls decides about each; one that is known already is not run again.
-                | (Deciding, AwaitingApproval | Executing | Deciding | Complete | FailedToThink | FailedToExecute)
-                | (AwaitingApproval, Executing | Deciding | FailedToExecute)
-                | (Executing, Deciding | AwaitingApproval | Executing | Complete | FailedToExecute)
-                | (FailedToExecute, Thinking)
-        )
-    }
-}
-
 /// `Failed` is never shown, counted or reported as success.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -370,82 +338,6 @@ pub enum Decision {
     Reject,
     /// Run it with these arguments instead; they are checked again like any others.
     Modify(Map<String, Value>),
-}
-
-/// What one call of a model cost.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
-pub struct CallCost {
-    /// Role and name of the model.
-    pub role: String,
-    pub model: String,
-    /// What for: `planning`, `choosing a tool`, …
-    pub phase: String,
-    pub prompt_tokens: usize,
-    /// Part of `prompt_tokens` that was already in a slot.
-    pub cached_tokens: usize,
-    /// Part of `prompt_tokens` that is the system message; 0 when texts were only scored.
-    #[serde(default)]
-    pub system_tokens: usize,
-    /// 0 when texts were only scored.
-    pub generated_tokens: usize,
-    pub queue_ms: u64,
-    pub prompt_ms: u64,
-    pub decode_ms: u64,
-}
-
-/// A turn against what one may take (seed 002: system 500 to 800 tokens, context 4 to 6 thousand, output 1 to 2
-/// thousand, a task 6 to 8 and at most 10 thousand).
-#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
-pub struct BudgetReport {
-    /// The longest system message.
-    pub system_tokens: usize,
-    /// The most that one call read besides it.
-    pub context_tokens: usize,
-    /// Written by all calls together.
-    pub output_tokens: usize,
-    /// Read anew and written by all calls together.
-    pub task_tokens: usize,
-    /// What was exceeded, in words.
-    pub over: Vec<String>,
-}
-
-impl BudgetReport {
-    pub fn of(calls: &[CallCost]) -> BudgetReport {
-        const MOST: [(&str, usize); 4] = [("system", 800), ("context", 6_000), ("output", 2_000), ("task", 10_000)];
-        let most = |take: fn(&CallCost) -> usize| calls.iter().map(take).max().unwrap_or(0);
-        let sum = |take: fn(&CallCost) -> usize| calls.iter().map(take).sum::<usize>();
-        let counts = [
-            most(|call| call.system_tokens),
-            most(|call| call.prompt_tokens.saturating_sub(call.system_tokens)),
-            sum(|call| call.generated_tokens),
-            sum(|call| call.prompt_tokens.saturating_sub(call.cached_tokens) + call.generated_tokens),
-        ];
-        let told = |((what, most), count): (&(&str, usize), usize)| {
-            (count > *most).then(|| format!("{what}: {count} tokens, {most} are meant to do"))
-        };
-        let over = MOST.iter().zip(counts).filter_map(told).collect();
-        let [system_tokens, context_tokens, output_tokens, task_tokens] = counts;
-        BudgetReport { system_tokens, context_tokens, output_tokens, task_tokens, over }
-    }
-}
-
-/// What a turn cost.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
-pub struct Usage {
-    /// Generations; scoring, which writes nothing, is not counted here.
-    pub model_calls: usize,
-    pub prompt_tokens: usize,
-    /// Part of `prompt_tokens` that was already in a slot.
-    pub cached_tokens: usize,
-    pub generated_tokens: usize,
-    pub wall_ms: u64,
-    /// Most memory the process has held so far, as the system counts it.
-    pub peak_memory_bytes: u64,
-    #[serde(default)]
-    pub budget: BudgetReport,
-    /// Every call, in the order in which they ended.
-    #[serde(default)]
-    pub calls: Vec<CallCost>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]

@@ -4,14 +4,14 @@
 mod ending;
 mod offer;
 mod prompt;
+mod talk;
 mod watch;
 
 use serde_json::Value;
 
-use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
-use crate::engine::{EngineError, Finish, Output, Piece, Request, Sampling};
+use crate::engine::{EngineError, Finish, Output, Request, Sampling};
 use crate::models::dialect::{Message, RawCall};
 use crate::models::{ModelCapability, Role};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
@@ -26,14 +26,12 @@ use super::plan::{Plan, Step};
 use super::toolkit::{Toolkit, TurnError};
 use super::{classify, decompose, execute, notation, probe, words};
 use offer::Shelf;
+pub use talk::reply;
 use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
 
-const CHAT: &str = include_str!("../prompts/chat.md");
 /// Longest reply of one iteration of a capable and of a small model, in tokens; a call needs fewer, a new file more.
 const REPLY_TOKENS: usize = 1_500;
 const SMALL_REPLY_TOKENS: usize = 80;
-/// Longest reply to small talk.
-const CHAT_TOKENS: usize = 160;
 /// Part of a result that the model reads, in characters; the evidence keeps all of it.
 const RESULT_CHARS: usize = 3_000;
 
@@ -281,27 +279,4 @@ fn still_open<'a>(toolkit: &'a Toolkit, open: &[&Step]) -> Open<'a> {
         executing: open.iter().any(|step| offer::executes(step)),
         elsewhere: open.first().and_then(|step| offer::server_for(toolkit, step)),
     }
-}
-
-/// Answers small talk and what needs no tool.
-pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
-    let model = toolkit.model(Role::Planner, host).await?;
-    let mut messages = vec![Message::system(CHAT.trim())];
-    messages.extend(toolkit.conversation());
-    messages.push(Message::user(words::shorten(request, 8_000)));
-    let request = Request {
-        priority: Priority::User,
-        sampling: Sampling::prose(),
-        ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
-    };
-    let mut answer = String::new();
-    toolkit
-        .stream(&model, request, "answering", host, |piece| {
-            if let Piece::Answer(text) = piece {
-                host.emit(Event::Token { text: text.clone() });
-                answer.push_str(text);
-            }
-        })
-        .await?;
-    Ok(answer)
 }

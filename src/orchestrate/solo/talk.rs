@@ -1,0 +1,37 @@
+//! Small talk: one model, no tool.
+
+use crate::budget::permit::Priority;
+use crate::engine::{Piece, Request, Sampling};
+use crate::models::Role;
+use crate::models::dialect::Message;
+use crate::protocol::Event;
+
+use super::super::toolkit::{Toolkit, TurnError};
+use super::super::{Host, words};
+
+const CHAT: &str = include_str!("../prompts/chat.md");
+/// Longest reply to small talk.
+const CHAT_TOKENS: usize = 160;
+
+/// Answers small talk and what needs no tool.
+pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
+    let model = toolkit.model(Role::Planner, host).await?;
+    let mut messages = vec![Message::system(CHAT.trim())];
+    messages.extend(toolkit.conversation());
+    messages.push(Message::user(words::shorten(request, 8_000)));
+    let request = Request {
+        priority: Priority::User,
+        sampling: Sampling::prose(),
+        ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
+    };
+    let mut answer = String::new();
+    toolkit
+        .stream(&model, request, "answering", host, |piece| {
+            if let Piece::Answer(text) = piece {
+                host.emit(Event::Token { text: text.clone() });
+                answer.push_str(text);
+            }
+        })
+        .await?;
+    Ok(answer)
+}
