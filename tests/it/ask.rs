@@ -188,17 +188,6 @@ fn the_list_of_models_names_who_plays_what() {
 }
 
 #[test]
-fn the_loop_ends_after_as_many_rounds_as_are_set() {
-    let project = Project::todo();
-    let rounds = |flags: &[&str]| {
-        let turn = Turn::of(&project, "Read src/retry.ts", &[&["--no-orchestrator"], flags].concat());
-        turn.data("telemetry.tool_miss").last().and_then(|miss| miss["totalResponses"].as_u64()).expect("a count")
-    };
-    assert!(rounds(&[]) > 1);
-    assert_eq!(rounds(&["--max-iterations", "1"]), 1);
-}
-
-#[test]
 fn telemetry_remembers_every_turn() {
     let project = Project::todo();
     let turn = Turn::of(&project, CHANGE, &["--yes"]);

@@ -275,6 +275,15 @@ async fn a_loop_that_never_ends_is_ended() {
     let finished = run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
     assert_eq!(finished.steps.len(), 1, "the same call is run once");
     assert!(host.reports().len() <= 12, "{} rounds", host.reports().len());
+    let rounds = |host: &Witness| {
+        let misses =
+            host.seen(|event| if let Event::ToolMiss(miss) = event { Some(miss.total_responses) } else { None });
+        misses.last().copied().expect("a count")
+    };
+    assert!(rounds(&host) > 1);
+    let (toolkit, host) = (Toolkit { iterations_max: Some(1), ..toolkit }, Witness::new(never_asked));
+    run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
+    assert_eq!(rounds(&host), 1);
 }
 
 #[tokio::test]

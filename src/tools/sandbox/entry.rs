@@ -1,7 +1,8 @@
 //! What a command does between its fork and the program it becomes: puts its limits on, for itself and all it starts.
 
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -18,8 +19,8 @@ type Resource = (libc::__rlimit_resource_t, u64);
 #[cfg(not(target_env = "gnu"))]
 type Resource = (libc::c_int, u64);
 
-/// `told` learns the namespace; everything is ready before the fork, because after it nothing may be allocated.
-pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, told: PipeWriter) {
+/// `told` gets the namespace; everything is ready before the fork, because after it nothing may be allocated.
+pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, told: UnixStream) {
     let own = confines.commands;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let limits: [Resource; 5] = [

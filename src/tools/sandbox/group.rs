@@ -1,9 +1,13 @@
 //! The processes of one command: all of them end when it is dropped.
 
-use std::fs;
-use std::io::{self, PipeReader, PipeWriter, Read};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+use super::pass;
 
 /// Looks for processes that have left the group; one that makes new ones all the time runs into its limits.
 const ROUNDS_MAX: usize = 8;
@@ -11,15 +15,16 @@ const ROUNDS_MAX: usize = 8;
 /// The process group it was made for, and the mount namespace, which a process cannot leave as it can a group.
 pub struct Group {
     leader: Option<u32>,
-    /// Where a command says, just before it becomes one, in which namespace it is; nothing if in that of this program.
-    told: Option<PipeReader>,
-    space: Option<u64>,
+    /// Where a command hands over its namespace, just before it becomes a command; nothing if it has none.
+    told: Option<UnixStream>,
+    /// Held open: as long as it is, no other namespace gets its number.
+    space: Option<File>,
 }
 
 impl Group {
-    /// For a command that is not started yet, and the end of the pipe it takes along.
-    pub fn new() -> io::Result<(Group, PipeWriter)> {
-        let (told, sender) = io::pipe()?;
+    /// For a command that is not started yet, and the end of the connection it takes along.
+    pub fn new() -> io::Result<(Group, UnixStream)> {
+        let (told, sender) = UnixStream::pair()?;
         Ok((Group { leader: None, told: Some(told), space: None }, sender))
     }
 
@@ -28,17 +33,13 @@ impl Group {
         Group { leader, told: None, space: None }
     }
 
-    /// The command is started, and nobody but it has held the other end of the pipe.
+    /// The command is started, and nobody but it has held the other end of the connection.
     pub fn started(&mut self, leader: Option<u32>) {
         self.leader = leader;
-        let mut inode = [0; 8];
-        if self.told.take().is_some_and(|mut told| told.read_exact(&mut inode).is_ok()) {
-            let own = fs::metadata("/proc/self/ns/mnt").map(|meta| meta.ino()).unwrap_or(0);
-            self.space = Some(u64::from_ne_bytes(inode)).filter(|space| *space != 0 && *space != own);
-        }
+        self.space = self.told.take().and_then(|told| pass::receive(told.as_raw_fd()));
     }
 
-    /// Ends what is in the namespace; says whether there was anything.
+    /// Ends what is in the namespace of that number; says whether there was anything.
     fn end_space(space: u64) -> bool {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
         let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok());
@@ -64,7 +65,10 @@ impl Drop for Group {
         // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid` or
         // `process_group(0)`; once all its processes are gone the call finds nothing to kill.
         unsafe { libc::killpg(group, libc::SIGKILL) };
-        if let Some(space) = self.space {
+        let number = |path: &str| fs::metadata(path).map(|meta| meta.ino()).ok();
+        let space = self.space.as_ref().and_then(|space| Some(space.metadata().ok()?.ino()));
+        // Nothing of this program's own is ever ended.
+        if let Some(space) = space.filter(|space| number("/proc/self/ns/mnt").is_some_and(|own| own != *space)) {
             let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
         }
     }

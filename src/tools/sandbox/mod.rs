@@ -6,6 +6,7 @@ mod group;
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+mod pass;
 mod places;
 
 use std::io;

@@ -195,6 +195,24 @@ async fn processes_that_leave_the_group_end_with_it() {
     assert_eq!(running(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn commands_side_by_side_do_not_end_each_other() {
+    // The system gives the number of a namespace that is gone to the next one.
+    let many: Vec<_> = (0..4)
+        .map(|_| {
+            tokio::spawn(async {
+                let bench = bench();
+                for _ in 0..20 {
+                    bench.works("sleep 0.01; echo whole", "whole\n").await;
+                }
+            })
+        })
+        .collect();
+    for one in many {
+        one.await.expect("whole");
+    }
+}
+
 #[tokio::test]
 async fn ordinary_commands_do_not_notice() {
     let bench = bench().git();

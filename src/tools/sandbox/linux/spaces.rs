@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::super::pass;
 use super::super::places::Places;
 use super::check;
 
@@ -34,7 +35,7 @@ impl Spaces {
         Ok(Spaces { pinned: names(&places.pinned)?, kept: names(&places.kept)?, ids })
     }
 
-    /// Tells `told` the number of the namespace.
+    /// Hands the namespace to `told`.
     pub fn enter(&self, told: RawFd) -> io::Result<()> {
         let user = if self.ids.is_some() { libc::CLONE_NEWUSER } else { 0 };
         // SAFETY: the call takes an integer; this process has one thread.
@@ -100,12 +101,14 @@ fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Hands over the namespace.
 fn tell(told: RawFd) -> io::Result<()> {
-    // SAFETY: a structure of numbers, all of which may be zero.
-    let mut found: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends in a zero byte, and the structure to be filled lives here.
-    check(unsafe { libc::stat(c"/proc/self/ns/mnt".as_ptr(), &mut found) }.into())?;
-    let inode = (found.st_ino as u64).to_ne_bytes();
-    // SAFETY: as many bytes are read as there are.
-    check(unsafe { libc::write(told, inode.as_ptr().cast(), inode.len()) } as i64)
+    // SAFETY: the path ends in a zero byte; what is opened is closed again.
+    unsafe {
+        let space = libc::open(c"/proc/self/ns/mnt".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        check(space.into())?;
+        let sent = pass::send(told, space);
+        libc::close(space);
+        sent
+    }
 }

@@ -1,0 +1,68 @@
+//! Hands an open file from one process to another over a connection.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{FromRawFd, RawFd};
+
+use super::entry::check;
+
+/// Room for one descriptor and what the system says about it, aligned as it wants.
+type Control = [u64; 4];
+const ONE: u32 = size_of::<RawFd>() as u32;
+
+/// What is received is no business of programs that are started here.
+#[cfg(target_os = "linux")]
+const KEPT_HERE: libc::c_int = libc::MSG_CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const KEPT_HERE: libc::c_int = 0;
+
+/// A message of one byte, with room for a descriptor.
+fn message(byte: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
+    // SAFETY: a structure of numbers and pointers, all of which may be zero.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (byte, 1);
+    message.msg_control = control.as_mut_ptr().cast();
+    // SAFETY: arithmetic alone.
+    message.msg_controllen = unsafe { libc::CMSG_SPACE(ONE) } as _;
+    message
+}
+
+fn bytes(byte: &mut u8) -> libc::iovec {
+    libc::iovec { iov_base: (byte as *mut u8).cast(), iov_len: 1 }
+}
+
+/// Sends `file`, which stays open here. Allocates nothing: it is used between fork and exec.
+pub fn send(connection: RawFd, file: RawFd) -> io::Result<()> {
+    let (mut byte, mut control) = (0, Control::default());
+    let mut part = bytes(&mut byte);
+    let message = message(&mut part, &mut control);
+    // SAFETY: the header lies in `control`, which is large enough for it and one descriptor, and lives until the call
+    // has returned; so do the byte and what points to it.
+    check(unsafe {
+        let header = libc::CMSG_FIRSTHDR(&message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(ONE) as _;
+        libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(file);
+        libc::sendmsg(connection, &message, 0)
+    } as i64)
+}
+
+/// What was sent; `None` when the other side has ended without.
+pub fn receive(connection: RawFd) -> Option<File> {
+    let (mut byte, mut control) = (0, Control::default());
+    let mut part = bytes(&mut byte);
+    let mut message = message(&mut part, &mut control);
+    // SAFETY: as above; the system writes at most as much as there is room, and says how much that was. A descriptor
+    // that it hands over is nobody else's.
+    unsafe {
+        if libc::recvmsg(connection, &mut message, KEPT_HERE) <= 0 {
+            return None;
+        }
+        let header = libc::CMSG_FIRSTHDR(&message);
+        let is_file = !header.is_null()
+            && (*header).cmsg_type == libc::SCM_RIGHTS
+            && (*header).cmsg_len as usize == libc::CMSG_LEN(ONE) as usize;
+        is_file.then(|| File::from_raw_fd(libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned()))
+    }
+}
