@@ -28,7 +28,7 @@ use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
-use crate::tools::{Catalog, Context, Prefilter, prefilter};
+use crate::tools::{Catalog, Context, Prefilter};
 
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -361,16 +361,11 @@ impl App {
         index: Option<Arc<Index>>,
         context: Option<Context>,
     ) -> Result<Toolkit> {
-        let vectors = match &embedder {
-            Some(embedder) => {
-                let texts: Vec<String> = catalog.specs().iter().map(prefilter::text_for_embedding).collect();
-                Some(embedder.embed(&texts, &self.cancel).context("the tools could not be embedded")?)
-            }
-            None => None,
-        };
+        let prefilter = Prefilter::embedded(catalog.specs(), embedder.as_ref(), &self.cancel)
+            .context("the tools could not be embedded")?;
         Ok(Toolkit {
             pool,
-            prefilter: Arc::new(Prefilter::new(catalog.specs(), vectors)),
+            prefilter: Arc::new(prefilter),
             embedder,
             catalog: Arc::new(catalog),
             index,

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::base::Cancel;
+use crate::embed::{EmbedError, Embedder};
 use crate::tools::clues::{self, Clues};
 use crate::tools::spec::ToolSpec;
 use crate::tools::thesaurus;
@@ -78,11 +80,18 @@ pub struct Selection {
 }
 
 /// What is embedded of a tool: `name: description`, the name as words.
-pub fn text_for_embedding(spec: &ToolSpec) -> String {
+fn text_for_embedding(spec: &ToolSpec) -> String {
     format!("{}: {}", words::parts(&spec.name).join(" "), spec.description)
 }
 
 impl Prefilter {
+    /// With the vectors that `embedder` makes of the tools; without one selection goes by words.
+    pub fn embedded(specs: &[ToolSpec], embedder: Option<&Embedder>, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
+        let texts: Vec<String> = specs.iter().map(text_for_embedding).collect();
+        let vectors = embedder.map(|embedder| embedder.embed(&texts, cancel)).transpose()?;
+        Ok(Prefilter::new(specs, vectors))
+    }
+
     /// `vectors`: one unit vector a tool, of [`text_for_embedding`]; ignored when there is not one for each.
     pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
         let mut tools: Vec<Tool> = specs.iter().map(Tool::new).collect();

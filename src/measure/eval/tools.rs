@@ -20,6 +20,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
     let mut predictions = Predictions::open(out)?;
     let mut counts = Counts::default();
     for case in &suite.cases {
+        let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
         let intent = intent(toolkit, &case.prompt).await?;
         counts.ms.push(from.elapsed().as_secs_f64() * 1000.0);

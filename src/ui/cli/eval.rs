@@ -88,7 +88,8 @@ struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
     #[arg(long, value_name = "FILE")]
     catalog: PathBuf,
-    /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}
+    /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; with `tools`, an array
+    /// as in the catalogue, a case offers these only
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
     /// Write the prediction of every case, one JSON object a line
