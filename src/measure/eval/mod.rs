@@ -1,6 +1,7 @@
 //! Suites of cases: how often the right tool, the right arguments, the right plan and the right code are found.
 
 pub mod edges;
+pub mod features;
 pub mod pairs;
 pub mod plans;
 mod ranking;

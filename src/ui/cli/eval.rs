@@ -19,6 +19,8 @@ pub struct Eval {
 enum What {
     /// Tool and arguments for single requests
     Tools(Files),
+    /// What is seen of each request and tool, as numbers to train a chooser on (scripts/train-head)
+    Features(Files),
     /// Steps and tools for requests of several parts
     Plans(Files),
     /// Call edges of a project, on a fresh index
@@ -27,6 +29,13 @@ enum What {
     Search(Search),
     /// Definitions found again by the first sentence of their comment, which is taken away first
     Pairs(Pairs),
+}
+
+/// What is measured of a suite of requests.
+enum Kind {
+    Tools,
+    Plans,
+    Features,
 }
 
 #[derive(Args)]
@@ -102,9 +111,10 @@ struct Files {
 
 impl Eval {
     pub async fn run(self, app: &App) -> Result<()> {
-        let (files, plans) = match self.what {
-            What::Tools(files) => (files, false),
-            What::Plans(files) => (files, true),
+        let (files, kind) = match self.what {
+            What::Tools(files) => (files, Kind::Tools),
+            What::Features(files) => (files, Kind::Features),
+            What::Plans(files) => (files, Kind::Plans),
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
@@ -114,10 +124,11 @@ impl Eval {
         let embedder = super::embedder(app);
         let toolkit = app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?;
         let suite = Suite::read(&files.suite)?;
-        let figures = if plans {
-            eval::plans::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
-        } else {
-            eval::tools::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
+        let (out, talk) = (files.out.as_deref(), !files.json);
+        let figures = match kind {
+            Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
+            Kind::Plans => eval::plans::run(&toolkit, &suite, out, talk).await?,
+            Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
         };
         println!("{figures}");
         Ok(())
