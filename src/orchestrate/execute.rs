@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use crate::base::StepId;
 use crate::protocol::{Event, Proposal, StepReport, StepStatus};
 use crate::tools::policy::{Approved, Refusal, Verdict};
-use crate::tools::{Context, Outcome, ToolCall, ToolSpec, preview};
+use crate::tools::{Context, Outcome, Ranked, ToolCall, ToolSpec, preview};
 
 use super::Host;
 use super::arguments::{Earlier, Grounds, settle};
 use super::evidence::{Evidence, Record};
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, edit, fill, route};
+use super::{classify, edit, fill, relation, route};
 
 /// Calls one step may make, one a file it names.
 const CALLS_A_STEP_MAX: usize = 12;
@@ -96,18 +96,6 @@ fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Map<S
     Some((toolkit.catalog.get("index_search")?.clone(), arguments))
 }
 
-/// The name in a step that the index knows as a symbol: what stands in backticks first, then the longest.
-fn symbol(toolkit: &Toolkit, step: &Step) -> Option<String> {
-    let graph = toolkit.index.as_ref()?.graph().ok()?;
-    let text = step.text();
-    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':');
-    let mut names: Vec<&str> =
-        text.split(|letter| !is_part(letter)).map(|word| word.trim_matches(['.', ':'])).collect();
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    let quoted = step.part.quoted.iter().map(String::as_str);
-    quoted.chain(names).find(|name| name.len() > 1 && !graph.named(name).is_empty()).map(str::to_owned)
-}
-
 /// The tool for a step; `None` when no tool fits.
 pub async fn choose(
     toolkit: &Toolkit,
@@ -121,9 +109,29 @@ pub async fn choose(
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
     }
+    if let Some(choice) = by_form(toolkit, step, &selection.ranked) {
+        return Ok(Some((toolkit.catalog.specs()[choice.tool].clone(), choice)));
+    }
     let choice = route::choose(toolkit, &text, &selection.ranked, host).await?;
     tracing::debug!(?choice, "chosen for a step");
     Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
+}
+
+/// The built-in tool that the form of a question about code asks for, where the best candidate is a built-in one too.
+fn by_form(toolkit: &Toolkit, step: &Step, ranked: &[Ranked]) -> Option<route::Choice> {
+    let name = |one: &Ranked| toolkit.catalog.specs()[one.index].name.as_str();
+    toolkit.catalog.executor(name(ranked.first()?))?;
+    let asked = relation::asked(&step.part, symbol(toolkit, step).as_deref())?;
+    let tool = toolkit.catalog.specs().iter().position(|spec| spec.name == asked.name())?;
+    let others = ranked.iter().map(|one| one.index).filter(|other| *other != tool);
+    let order = std::iter::once(tool).chain(others).collect();
+    Some(route::Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order })
+}
+
+/// The name of code that a step is about.
+fn symbol(toolkit: &Toolkit, step: &Step) -> Option<String> {
+    let graph = toolkit.index.as_ref().and_then(|index| index.graph().ok());
+    relation::symbol(&step.part, graph.as_deref())
 }
 
 /// Tool and arguments of a step, without running anything; `None` when no tool fits.

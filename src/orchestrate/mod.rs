@@ -10,6 +10,7 @@ pub mod excerpt;
 pub mod execute;
 pub mod fill;
 pub mod plan;
+pub mod relation;
 pub mod route;
 pub mod solo;
 pub mod synthesize;

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::app::App;
 use crate::measure::eval::{self, Suite};
+use crate::tools::Catalog;
 
 /// Measure the choice of tools, the making of plans and the search for code on a suite of cases
 #[derive(Args)]
@@ -94,9 +95,10 @@ struct Pairs {
 
 #[derive(Args)]
 struct Files {
-    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
+    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}; the built-in ones
+    /// when left out
     #[arg(long, value_name = "FILE")]
-    catalog: PathBuf,
+    catalog: Option<PathBuf>,
     /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; with `tools`, an array
     /// as in the catalogue, a case offers these only
     #[arg(long, value_name = "FILE")]
@@ -119,7 +121,7 @@ impl Eval {
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
         };
-        let catalog = crate::tools::Catalog::from_json(&files.catalog)?;
+        let catalog = files.catalog.as_deref().map_or(Ok(Catalog::builtin()), Catalog::from_json)?;
         let registry = app.registry()?;
         let embedder = super::embedder(app);
         let toolkit = app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?;
