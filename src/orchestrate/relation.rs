@@ -15,7 +15,9 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
     let mut names: Vec<&str> = text.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', ':', '/'])).collect();
     names.sort_by_key(|name| std::cmp::Reverse((is_coined(name), name.len())));
-    let known = |name: &&str| name.len() > 1 && graph.is_some_and(|graph| !graph.named(name).is_empty());
+    let known = |name: &&str| {
+        name.len() > 1 && graph.is_some_and(|graph| graph.named(name).iter().any(|node| node.kind != "module"))
+    };
     let quoted = part.quoted.iter().map(String::as_str);
     let found = quoted.chain(names.iter().copied()).find(known);
     found.or_else(|| names.into_iter().find(|name| is_coined(name) && !names::is_path(name))).map(str::to_owned)
