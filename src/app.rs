@@ -30,7 +30,7 @@ use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 use crate::tools::policy::{Policy, Rules};
-use crate::tools::{Catalog, Context, Prefilter, prefilter, sandbox};
+use crate::tools::{Catalog, Context, Prefilter, sandbox};
 
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -341,9 +341,7 @@ impl App {
     }
 
     fn prefilter(&self, catalog: &Catalog, embedder: Option<&Embedder>) -> Result<Prefilter> {
-        let texts = || catalog.specs().iter().map(prefilter::text_for_embedding).collect::<Vec<String>>();
-        let vectors = embedder.map(|embedder| embedder.embed(&texts(), &self.cancel)).transpose();
-        Ok(Prefilter::new(catalog.specs(), vectors.context("the tools could not be embedded")?))
+        Prefilter::embedded(catalog.specs(), embedder, &self.cancel).context("the tools could not be embedded")
     }
 
     /// The configured servers.

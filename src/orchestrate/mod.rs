@@ -18,6 +18,7 @@ mod notation;
 pub mod plan;
 pub mod probe;
 mod recover;
+pub mod relation;
 pub mod route;
 pub mod solo;
 pub mod synthesize;

@@ -84,6 +84,9 @@ fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
     if !plan.questions.is_empty() {
         return Some(plan.questions.join(" "));
     }
+    if evidence.entries().iter().filter(|entry| entry.succeeded()).all(is_relation) {
+        return None;
+    }
     let looked = evidence.entries().iter().any(|entry| entry.succeeded() && !entry.outcome.findings.is_empty());
     (looked && asks(request)).then(|| request.to_owned())
 }
@@ -224,6 +227,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             }
             // The user knows what was handed over.
             StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
+            StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
             StepStatus::Succeeded if cited.is_empty() => facts.extend(result(entry)),
             StepStatus::Succeeded => {}
             StepStatus::Failed => facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)),
@@ -239,13 +243,70 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
     facts
 }
 
+/// A call that asked who calls, imports or needs whom: the places it found are the answer.
+fn is_relation(entry: &Entry) -> bool {
+    const RELATIONS: &[&str] = &["index_callers", "index_callees", "index_imports", "index_dependents", "index_impact"];
+    RELATIONS.contains(&entry.tool.as_str())
+}
+
+/// The places of a relation, each with the line it speaks of, without the code around it.
+fn places(entry: &Entry) -> Vec<String> {
+    let mut at = None;
+    let kept = |line: &&str| {
+        let number = line.trim_start().split_once("| ").and_then(|(number, _)| number.parse::<usize>().ok());
+        match number {
+            Some(number) => at == Some(number),
+            None => {
+                at = line.split([':', ' ']).nth(1).and_then(|number| number.parse().ok());
+                true
+            }
+        }
+    };
+    listed(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
+}
+
 /// A result that answers by itself.
 fn result(entry: &Entry) -> Vec<String> {
-    let all: Vec<&str> = entry.outcome.text.lines().collect();
+    listed(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
+}
+
+fn listed(entry: &Entry, all: &[&str]) -> Vec<String> {
     let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
     lines.extend(all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")));
     if all.len() > RESULT_LINES + 1 {
         lines.push(format!("  … {} more lines", all.len() - RESULT_LINES - 1));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::Record;
+    use super::*;
+    use crate::base::StepId;
+    use crate::tools::Outcome;
+
+    #[test]
+    fn places_of_a_relation_are_listed_without_the_code_around_them() {
+        let text = "2 callers of save\nsrc/a.rs:7 run (function)\n6| fn run() {\n7|     save();\n8| }\nsrc/b.rs:3 go (function)\n    3| save()\n[1 more]\n";
+        let mut evidence = Evidence::default();
+        let entry = evidence.add(Record {
+            step: StepId(1),
+            tool: "index_callers",
+            arguments: &serde_json::Map::new(),
+            status: StepStatus::Succeeded,
+            outcome: Outcome::ok(text),
+            executing: false,
+            wall_ms: 0,
+        });
+        let shown = places(entry).split_off(1);
+        let expected = [
+            "  src/a.rs:7 run (function)",
+            "  7|     save();",
+            "  src/b.rs:3 go (function)",
+            "      3| save()",
+            "  [1 more]",
+        ];
+        assert_eq!(shown, expected);
+    }
 }

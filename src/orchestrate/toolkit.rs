@@ -155,6 +155,19 @@ impl Toolkit {
         }
     }
 
+    /// The same with other tools to choose from, of which none can be run.
+    pub async fn offering(&self, catalog: Catalog) -> Result<Toolkit, TurnError> {
+        let (embedder, cancel) = (self.embedder.clone(), self.cancel.clone());
+        let made = tokio::task::spawn_blocking(move || {
+            let prefilter = Prefilter::embedded(catalog.specs(), embedder.as_ref(), &cancel);
+            prefilter.map(|prefilter| (Arc::new(catalog), Arc::new(prefilter)))
+        });
+        let lost = |error: String| TurnError::Lost(format!("the tools could not be embedded: {error}"));
+        let (catalog, prefilter) =
+            made.await.map_err(|error| lost(error.to_string()))?.map_err(|error| lost(error.to_string()))?;
+        Ok(Toolkit { catalog, prefilter, ..self.clone() })
+    }
+
     /// The vector of `text`, or `None` without an embedder (retrieval then is lexical only).
     pub async fn vector(&self, text: &str) -> Option<Vec<f32>> {
         let embedder = self.embedder.clone()?;

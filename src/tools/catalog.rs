@@ -54,6 +54,11 @@ impl Catalog {
         }
         let specs: Vec<ToolSpec> =
             serde_json::from_str(&text).map_err(|e| CatalogError::Malformed { path: shown(), why: e.to_string() })?;
+        Catalog::described(specs)
+    }
+
+    /// Tools to choose from, without executors.
+    pub fn described(specs: Vec<ToolSpec>) -> Result<Catalog, CatalogError> {
         let mut catalog = Catalog::default();
         for spec in specs {
             catalog.add(spec)?;
@@ -62,7 +67,8 @@ impl Catalog {
     }
 
     /// Adds a tool from outside, after its description was checked.
-    pub fn add(&mut self, spec: ToolSpec) -> Result<(), CatalogError> {
+    pub fn add(&mut self, mut spec: ToolSpec) -> Result<(), CatalogError> {
+        schema::standardize(&mut spec.parameters);
         let refused =
             |why: String| Err(CatalogError::Refused { name: crate::tools::outcome::cut_line(&spec.name, 100), why });
         if let Err(why) = schema::check(&spec) {

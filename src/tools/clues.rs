@@ -14,9 +14,6 @@ pub struct Clues {
     pub quoted: bool,
 }
 
-/// Reward, in standard deviations, for a kind that both show. Rare kinds say more than paths, which most tools take.
-const WEIGHTS: [f32; 6] = [0.15, 0.3, 0.4, 0.4, 0.1, 0.1];
-
 impl Clues {
     /// The kinds of values that stand in a step.
     pub fn of_step(step: &str) -> Clues {
@@ -33,10 +30,10 @@ impl Clues {
         clues
     }
 
-    /// The kinds of values that a tool takes.
-    pub fn of_tool(spec: &ToolSpec) -> Clues {
+    /// The kinds of values that a tool takes, or that it cannot do without.
+    pub fn of_tool(spec: &ToolSpec, required_only: bool) -> Clues {
         let mut clues = Clues::default();
-        for parameter in spec.parameters() {
+        for parameter in spec.parameters().into_iter().filter(|one| one.required || !required_only) {
             let name = words::parts(parameter.name);
             let has = |any: &[&str]| name.iter().any(|word| any.contains(&word.as_str()));
             let format = parameter.schema.get("format").and_then(|format| format.as_str()).unwrap_or("");
@@ -53,14 +50,15 @@ impl Clues {
         clues
     }
 
-    /// Reward for every kind that the step shows and the tool takes.
-    pub fn agreement(&self, seen: &Clues) -> f32 {
-        self.flags()
-            .into_iter()
-            .zip(seen.flags())
-            .zip(WEIGHTS)
-            .map(|((own, seen), w)| if own && seen { w } else { 0.0 })
-            .sum()
+    /// The kinds that both have.
+    pub fn both(&self, other: &Clues) -> [bool; 6] {
+        let (own, other) = (self.flags(), other.flags());
+        std::array::from_fn(|at| own[at] && other[at])
+    }
+
+    /// How many kinds this has and `other` has not.
+    pub fn without(&self, other: &Clues) -> f32 {
+        self.flags().into_iter().zip(other.flags()).filter(|(own, other)| *own && !other).count() as f32
     }
 
     fn flags(&self) -> [bool; 6] {
@@ -199,9 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_take_what_a_step_shows_are_rewarded() {
+    fn what_a_step_shows_and_a_tool_takes_is_compared() {
         let spec = crate::tools::builtin::Builtin::ReadFile.spec();
-        let agreement = |step| Clues::of_tool(&spec).agreement(&Clues::of_step(step));
-        assert!(agreement("open a.txt") > agreement("open it"));
+        let takes = Clues::of_tool(&spec, false);
+        let needs = Clues::of_tool(&spec, true);
+        assert!(takes.both(&Clues::of_step("open a.txt"))[0] && !takes.both(&Clues::of_step("open it"))[0]);
+        assert_eq!(needs.without(&Clues::of_step("open it")), 1.0);
+        assert_eq!(Clues::of_step("mail ann@example.org").without(&takes), 1.0);
     }
 }

@@ -6,7 +6,10 @@ pub mod builtin;
 pub mod catalog;
 pub mod schema;
 
+pub mod adapter;
 pub mod clues;
+pub mod features;
+pub mod head;
 pub mod prefilter;
 pub mod thesaurus;
 pub mod words;

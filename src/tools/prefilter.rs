@@ -1,30 +1,17 @@
 //! Chooses the few tools of a catalogue that a step may need: words, meaning, and what the step shows on its face.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use crate::tools::clues::{self, Clues};
+use crate::base::Cancel;
+use crate::embed::{EmbedError, Embedder};
+use crate::tools::adapter::{self, Adapter};
+use crate::tools::clues;
+use crate::tools::features::{self, Features, Lexicon, Seen};
+use crate::tools::head;
 use crate::tools::spec::ToolSpec;
-use crate::tools::thesaurus;
 use crate::tools::words;
 
-/// Weights of BM25 (Robertson and Zaragoza, 2009), as usually set.
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
-/// How often a word of each field counts. A name is short and chosen with care; parameter descriptions repeat themselves.
-const NAME_WEIGHT: f32 = 2.0;
-const DESCRIPTION_WEIGHT: f32 = 1.0;
-const PARAMETER_WEIGHT: f32 = 0.5;
-const SERVER_WEIGHT: f32 = 0.5;
-/// Weight of the share of a tool's name that the step says, and of a step whose first word is the name's first.
-const NAME_SAID_WEIGHT: f32 = 1.0;
-const VERB_WEIGHT: f32 = 0.5;
-/// Penalty for an executing tool when the step asks something.
-const QUESTION_WEIGHT: f32 = 0.3;
-/// Penalty for a tool whose name says more than a sibling's (`index_read_file` beside `read_file`) when the step says none of that.
-const QUALIFIED_WEIGHT: f32 = 0.5;
-/// Penalty for a tool that takes nothing when the step names something to take.
-const TAKES_NOTHING_WEIGHT: f32 = 0.5;
-/// Weight of the planner's hint at a server, in standard deviations.
+/// Weight of the planner's hint at a server, in nats.
 const HINT_WEIGHT: f32 = 1.0;
 /// One place of so many in a selection goes by meaning alone.
 const BY_MEANING: usize = 5;
@@ -34,67 +21,69 @@ const STEP_MAX_BYTES: usize = 8 << 10;
 /// A catalogue, indexed once.
 #[derive(Clone, Debug)]
 pub struct Prefilter {
-    tools: Vec<Tool>,
+    lexicon: Lexicon,
+    servers: Vec<String>,
     names: HashSet<String>,
-    /// In how many tools a term occurs.
-    in_tools: HashMap<String, usize>,
-    mean_length: f32,
-    /// One vector a tool, one after another.
-    vectors: Option<Vec<f32>>,
+    vectors: Option<Vectors>,
+    /// What `vectors` were turned by, and steps have to be.
+    adapter: Option<Adapter>,
 }
 
+/// One unit vector a tool, one after another.
 #[derive(Clone, Debug)]
-struct Tool {
-    /// Weighted count of each term.
-    counts: HashMap<String, f32>,
-    length: f32,
-    /// Stems of the name without its server.
-    name: Vec<String>,
-    server: String,
-    /// Stems of the name that a sibling's name lacks whose words all stand in this one.
-    qualifiers: Vec<String>,
-    mutates: bool,
-    takes_nothing: bool,
-    clues: Clues,
+struct Vectors {
+    whole: Vec<f32>,
+    opening: Vec<f32>,
 }
 
-/// A tool for a step. Scores are standard deviations above the mean of the catalogue.
+/// A tool for a step. Scores are nats: differences of the logarithms of how likely each tool is the right one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
     /// Into the specs the filter was built from.
     pub index: usize,
     pub score: f32,
-    pub lexical: f32,
-    /// 0 without vectors.
+    /// Cosine of step and tool; 0 without vectors.
     pub dense: f32,
+    /// The logarithm of the odds that the step needs this tool if any; infinite without vectors, where nobody can tell.
+    pub fits: f32,
 }
 
 /// The tools offered for a step, best first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     pub ranked: Vec<Ranked>,
-    /// How far the first lies before the second, in standard deviations; infinite when it is alone.
+    /// How far the first lies before the second; infinite when it is alone.
     pub margin: f32,
 }
 
-/// What is embedded of a tool: `name: description`, the name as words.
-pub fn text_for_embedding(spec: &ToolSpec) -> String {
-    format!("{}: {}", words::parts(&spec.name).join(" "), spec.description)
+/// What is embedded of a tool: `name: description`, the name as words, and the description's beginning alone.
+pub fn texts_for_embedding(spec: &ToolSpec) -> [String; 2] {
+    let whole = format!("{}: {}", words::parts(&spec.name).join(" "), spec.description);
+    [whole, features::opening(&spec.description).to_owned()]
 }
 
 impl Prefilter {
-    /// `vectors`: one unit vector a tool, of [`text_for_embedding`]; ignored when there is not one for each.
-    pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
-        let mut tools: Vec<Tool> = specs.iter().map(Tool::new).collect();
-        qualify(&mut tools);
-        let mut in_tools = HashMap::new();
-        for term in tools.iter().flat_map(|tool| tool.counts.keys()) {
-            *in_tools.entry(term.clone()).or_insert(0) += 1;
+    /// With the vectors that `embedder` makes of the tools; without one selection goes by words.
+    pub fn embedded(specs: &[ToolSpec], embedder: Option<&Embedder>, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
+        let texts: Vec<String> = specs.iter().flat_map(texts_for_embedding).collect();
+        let Some(embedder) = embedder else { return Ok(Prefilter::new(specs, None)) };
+        let adapter = Adapter::of(&embedder.embed_one(adapter::PROBE)?);
+        let mut vectors = embedder.embed(&texts, cancel)?;
+        if let Some(adapter) = &adapter {
+            vectors.iter_mut().for_each(|vector| *vector = adapter.tool(vector));
         }
-        let mean_length = tools.iter().map(|tool| tool.length).sum::<f32>() / tools.len().max(1) as f32;
-        let vectors = vectors.filter(|all| all.len() == tools.len() && !all.is_empty()).map(|all| all.concat());
+        Ok(Prefilter { adapter, ..Prefilter::new(specs, Some(vectors)) })
+    }
+
+    /// `vectors`: two unit vectors a tool, of [`texts_for_embedding`]; ignored when there are not two for each.
+    pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
+        let vectors = vectors.filter(|all| all.len() == 2 * specs.len() && !all.is_empty()).map(|all| Vectors {
+            whole: all.iter().step_by(2).flatten().copied().collect(),
+            opening: all.iter().skip(1).step_by(2).flatten().copied().collect(),
+        });
         let names = specs.iter().map(|spec| spec.name.clone()).collect();
-        Prefilter { mean_length, in_tools, vectors, tools, names }
+        let servers = specs.iter().map(|spec| spec.server.clone()).collect();
+        Prefilter { lexicon: Lexicon::new(specs), servers, names, vectors, adapter: None }
     }
 
     /// The step as it should be embedded: without the values it names, but with names of tools.
@@ -102,35 +91,32 @@ impl Prefilter {
         clues::without_values(step, |name| self.names.contains(name))
     }
 
+    /// What can be seen of `step` beside each tool; `step_vector` is the step's unit vector.
+    pub fn features(&self, step: &str, step_vector: Option<&[f32]>) -> Vec<Features> {
+        let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
+        let adapted = step_vector.map(|step| self.adapter.as_ref().map_or(step.to_vec(), |adapter| adapter.step(step)));
+        let step_vector = adapted.as_deref();
+        let cosines = |of: fn(&Vectors) -> &[f32]| match (&self.vectors, step_vector) {
+            (Some(vectors), Some(step)) => kernels::cosine(step, of(vectors)),
+            _ => Vec::new(),
+        };
+        let (dense, opening_dense) = (cosines(|all| &all.whole), cosines(|all| &all.opening));
+        let plain = &self.without_values(step);
+        self.lexicon.features(&Seen { step, plain, dense: &dense, opening_dense: &opening_dense })
+    }
+
     /// The best `k` tools. `step_vector` is the step's unit vector, `hint` a server's name.
     pub fn select(&self, step: &str, step_vector: Option<&[f32]>, hint: Option<&str>, k: usize) -> Selection {
-        let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
-        let seen = Clues::of_step(step);
-        let step = &self.without_values(step);
-        let query = thesaurus::expand(step);
-        let verb = words::terms(step).into_iter().next().map(|verb| thesaurus::expand(&verb)).unwrap_or_default();
-        let asks = is_question(step);
-        let bm25 = z_scores(self.tools.iter().map(|tool| self.bm25(tool, &query)).collect());
-        let said = |tool: &Tool| {
-            let verb = tool.name.first().and_then(|first| verb.get(first)).copied().unwrap_or(0.0);
-            let executes = if asks && tool.mutates { QUESTION_WEIGHT } else { 0.0 };
-            let qualified = !tool.qualifiers.is_empty() && tool.qualifiers.iter().all(|word| !query.contains_key(word));
-            let unasked = if qualified { QUALIFIED_WEIGHT } else { 0.0 };
-            let useless = if tool.takes_nothing && seen != Clues::default() { TAKES_NOTHING_WEIGHT } else { 0.0 };
-            let shown = NAME_SAID_WEIGHT * tool.name_said(&query) + VERB_WEIGHT * verb + tool.clues.agreement(&seen);
-            shown - executes - unasked - useless
-        };
-        let lexical: Vec<f32> = self.tools.iter().zip(bm25).map(|(tool, bm25)| bm25 + said(tool)).collect();
-        let dense = match (&self.vectors, step_vector) {
-            (Some(vectors), Some(step)) => z_scores(kernels::cosine(step, vectors)),
-            _ => vec![0.0; self.tools.len()],
-        };
-        let hinted = |tool: &Tool| hint.is_some_and(|hint| !hint.is_empty() && tool.server.eq_ignore_ascii_case(hint));
-        let mut ranked: Vec<Ranked> = (0..self.tools.len())
-            .map(|index| {
-                let hint = if hinted(&self.tools[index]) { HINT_WEIGHT } else { 0.0 };
-                let (lexical, dense) = (lexical[index], dense[index]);
-                Ranked { index, score: lexical + dense + hint, lexical, dense }
+        let hinted = |server: &str| hint.is_some_and(|hint| !hint.is_empty() && server.eq_ignore_ascii_case(hint));
+        let rows = self.features(step, step_vector);
+        let has_vectors = self.vectors.is_some() && step_vector.is_some();
+        let mut ranked: Vec<Ranked> = rows
+            .iter()
+            .enumerate()
+            .map(|(index, row)| {
+                let hint = if hinted(&self.servers[index]) { HINT_WEIGHT } else { 0.0 };
+                let fits = if has_vectors { head::fits(row, rows.len()) } else { f32::INFINITY };
+                Ranked { index, score: head::score(row) + hint, dense: row[features::DENSE], fits }
             })
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
@@ -153,90 +139,6 @@ impl Prefilter {
         ranked.extend(rest.into_iter().take(k / BY_MEANING));
         ranked
     }
-
-    fn bm25(&self, tool: &Tool, query: &HashMap<String, f32>) -> f32 {
-        let total = self.tools.len() as f32;
-        let weigh = |(term, weight): (&String, &f32)| {
-            let count = tool.counts.get(term).copied().unwrap_or(0.0);
-            let in_tools = self.in_tools.get(term).copied().unwrap_or(0) as f32;
-            let rarity = (1.0 + (total - in_tools + 0.5) / (in_tools + 0.5)).ln();
-            let norm = K1 * (1.0 - B + B * tool.length / self.mean_length.max(1.0));
-            weight * rarity * count * (K1 + 1.0) / (count + norm)
-        };
-        // Sorted, so that sums do not depend on the order of a hash map.
-        let mut parts: Vec<f32> = query.iter().map(weigh).collect();
-        parts.sort_by(f32::total_cmp);
-        parts.into_iter().sum()
-    }
-}
-
-impl Tool {
-    fn new(spec: &ToolSpec) -> Tool {
-        let mut counts: HashMap<String, f32> = HashMap::new();
-        let mut add = |text: &str, weight: f32| {
-            for term in words::terms(text) {
-                *counts.entry(term).or_insert(0.0) += weight;
-            }
-        };
-        add(&spec.name, NAME_WEIGHT);
-        add(&spec.description, DESCRIPTION_WEIGHT);
-        // A server's words say little about one of its tools, however often they are repeated.
-        let server: HashSet<String> = words::parts(&spec.server).into_iter().collect();
-        add(&server.into_iter().collect::<Vec<_>>().join(" "), SERVER_WEIGHT);
-        for parameter in spec.parameters() {
-            add(parameter.name, PARAMETER_WEIGHT);
-        }
-        let mut weights: Vec<f32> = counts.values().copied().collect();
-        weights.sort_by(f32::total_cmp);
-        let length = weights.into_iter().sum();
-        let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
-        Tool {
-            counts,
-            length,
-            name: words::terms(own),
-            server: spec.server.clone(),
-            qualifiers: Vec::new(),
-            mutates: spec.mutates,
-            takes_nothing: spec.parameters().is_empty(),
-            clues: Clues::of_tool(spec),
-        }
-    }
-
-    /// Share of the name's words that the step says, in its own words or others of the same meaning.
-    fn name_said(&self, query: &HashMap<String, f32>) -> f32 {
-        let said: f32 = self.name.iter().map(|word| query.get(word).copied().unwrap_or(0.0)).sum();
-        said / self.name.len().max(1) as f32
-    }
-}
-
-/// Finds the tools whose name is a sibling's and more.
-fn qualify(tools: &mut [Tool]) {
-    let names: Vec<Vec<String>> = tools.iter().map(|tool| tool.name.clone()).collect();
-    for tool in tools {
-        let within = |name: &&Vec<String>| {
-            name.len() > 1 && name.len() < tool.name.len() && name.iter().all(|word| tool.name.contains(word))
-        };
-        if let Some(sibling) = names.iter().filter(within).max_by_key(|name| name.len()) {
-            tool.qualifiers = tool.name.iter().filter(|word| !sibling.contains(word)).cloned().collect();
-        }
-    }
-}
-
-/// Distance from the mean in standard deviations; all 0 when the values are all equal.
-fn z_scores(values: Vec<f32>) -> Vec<f32> {
-    let count = values.len().max(1) as f32;
-    let mean = values.iter().sum::<f32>() / count;
-    let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count).sqrt();
-    values.into_iter().map(|value| if deviation > 1e-6 { (value - mean) / deviation } else { 0.0 }).collect()
-}
-
-/// The step begins as questions and requests to look at something do.
-fn is_question(step: &str) -> bool {
-    const BEGINNINGS: &[&str] = &[
-        "what", "which", "who", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "does", "did",
-        "has", "have", "show", "list", "find", "search", "tell", "look", "see", "display", "check", "count",
-    ];
-    words::parts(step).first().is_some_and(|first| BEGINNINGS.contains(&first.as_str()))
 }
 
 #[cfg(test)]
@@ -306,7 +208,7 @@ mod tests {
     fn a_hint_and_a_vector_can_decide() {
         let specs = house();
         let axis = |at: usize| (0..specs.len()).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
-        let filter = Prefilter::new(&specs, Some((0..specs.len()).map(axis).collect()));
+        let filter = Prefilter::new(&specs, Some((0..specs.len()).flat_map(|at| [axis(at), axis(at)]).collect()));
         let first = |vector: Option<&[f32]>, hint| filter.select("do it", vector, hint, 1).ranked[0].index;
         assert_eq!(first(Some(&axis(4)), None), 4);
         assert_eq!(first(None, Some("door")), 6);

@@ -11,6 +11,51 @@ const SCHEMA_MAX_BYTES: usize = 64 << 10;
 const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
 
+/// Names of types as programming languages have them, and what JSON schema calls them.
+const TYPE_NAMES: &[(&str, &str)] = &[
+    ("dict", "object"),
+    ("map", "object"),
+    ("hashmap", "object"),
+    ("float", "number"),
+    ("double", "number"),
+    ("decimal", "number"),
+    ("int", "integer"),
+    ("long", "integer"),
+    ("short", "integer"),
+    ("list", "array"),
+    ("tuple", "array"),
+    ("set", "array"),
+    ("arraylist", "array"),
+    ("str", "string"),
+    ("char", "string"),
+    ("any", "string"),
+    ("bool", "boolean"),
+];
+
+/// Gives every type in a schema the name that JSON schema has for it: `{"type": "dict"}` becomes `{"type": "object"}`.
+pub fn standardize(schema: &mut Value) {
+    standardize_to(schema, SCHEMA_MAX_DEPTH);
+}
+
+/// Deeper than `levels` nothing is changed; [`check`] refuses such a schema.
+fn standardize_to(schema: &mut Value, levels: usize) {
+    let Some(fields) = schema.as_object_mut().filter(|_| levels > 0) else { return };
+    if let Some(Value::String(kind)) = fields.get_mut("type") {
+        let low = kind.to_lowercase();
+        let known = TYPE_NAMES.iter().find(|(name, _)| *name == low).map_or(low.as_str(), |(_, standard)| standard);
+        if ["object", "array", "string", "number", "integer", "boolean", "null"].contains(&known) {
+            *kind = known.to_owned();
+        }
+    }
+    if let Some(items) = fields.get_mut("items") {
+        standardize_to(items, levels - 1);
+    }
+    for one in fields.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(|all| all.values_mut())
+    {
+        standardize_to(one, levels - 1);
+    }
+}
+
 /// What is wrong with a description, in words that follow the tool's name.
 pub fn check(spec: &ToolSpec) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
@@ -105,6 +150,18 @@ mod tests {
         check(json!({ "properties": { "a": 1 } }), Err("`a` has no schema"));
         check(json!({ "properties": {}, "required": ["a"] }), Err("requires \"a\""));
         check(json!({ "required": [7] }), Err("requires 7"));
+    }
+
+    #[test]
+    fn types_of_programming_languages_are_read() {
+        let mut schema = json!({ "type": "dict", "properties": {
+            "a": { "type": "tuple", "items": { "type": "float" } }, "b": { "type": "String" }, "type": { "type": "Vec3" },
+        } });
+        standardize(&mut schema);
+        let expected = json!({ "type": "object", "properties": {
+            "a": { "type": "array", "items": { "type": "number" } }, "b": { "type": "string" }, "type": { "type": "Vec3" },
+        } });
+        assert_eq!(schema, expected);
     }
 
     #[test]

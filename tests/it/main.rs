@@ -3,6 +3,7 @@
 mod architecture;
 mod ask;
 mod chat;
+mod choice;
 mod cli;
 mod cognitive;
 mod complete;

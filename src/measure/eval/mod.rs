@@ -1,6 +1,7 @@
 //! Suites of cases: how often the right tool, the right arguments, the right plan and the right code are found.
 
 pub mod edges;
+pub mod features;
 pub mod pairs;
 pub mod plans;
 mod ranking;
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::orchestrate::Host;
+use crate::orchestrate::{Host, Toolkit};
 use crate::protocol::{Decision, Event, Proposal};
 use crate::tools::policy::Policy;
+use crate::tools::{Catalog, ToolSpec};
 
 /// One case of either kind of suite.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,9 +32,25 @@ pub struct Case {
     pub expected: Option<Vec<String>>,
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
+    /// The only tools that this case offers, in place of the catalogue's.
+    #[serde(default)]
+    pub tools: Option<Vec<ToolSpec>>,
     /// The tools of the steps in order, for a plan suite.
     #[serde(default)]
     pub chain: Option<Vec<String>>,
+}
+
+impl Case {
+    /// What this case is worked on with.
+    async fn toolkit(&self, toolkit: &Toolkit) -> Result<Toolkit> {
+        Ok(match &self.tools {
+            Some(tools) => {
+                let offered = Catalog::described(tools.clone()).with_context(|| format!("case {}", self.id))?;
+                toolkit.offering(offered).await?
+            }
+            None => toolkit.clone(),
+        })
+    }
 }
 
 /// The cases of one file.

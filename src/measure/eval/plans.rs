@@ -31,6 +31,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
     let mut ms = Vec::new();
     for case in &suite.cases {
         let chain = case.chain.as_deref().unwrap_or_default();
+        let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
         let parts = decompose::parts(&case.prompt);
         let plan = plan::make(toolkit, &parts, &case.prompt, &Silent::default()).await?;

@@ -21,18 +21,16 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
     let mut predictions = Predictions::open(out)?;
     let mut counts = Counts::default();
     for case in &suite.cases {
+        let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
         let intent = intent(toolkit, &case.prompt).await?;
         counts.ms.push(from.elapsed().as_secs_f64() * 1000.0);
-        let ranked: Vec<&str> = intent.as_ref().map_or(Vec::new(), |intent| {
-            intent
-                .choice
-                .order
-                .iter()
-                .filter_map(|&tool| toolkit.catalog.specs().get(tool))
-                .map(|spec| spec.name.as_str())
-                .collect()
-        });
+        let order = match &intent {
+            Some(intent) => intent.choice.order.clone(),
+            None => offered(toolkit, &case.prompt).await?,
+        };
+        let ranked: Vec<&str> =
+            order.iter().filter_map(|&tool| toolkit.catalog.specs().get(tool)).map(|spec| spec.name.as_str()).collect();
         let chosen = intent.as_ref().map(|intent| intent.tool.name.as_str());
         let arguments = intent.as_ref().map_or(Map::new(), |intent| intent.arguments.clone());
         counts.add(case, &ranked, chosen, &arguments);
@@ -66,6 +64,13 @@ async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(None) };
     Ok(execute::intent(toolkit, &step, prompt, &Evidence::default(), &mut Recollection::default(), &Silent::default())
         .await?)
+}
+
+/// The tools among which none was taken.
+async fn offered(toolkit: &Toolkit, prompt: &str) -> Result<Vec<usize>> {
+    let Some(step) = plan::whole(&decompose::parts(prompt), prompt) else { return Ok(Vec::new()) };
+    let choice = execute::choose(toolkit, &step, &mut Recollection::default(), &Silent::default()).await?;
+    Ok(choice.map_or(Vec::new(), |(_, choice)| choice.order))
 }
 
 #[derive(Default)]

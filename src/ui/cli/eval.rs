@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::app::App;
 use crate::measure::eval::{self, Suite};
+use crate::tools::Catalog;
 
 /// Measure the choice of tools, the making of plans and the search for code on a suite of cases
 #[derive(Args)]
@@ -19,6 +20,8 @@ pub struct Eval {
 enum What {
     /// Tool and arguments for single requests
     Tools(Files),
+    /// What is seen of each request and tool, as numbers to train a chooser on (scripts/train-head)
+    Features(Files),
     /// Steps and tools for requests of several parts
     Plans(Files),
     /// Call edges of a project, on a fresh index
@@ -27,6 +30,13 @@ enum What {
     Search(Search),
     /// Definitions found again by the first sentence of their comment, which is taken away first
     Pairs(Pairs),
+}
+
+/// What is measured of a suite of requests.
+enum Kind {
+    Tools,
+    Plans,
+    Features,
 }
 
 #[derive(Args)]
@@ -85,10 +95,12 @@ struct Pairs {
 
 #[derive(Args)]
 struct Files {
-    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
+    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}; the built-in ones
+    /// when left out
     #[arg(long, value_name = "FILE")]
-    catalog: PathBuf,
-    /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}
+    catalog: Option<PathBuf>,
+    /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; with `tools`, an array
+    /// as in the catalogue, a case offers these only
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
     /// Write the prediction of every case, one JSON object a line
@@ -101,22 +113,24 @@ struct Files {
 
 impl Eval {
     pub async fn run(self, app: &App) -> Result<()> {
-        let (files, plans) = match self.what {
-            What::Tools(files) => (files, false),
-            What::Plans(files) => (files, true),
+        let (files, kind) = match self.what {
+            What::Tools(files) => (files, Kind::Tools),
+            What::Features(files) => (files, Kind::Features),
+            What::Plans(files) => (files, Kind::Plans),
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
         };
-        let catalog = crate::tools::Catalog::from_json(&files.catalog)?;
+        let catalog = files.catalog.as_deref().map_or(Ok(Catalog::builtin()), Catalog::from_json)?;
         let registry = app.registry()?;
         let embedder = super::embedder(app);
         let toolkit = app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?;
         let suite = Suite::read(&files.suite)?;
-        let figures = if plans {
-            eval::plans::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
-        } else {
-            eval::tools::run(&toolkit, &suite, files.out.as_deref(), !files.json).await?
+        let (out, talk) = (files.out.as_deref(), !files.json);
+        let figures = match kind {
+            Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
+            Kind::Plans => eval::plans::run(&toolkit, &suite, out, talk).await?,
+            Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
         };
         println!("{figures}");
         Ok(())

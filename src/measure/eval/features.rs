@@ -1,0 +1,39 @@
+//! `eval features`: what the chooser of tools sees of every case, to train it on.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::{Predictions, Suite};
+use crate::orchestrate::Toolkit;
+use crate::tools::adapter;
+use crate::tools::features::NAMES;
+use crate::tools::prefilter::texts_for_embedding;
+
+/// Tools of a case whose features are written.
+const BEST: usize = 5;
+
+/// Writes the catalogue's vectors as the embedder makes them, then for each case the vector of its prompt and the features of its best tools.
+pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>) -> Result<Value> {
+    let mut lines = Predictions::open(out)?;
+    let embedder =
+        toolkit.embedder.as_ref().context("features are trained on vectors: name an embedder in models.toml")?;
+    let texts: Vec<String> = toolkit.catalog.specs().iter().flat_map(texts_for_embedding).collect();
+    let vectors = embedder.embed(&texts, &toolkit.cancel)?;
+    let tools: Vec<&str> = toolkit.catalog.specs().iter().map(|spec| spec.name.as_str()).collect();
+    let pairs = vectors.as_chunks::<2>().0;
+    let probe = embedder.embed_one(adapter::PROBE)?;
+    lines.write(&json!({ "probe": probe, "names": NAMES, "tools": tools, "vectors": pairs }))?;
+    for case in &suite.cases {
+        let toolkit = &case.toolkit(toolkit).await?;
+        let vector = toolkit.vector(&toolkit.prefilter.without_values(&case.prompt)).await;
+        let rows = toolkit.prefilter.features(&case.prompt, vector.as_deref());
+        let ranked = toolkit.prefilter.select(&case.prompt, vector.as_deref(), None, BEST).ranked;
+        let best = |index: usize| json!({ "tool": toolkit.catalog.specs()[index].name, "features": rows[index] });
+        let best: Vec<Value> = ranked.iter().map(|one| best(one.index)).collect();
+        lines.write(&json!({ "id": case.id, "expected": case.expected, "vector": vector, "best": best }))?;
+    }
+    lines.finish()?;
+    Ok(json!({ "cases": suite.cases.len(), "features": NAMES }))
+}

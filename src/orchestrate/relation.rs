@@ -1,0 +1,173 @@
+//! Reads which relation in code a step asks for: `what does F import` and `which files import F` hold the same words, only their order differs.
+//!
+//! Bags of words and vectors do not see order, so grammar decides between the built-in tools here. It never takes a step away from a tool of
+//! another program: it is asked only where the chooser has taken a built-in one.
+
+use super::decompose::words::listed;
+use super::decompose::{Part, names};
+use crate::index::Graph;
+use crate::tools::builtin::Builtin;
+
+/// The name of code in a step: what stands in quotation marks first, then what is written as code is, then the longest that the index
+/// knows; a name that is written as code is counts without the index as well, if it cannot be a path.
+pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
+    let text = part.full_text();
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
+    let mut names: Vec<&str> = text.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', ':', '/'])).collect();
+    names.sort_by_key(|name| std::cmp::Reverse((is_coined(name), name.len())));
+    let known = |name: &&str| {
+        name.len() > 1 && graph.is_some_and(|graph| graph.named(name).iter().any(|node| node.kind != "module"))
+    };
+    let quoted = part.quoted.iter().map(String::as_str);
+    let found = quoted.chain(names.iter().copied()).find(known);
+    found.or_else(|| names.into_iter().find(|name| is_coined(name) && !names::is_path(name))).map(str::to_owned)
+}
+
+/// Written as names of code are: `a_b`, `a::b`, `a.b`, `aB`.
+fn is_coined(name: &str) -> bool {
+    name.trim_matches('_').contains(['_', '.', ':'])
+        || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+}
+
+const IMPORTS: &str =
+    "import, imports, imported, importing, depend, depends, require, requires, use, uses, using, include, includes";
+const CALLS: &str = "call, calls, called, calling, invoke, invokes, invoked, use, uses, used";
+const ASKS: &str = "how, why, where, what, who, which, explain, describe, tell";
+const DEFINED: &str = "defined, declared, definition, definitions, defines, declares";
+const KINDS: &str = "function, class, struct, enum, trait, type, interface, method, constant, variable, macro";
+const INSIDE: &str =
+    "functions, classes, structs, methods, symbols, definitions, types, outline, structure, signatures";
+/// Things that are not code: a step that speaks of them is left to the chooser.
+const NOT_CODE: &str = "\
+    file, files, folder, folders, directory, directories, word, text, string, phrase, line, lines, learn, learned, learnt, lesson, lessons, \
+    remember, memory, memories, command, tests, changed, commit";
+const SEARCHES: &str = "search, grep, look";
+
+/// The built-in tool for what `part` asks about code; `None` where its form says nothing. `symbol` is the name in it that the index knows.
+pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
+    let text = part.text.to_lowercase();
+    let words: Vec<&str> = text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
+    let has = |table: &str| words.iter().any(|word| listed(table, word));
+    let place = |table: &str| words.iter().position(|word| listed(table, word));
+    let named = symbol.map(str::to_lowercase);
+    let is_name = |word: &&str| named.as_deref().is_some_and(|name| word.trim_end_matches("()") == name);
+    let file = words.iter().position(|word| names::is_path(word) && !is_name(word));
+    let at = |target: Option<usize>, verb: Option<usize>| target.zip(verb).map(|(target, verb)| target < verb);
+    let first = *words.first()?;
+
+    if listed(SEARCHES, first) && words.get(1) == Some(&"for") || first == "grep" {
+        return (!has("file, files, named")).then_some(Builtin::SearchText);
+    }
+    if let Some(file) = file {
+        let target = Some(file);
+        let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
+        return match () {
+            () if has("imports, dependencies") && before(&words, file) == Some("of") => Some(Builtin::IndexImports),
+            () if has("dependents, importers") => Some(Builtin::IndexDependents),
+            () if is_question(&words) && has(IMPORTS) && is_file => match at(target, place(IMPORTS))? {
+                true if has("who, which") => Some(Builtin::IndexDependents),
+                true => Some(Builtin::IndexImports),
+                false => Some(Builtin::IndexDependents),
+            },
+            () if has("import, imports") && is_file && at(target, place(IMPORTS)) == Some(false) => {
+                Some(Builtin::IndexDependents)
+            }
+            () if has(INSIDE) && is_file && symbol.is_none() => Some(Builtin::IndexReadFile),
+            () if !is_file && words.starts_with(&["what"]) && has("in, inside, under") => Some(Builtin::ListDir),
+            () if is_file && (words.starts_with(&["summarize"]) || words.starts_with(&["what", "is", "in"])) => {
+                Some(Builtin::ReadFile)
+            }
+            () => None,
+        };
+    }
+    let asks = is_question(&words) || listed(ASKS, first);
+    if let Some(name) = words.iter().position(|word| is_name(&word)) {
+        let target = Some(name);
+        let called = place(CALLS).or_else(|| place("callers, callees"));
+        return match () {
+            () if has("callers") => Some(Builtin::IndexCallers),
+            () if has("callees") => Some(Builtin::IndexCallees),
+            () if has("impact, break, breaks, broken, affected, affects") => Some(Builtin::IndexImpact),
+            () if asks && called.is_some() => match at(target, called)? {
+                true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
+                _ => Some(Builtin::IndexCallers),
+            },
+            () if has(DEFINED)
+                || has(KINDS) && (first == "where" || first == "find" || first == "show" || first == "in") =>
+            {
+                Some(Builtin::IndexFindFiles)
+            }
+            () if asks && is_about_code(part, &words) => Some(Builtin::IndexSearch),
+            () => None,
+        };
+    }
+    (asks && is_about_code(part, &words)).then_some(Builtin::IndexSearch)
+}
+
+/// An open question: nothing in it is a file, a quotation or a thing that another tool looks after.
+fn is_about_code(part: &Part, words: &[&str]) -> bool {
+    part.quoted.is_empty() && !words.iter().any(|word| listed(NOT_CODE, word))
+}
+
+fn is_question(words: &[&str]) -> bool {
+    words.first().is_some_and(|first| listed(ASKS, first)) || words.first() == Some(&"list")
+}
+
+fn before<'w>(words: &[&'w str], place: usize) -> Option<&'w str> {
+    place.checked_sub(1).map(|before| words[before])
+}
+
+/// A word without the punctuation around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| ",;!?\"'`".contains(c)).trim_end_matches(['.', ':'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decompose::parts;
+    use super::*;
+
+    fn check(step: &str, symbol: Option<&str>, expected: Option<Builtin>) {
+        assert_eq!(asked(&parts(step)[0], symbol), expected, "{step}");
+    }
+
+    #[test]
+    fn who_imports_whom_is_read_from_the_order_of_words() {
+        check("which files import src/pull.rs", None, Some(Builtin::IndexDependents));
+        check("Which modules use src/words.rs?", None, Some(Builtin::IndexDependents));
+        check("What depends on src/lib.rs?", None, Some(Builtin::IndexDependents));
+        check("List the files that import src/lib.rs", None, Some(Builtin::IndexDependents));
+        check("What does src/pull.rs import?", None, Some(Builtin::IndexImports));
+        check("What are the dependencies of src/pull.rs?", None, Some(Builtin::IndexImports));
+    }
+
+    #[test]
+    fn who_calls_whom_is_read_from_the_order_of_words() {
+        let save = Some("Store.save");
+        check("Who calls Store.save?", save, Some(Builtin::IndexCallers));
+        check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
+        check("What does Store.save call?", save, Some(Builtin::IndexCallees));
+        check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));
+        check("What would break if I rename Store.save?", save, Some(Builtin::IndexImpact));
+    }
+
+    #[test]
+    fn places_and_open_questions_go_to_the_index() {
+        check("Where is the function hub_dir defined?", Some("hub_dir"), Some(Builtin::IndexFindFiles));
+        check("Explain what Pool.lease does", Some("Pool.lease"), Some(Builtin::IndexSearch));
+        check("How does the budget manager evict models?", None, Some(Builtin::IndexSearch));
+        check("Where is the retry limit defined?", None, Some(Builtin::IndexSearch));
+        check("Show the functions in src/app.rs", None, Some(Builtin::IndexReadFile));
+    }
+
+    #[test]
+    fn what_has_another_form_is_left_to_the_chooser() {
+        check("Which files contain the word retry?", None, None);
+        check("What did we learn about tests?", None, None);
+        check("Read src/app.rs", None, None);
+        check("Replace 5 with 3 in src/retry.rs", None, None);
+        check("Run the tests", None, None);
+        check("Search for TODO in src", None, Some(Builtin::SearchText));
+        check("What files are in src/budget?", None, Some(Builtin::ListDir));
+    }
+}

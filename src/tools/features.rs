@@ -1,0 +1,269 @@
+//! What can be seen of a step and a tool together: words, meaning, and what the step shows on its face, one number each.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::tools::clues::Clues;
+use crate::tools::spec::ToolSpec;
+use crate::tools::thesaurus;
+use crate::tools::words;
+
+/// Weights of BM25 (Robertson and Zaragoza, 2009), as usually set.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+/// How often a word of each field counts. A name is short and chosen with care; parameter descriptions repeat themselves.
+const NAME_WEIGHT: f32 = 2.0;
+const DESCRIPTION_WEIGHT: f32 = 1.0;
+const PARAMETER_WEIGHT: f32 = 0.5;
+const SERVER_WEIGHT: f32 = 0.5;
+/// Words of a description's beginning: what the tool does stands there.
+const OPENING_TERMS: usize = 8;
+
+/// What [`Lexicon::features`] gives for a tool, in this order.
+pub const NAMES: [&str; COUNT] = [
+    "bm25_z",
+    "dense_z",
+    "opening_dense_z",
+    "dense",
+    "opening_dense",
+    "name_said",
+    "name_verb",
+    "opening_said",
+    "opening_verb",
+    "covered",
+    "server_said",
+    "parameters_said",
+    "path",
+    "date",
+    "email",
+    "url",
+    "number",
+    "quoted",
+    "shown_unused",
+    "needed_unshown",
+    "question_mutates",
+    "unasked_qualifier",
+    "takes_nothing",
+];
+pub const COUNT: usize = 23;
+/// Place of the cosine in a row.
+pub const DENSE: usize = 3;
+
+/// One row of numbers for a tool, see [`NAMES`].
+pub type Features = [f32; COUNT];
+
+/// The words of a catalogue, indexed once.
+#[derive(Clone, Debug)]
+pub struct Lexicon {
+    tools: Vec<Tool>,
+    /// In how many tools a term occurs.
+    in_tools: HashMap<String, usize>,
+    mean_length: f32,
+}
+
+#[derive(Clone, Debug)]
+struct Tool {
+    /// Weighted count of each term.
+    counts: HashMap<String, f32>,
+    length: f32,
+    /// Stems of the name without its server.
+    name: Vec<String>,
+    /// Stems of the description's beginning.
+    opening: Vec<String>,
+    server: Vec<String>,
+    parameters: Vec<String>,
+    /// Stems of the name that a sibling's name lacks whose words all stand in this one.
+    qualifiers: Vec<String>,
+    mutates: bool,
+    takes_nothing: bool,
+    clues: Clues,
+    needs: Clues,
+}
+
+/// A step, read once for all tools.
+pub struct Seen<'s> {
+    /// As written, for what it shows on its face.
+    pub step: &'s str,
+    /// Without the values it names.
+    pub plain: &'s str,
+    /// Cosines to every tool's text and to every description's beginning; empty without an embedder.
+    pub dense: &'s [f32],
+    pub opening_dense: &'s [f32],
+}
+
+/// The part of a description that says what the tool does: its first sentence.
+pub fn opening(description: &str) -> &str {
+    let line = description.trim_start().lines().next().unwrap_or("");
+    match line.match_indices(['.', ';']).find(|(at, _)| line[at + 1..].starts_with(' ')) {
+        Some((end, _)) => &line[..end],
+        None => line,
+    }
+}
+
+impl Lexicon {
+    pub fn new(specs: &[ToolSpec]) -> Lexicon {
+        let mut tools: Vec<Tool> = specs.iter().map(Tool::new).collect();
+        qualify(&mut tools);
+        let mut in_tools = HashMap::new();
+        for term in tools.iter().flat_map(|tool| tool.counts.keys()) {
+            *in_tools.entry(term.clone()).or_insert(0) += 1;
+        }
+        let mean_length = tools.iter().map(|tool| tool.length).sum::<f32>() / tools.len().max(1) as f32;
+        Lexicon { tools, in_tools, mean_length }
+    }
+
+    /// One row a tool.
+    pub fn features(&self, seen: &Seen) -> Vec<Features> {
+        let query = thesaurus::expand(seen.plain);
+        let own: Vec<String> = words::terms(seen.plain);
+        let verb = own.first().map(|verb| thesaurus::expand(verb)).unwrap_or_default();
+        let shown = Clues::of_step(seen.step);
+        let asks = is_question(seen.plain);
+        let bm25 = z_scores(self.tools.iter().map(|tool| self.bm25(tool, &query)).collect());
+        let at = |values: &[f32], index: usize| values.get(index).copied().unwrap_or(0.0);
+        let (dense_z, opening_z) = (z_scores(seen.dense.to_vec()), z_scores(seen.opening_dense.to_vec()));
+        let flag = |yes: bool| f32::from(u8::from(yes));
+        let row = |(index, tool): (usize, &Tool)| {
+            let verb_of = |terms: &[String]| terms.first().and_then(|one| verb.get(one)).copied().unwrap_or(0.0);
+            let both = tool.clues.both(&shown);
+            let unasked = !tool.qualifiers.is_empty() && tool.qualifiers.iter().all(|word| !query.contains_key(word));
+            let mut row = [0.0; COUNT];
+            row[0] = bm25[index];
+            row[1] = at(&dense_z, index);
+            row[2] = at(&opening_z, index);
+            row[3] = at(seen.dense, index);
+            row[4] = at(seen.opening_dense, index);
+            row[5] = said(&tool.name, &query);
+            row[6] = verb_of(&tool.name);
+            row[7] = self.said_by_rarity(&tool.opening, &query);
+            row[8] = verb_of(&tool.opening);
+            row[9] = self.covered(&own, tool);
+            row[10] = said(&tool.server, &query);
+            row[11] = said(&tool.parameters, &query);
+            row[12..18].copy_from_slice(&both.map(flag));
+            row[18] = shown.without(&tool.clues);
+            row[19] = tool.needs.without(&shown);
+            row[20] = flag(asks && tool.mutates);
+            row[21] = flag(unasked);
+            row[22] = flag(tool.takes_nothing && shown != Clues::default());
+            row
+        };
+        self.tools.iter().enumerate().map(row).collect()
+    }
+
+    fn rarity(&self, term: &str) -> f32 {
+        let total = self.tools.len() as f32;
+        let in_tools = self.in_tools.get(term).copied().unwrap_or(0) as f32;
+        (1.0 + (total - in_tools + 0.5) / (in_tools + 0.5)).ln()
+    }
+
+    fn bm25(&self, tool: &Tool, query: &HashMap<String, f32>) -> f32 {
+        let weigh = |(term, weight): (&String, &f32)| {
+            let count = tool.counts.get(term).copied().unwrap_or(0.0);
+            let norm = K1 * (1.0 - B + B * tool.length / self.mean_length.max(1.0));
+            weight * self.rarity(term) * count * (K1 + 1.0) / (count + norm)
+        };
+        // Sorted, so that sums do not depend on the order of a hash map.
+        let mut parts: Vec<f32> = query.iter().map(weigh).collect();
+        parts.sort_by(f32::total_cmp);
+        parts.into_iter().sum()
+    }
+
+    /// Share of `terms` that the step says, rare ones counting more.
+    fn said_by_rarity(&self, terms: &[String], query: &HashMap<String, f32>) -> f32 {
+        let total: f32 = terms.iter().map(|term| self.rarity(term)).sum();
+        let said: f32 = terms.iter().map(|term| query.get(term).copied().unwrap_or(0.0) * self.rarity(term)).sum();
+        if total > 0.0 { said / total } else { 0.0 }
+    }
+
+    /// Share of the step's own words that the tool says, in full or in words of the same meaning.
+    fn covered(&self, own: &[String], tool: &Tool) -> f32 {
+        let says = |term: &String| {
+            let near = thesaurus::expand(term);
+            near.iter()
+                .filter(|(word, _)| tool.counts.contains_key(*word))
+                .map(|(_, weight)| *weight)
+                .fold(0.0, f32::max)
+        };
+        own.iter().map(says).sum::<f32>() / own.len().max(1) as f32
+    }
+}
+
+impl Tool {
+    fn new(spec: &ToolSpec) -> Tool {
+        let mut counts: HashMap<String, f32> = HashMap::new();
+        let mut add = |text: &str, weight: f32| {
+            for term in words::terms(text) {
+                *counts.entry(term).or_insert(0.0) += weight;
+            }
+        };
+        add(&spec.name, NAME_WEIGHT);
+        add(&spec.description, DESCRIPTION_WEIGHT);
+        // A server's words say little about one of its tools, however often they are repeated.
+        let server: HashSet<String> = words::parts(&spec.server).into_iter().collect();
+        add(&server.into_iter().collect::<Vec<_>>().join(" "), SERVER_WEIGHT);
+        for parameter in spec.parameters() {
+            add(parameter.name, PARAMETER_WEIGHT);
+        }
+        let mut weights: Vec<f32> = counts.values().copied().collect();
+        weights.sort_by(f32::total_cmp);
+        let length = weights.into_iter().sum();
+        let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
+        let mut opening = words::terms(opening(&spec.description));
+        opening.truncate(OPENING_TERMS);
+        Tool {
+            counts,
+            length,
+            name: words::terms(own),
+            opening,
+            server: words::terms(&spec.server),
+            parameters: spec.parameters().iter().flat_map(|parameter| words::terms(parameter.name)).collect(),
+            qualifiers: Vec::new(),
+            mutates: spec.mutates,
+            takes_nothing: spec.parameters().is_empty(),
+            clues: Clues::of_tool(spec, false),
+            needs: Clues::of_tool(spec, true),
+        }
+    }
+}
+
+/// Whether a tool's name says what it does: a word of it, or one of the same meaning, stands in the description too.
+pub fn name_tells(spec: &ToolSpec) -> bool {
+    let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
+    let described = thesaurus::expand(&spec.description);
+    words::terms(own).iter().any(|word| described.contains_key(word))
+}
+
+/// Share of `terms` that the step says, in its own words or others of the same meaning.
+fn said(terms: &[String], query: &HashMap<String, f32>) -> f32 {
+    terms.iter().map(|word| query.get(word).copied().unwrap_or(0.0)).sum::<f32>() / terms.len().max(1) as f32
+}
+
+/// Finds the tools whose name is a sibling's and more.
+fn qualify(tools: &mut [Tool]) {
+    let names: Vec<Vec<String>> = tools.iter().map(|tool| tool.name.clone()).collect();
+    for tool in tools {
+        let within = |name: &&Vec<String>| {
+            name.len() > 1 && name.len() < tool.name.len() && name.iter().all(|word| tool.name.contains(word))
+        };
+        if let Some(sibling) = names.iter().filter(within).max_by_key(|name| name.len()) {
+            tool.qualifiers = tool.name.iter().filter(|word| !sibling.contains(word)).cloned().collect();
+        }
+    }
+}
+
+/// Distance from the mean in standard deviations; all 0 when the values are all equal.
+fn z_scores(values: Vec<f32>) -> Vec<f32> {
+    let count = values.len().max(1) as f32;
+    let mean = values.iter().sum::<f32>() / count;
+    let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count).sqrt();
+    values.into_iter().map(|value| if deviation > 1e-6 { (value - mean) / deviation } else { 0.0 }).collect()
+}
+
+/// The step begins as questions and requests to look at something do.
+fn is_question(step: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "what", "which", "who", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "does", "did",
+        "has", "have", "show", "list", "find", "search", "tell", "look", "see", "display", "check", "count",
+    ];
+    words::parts(step).first().is_some_and(|first| BEGINNINGS.contains(&first.as_str()))
+}
