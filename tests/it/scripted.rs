@@ -275,7 +275,7 @@ async fn a_loop_that_never_ends_is_ended() {
     let finished = run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
     assert_eq!(finished.steps.len(), 1, "the same call is run once");
     assert!(host.reports().len() <= 12, "{} rounds", host.reports().len());
-    let rounds = |host: &Witness| {
+    let rounds = |host: &Witness<_>| {
         let misses =
             host.seen(|event| if let Event::ToolMiss(miss) = event { Some(miss.total_responses) } else { None });
         misses.last().copied().expect("a count")
