@@ -201,9 +201,15 @@ fn the_small_model_answers_in_chat_mode_from_what_it_was_handed() {
     let before = project.files();
     let file = project.beside("harbour.md");
     std::fs::write(&file, "# Harbour\nThe harbour has 14 berths.\n").expect("a file");
-    let flags = ["--mode", "chat", "--context", file.to_str().expect("a plain path")];
+    // Said, so that nothing has to be measured.
+    let models = project.beside("models.toml");
+    std::fs::write(&models, "[planner]\ncapability = \"weak\"\n").expect("a file");
+    let [file, models] = [&file, &models].map(|path| path.to_str().expect("a plain path"));
+    let flags = ["--mode", "chat", "--context", file, "--models-file", models, "--tools-offered", "2"];
     let turn = Turn::of(&project, "How many berths does the harbour have?", &flags);
     assert!(turn.answer().contains("14 berths"), "{}", turn.answer());
+    let phases = turn.finished()["usage"]["calls"].to_string();
+    assert!(!phases.contains("measuring the model") && turn.data("telemetry.tool_miss").len() <= 4, "{phases}");
     assert_eq!(project.files(), before);
     let missing = Run::new(&project, &["ask", "Why?", "--context", "nowhere.md"]).end();
     assert!(missing.code == Some(1) && missing.err.contains("nowhere.md"), "{missing:?}");
