@@ -137,20 +137,21 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, co
         }
         Ended::Cancelled => (false, format!("cancelled after {seconds:.1} s")),
     };
-    let mut text = format!("$ {line}\n[{how}]\n");
-    out.show("", &mut text);
-    err.show("[stderr]\n", &mut text);
+    let mut said = String::new();
+    out.show("", &mut said);
+    err.show("[stderr]\n", &mut said);
     if ok {
-        return Outcome::ok(text);
+        return Outcome::ok(format!("$ {line}\n[{how}]\n{said}"));
     }
-    if confines.commands.confined && REFUSALS.iter().any(|said| text.contains(said)) {
-        let network = if confines.network { "" } else { ", and reach no network" };
-        text.push_str(&format!(
-            "[confined: it may change the project and its own temporary files, read programs and tool chains{network}; the \
-             settings command_reads, command_writes and command_network allow more]\n"
-        ));
+    if !confines.commands.confined || REFUSALS.iter().all(|refusal| !said.contains(refusal)) {
+        return Outcome::error(format!("$ {line}\n[{how}]\n{said}"));
     }
-    Outcome::error(text)
+    let network = if confines.network { "" } else { ", and connect to nothing" };
+    Outcome::error(format!(
+        "refused something, because commands are confined: $ {line}\n[{how}]\n{said}[confined: it may change the project and its \
+         own temporary files, read programs and tool chains{network}; the settings command_reads, command_writes and \
+         command_network allow more]\n"
+    ))
 }
 
 /// The head and the tail of a stream, and how long it was.

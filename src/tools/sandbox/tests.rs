@@ -115,6 +115,9 @@ async fn nothing_outside_the_project_is_written_or_read() {
         bench.refused(line).await;
     }
     assert!(!Path::new("/tmp/monobloc-test-outside").exists());
+    let told = bench.run("cat OUT/.ssh/id").await.text;
+    assert!(told.starts_with("refused something, because commands are confined: $ cat"), "{told}");
+    assert!(told.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
 }
 
 #[tokio::test]
