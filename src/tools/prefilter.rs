@@ -232,7 +232,6 @@ mod tests {
             ("Find the file main.ts", "find_files"),
             ("Who calls Store.save?", "index_callers"),
             ("What does src/todo.ts import?", "index_imports"),
-            ("Show the outline of src/store.ts", "index_read_file"),
             ("What is the impact of changing Store.save?", "index_impact"),
             ("In which place is the class Store defined?", "index_find_files"),
             ("Code that holds the identifiers retry and attempts", "index_search_text"),
