@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::StepId;
 use crate::protocol::{Event, StepReport, StepState, StepStatus};
-use crate::tools::{Context, Outcome, Ranked, ToolCall, ToolSpec};
+use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
 use super::arguments::{Earlier, Grounds, settle};
@@ -113,7 +113,7 @@ pub async fn choose(
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
     }
-    if let Some(choice) = by_form(toolkit, step, &selection.ranked) {
+    if let Some(choice) = relation::choice(toolkit, &step.part, &selection.ranked) {
         return Ok(Some((toolkit.catalog.specs()[choice.tool].clone(), choice)));
     }
     let choice = match memory.tool(step.id, toolkit, &selection.ranked, host) {
@@ -122,23 +122,6 @@ pub async fn choose(
     };
     tracing::debug!(?choice, "chosen for a step");
     Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
-}
-
-/// The built-in tool that the form of a question about code asks for, where the best candidate is a built-in one too.
-fn by_form(toolkit: &Toolkit, step: &Step, ranked: &[Ranked]) -> Option<route::Choice> {
-    let name = |one: &Ranked| toolkit.catalog.specs()[one.index].name.as_str();
-    toolkit.catalog.executor(name(ranked.first()?))?;
-    let asked = relation::asked(&step.part, symbol(toolkit, step).as_deref())?;
-    let tool = toolkit.catalog.specs().iter().position(|spec| spec.name == asked.name())?;
-    let others = ranked.iter().map(|one| one.index).filter(|other| *other != tool);
-    let order = std::iter::once(tool).chain(others).collect();
-    Some(route::Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order })
-}
-
-/// The name of code that a step is about.
-fn symbol(toolkit: &Toolkit, step: &Step) -> Option<String> {
-    let graph = toolkit.index.as_ref().and_then(|index| index.graph().ok());
-    relation::symbol(&step.part, graph.as_deref())
 }
 
 /// Tool and arguments of a step, without running anything; `None` when no tool fits.
@@ -190,7 +173,7 @@ async fn arguments(
     };
     let mut settled = grounds(&text, None);
     if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
-        && let Some(symbol) = symbol(toolkit, step)
+        && let Some(symbol) = relation::symbol_of(toolkit, &step.part)
     {
         settled.missing.remove(place);
         settled.arguments.insert("symbol".to_owned(), Value::String(symbol));

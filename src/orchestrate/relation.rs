@@ -5,8 +5,28 @@
 
 use super::decompose::words::listed;
 use super::decompose::{Part, names};
+use super::route::Choice;
+use super::toolkit::Toolkit;
 use crate::index::Graph;
+use crate::tools::Ranked;
 use crate::tools::builtin::Builtin;
+
+/// The built-in tool that the form of a question about code asks for, where the best candidate is a built-in one too.
+pub fn choice(toolkit: &Toolkit, part: &Part, ranked: &[Ranked]) -> Option<Choice> {
+    let specs = toolkit.catalog.specs();
+    toolkit.catalog.executor(&specs[ranked.first()?.index].name)?;
+    let asked = asked(part, symbol_of(toolkit, part).as_deref())?;
+    let tool = specs.iter().position(|spec| spec.name == asked.name())?;
+    let others = ranked.iter().map(|one| one.index).filter(|other| *other != tool);
+    let order = std::iter::once(tool).chain(others).collect();
+    Some(Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order })
+}
+
+/// The name of code that a step is about, by the index where there is one.
+pub fn symbol_of(toolkit: &Toolkit, part: &Part) -> Option<String> {
+    let graph = toolkit.index.as_ref().and_then(|index| index.graph().ok());
+    symbol(part, graph.as_deref())
+}
 
 /// The name of code in a step: what stands in quotation marks first, then what is written as code is, then the longest that the index
 /// knows; a name that is written as code is counts without the index as well, if it cannot be a path.
@@ -81,7 +101,7 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         };
     }
     let asks = is_question(&words) || listed(ASKS, first);
-    if let Some(name) = words.iter().position(|word| is_name(&word)) {
+    if let Some(name) = words.iter().position(|word| is_name(word)) {
         let target = Some(name);
         let called = place(CALLS).or_else(|| place("callers, callees"));
         return match () {

@@ -49,13 +49,15 @@ fn unit(word: &str) -> Option<f64> {
     UNITS.iter().find(|(name, _)| *name == bare || *name == word).map(|(_, seconds)| *seconds)
 }
 
-/// The number for `parameter` among `numbers`, by place; `alone` says that no other parameter takes a number.
+/// The number for `parameter` among `numbers`, by place. `required` are all required parameters that take a number: where the step says just
+/// as many numbers, each gets its own, in the order in which they are said, unless words beside a number name its parameter.
 pub(super) fn pick(
     parameter: &Parameter,
     numbers: &[NumberSaid],
     used: &[usize],
-    alone: bool,
+    required: &[String],
 ) -> Option<(usize, Value)> {
+    let in_order = required.iter().position(|name| name == parameter.name).filter(|_| required.len() == numbers.len());
     let words = wants::name_words(parameter.name);
     let described = parameter.description().to_lowercase();
     let wanted = words.iter().find_map(|word| unit(word).filter(|_| word.len() > 1)).or_else(|| {
@@ -64,8 +66,7 @@ pub(super) fn pick(
     let mut best: Option<(i32, usize, f64)> = None;
     for (i, said) in numbers.iter().enumerate().filter(|(i, _)| !used.contains(i)) {
         let (score, value) = score(said, &words, &described, wanted, parameter.required);
-        let lone = parameter.required && alone && numbers.len() == 1;
-        let score = if score == 0 && lone { 1 } else { score };
+        let score = if in_order == Some(i) { score.max(IN_ORDER) } else { score };
         let enough = if parameter.required { 1 } else { 3 };
         if score >= enough && best.is_none_or(|(top, _, _)| score > top) && fits(parameter, value) {
             best = Some((score, i, value));
@@ -74,6 +75,9 @@ pub(super) fn pick(
     let (_, at, value) = best?;
     (parameter.kind() != "integer" || value.fract() == 0.0).then(|| (at, number(value)))
 }
+
+/// What the place in a row speaks for a number: more than nothing, less than a word beside it.
+const IN_ORDER: i32 = 3;
 
 fn fits(parameter: &Parameter, value: f64) -> bool {
     let bound = |name: &str| parameter.schema.get(name).and_then(Value::as_f64);

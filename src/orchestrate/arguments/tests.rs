@@ -43,6 +43,14 @@ fn text(description: &str) -> Value {
 }
 
 #[test]
+fn as_many_numbers_as_parameters_go_in_order() {
+    let number = || json!({"type": "number"});
+    let three = || json!({"a": number(), "b": number(), "c": number()});
+    check(three(), &[], "Solve the equation with coefficients 2, 3 and 7", json!({"a": 2, "b": 3, "c": 7}));
+    check(three(), &[], "Solve the equation with coefficients 2 and 3", json!({}));
+}
+
+#[test]
 fn paths_go_where_the_words_send_them() {
     let one = || json!({"path": text("Path of the file")});
     check(one(), &[], "Read src/models/pull.rs", json!({"path": "src/models/pull.rs"}));

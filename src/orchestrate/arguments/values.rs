@@ -49,7 +49,8 @@ pub(super) struct Desk<'a> {
     said: Said<'a>,
     paths: Vec<(String, Vec<String>)>,
     numbers_used: Vec<usize>,
-    numeric: usize,
+    /// Names of the required parameters that take a number.
+    numeric: Vec<String>,
     persons: usize,
     pub notes: Vec<String>,
 }
@@ -62,7 +63,8 @@ impl<'a> Desk<'a> {
         for text in paths.iter_mut().flat_map(|(_, texts)| texts) {
             *text = paths::resolve(text, grounds, &mut notes);
         }
-        let numeric = parameters.iter().filter(|p| matches!(p.kind(), "number" | "integer") && p.required).count();
+        let numeric = parameters.iter().filter(|p| matches!(p.kind(), "number" | "integer") && p.required);
+        let numeric = numeric.map(|p| p.name.to_owned()).collect();
         let persons = parameters.iter().filter(|p| want(p) == Want::Person).count();
         Desk { grounds, said, paths, numbers_used: Vec::new(), numeric, persons, notes }
     }
@@ -102,7 +104,7 @@ impl<'a> Desk<'a> {
             Want::Format => self.format(parameter).map(sure),
             Want::From | Want::Until | Want::Day => self.when(parameter, want).map(sure),
             Want::Number => {
-                let picked = amounts::pick(parameter, &said.numbers, &self.numbers_used, self.numeric == 1);
+                let picked = amounts::pick(parameter, &said.numbers, &self.numbers_used, &self.numeric);
                 self.numbers_used.extend(picked.iter().map(|(at, _)| *at));
                 picked.map(|(_, value)| value).or_else(|| amounts::length(parameter, &said.dates)).map(sure)
             }
