@@ -101,7 +101,7 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         };
     }
     let asks = is_question(&words) || listed(ASKS, first);
-    if let Some(name) = words.iter().position(|word| is_name(word)) {
+    if let Some(name) = words.iter().position(is_name) {
         let target = Some(name);
         let called = place(CALLS).or_else(|| place("callers, callees"));
         return match () {
