@@ -60,7 +60,18 @@ pub async fn missing(
             .request(&router.dialect.render(&messages), if writes { WRITTEN_TOKENS_MAX } else { COPIED_TOKENS_MAX })
     };
     let output = toolkit.generate(&router, request, "filling in arguments", host).await?;
-    Ok(read(&output.text, &wanted))
+    let mut values = read(&output.text, &wanted);
+    values.retain(|name, value| {
+        let repeats = value.as_str().is_some_and(|text| repeats(text, &task));
+        !repeats || !wanted.iter().any(|parameter| parameter.name == name && is_content(parameter))
+    });
+    Ok(values)
+}
+
+/// Whether a text says the task again and nothing of its own: what should have been written is not known then.
+fn repeats(text: &str, task: &str) -> bool {
+    let (text, task) = (super::words::split(text), super::words::split(task));
+    !text.is_empty() && task.windows(text.len()).any(|said| said == text)
 }
 
 /// One line a parameter, `name: value`; copied texts are parts of the task.
@@ -140,6 +151,17 @@ mod tests {
         let tool = tool();
         let values = read("person: Ann\ntimes: 3\nhow: bell\n", &tool.parameters());
         assert_eq!(Value::Object(values), json!({"person": "Ann", "times": 3, "how": "bell"}));
+    }
+
+    #[test]
+    fn a_content_that_says_the_task_again_is_none() {
+        let task = "Create src/entry-server.tsx and tell Ann";
+        for said in ["create src/entry-server.tsx", "Tell Ann.", "Create src/entry-server.tsx and tell Ann"] {
+            assert!(repeats(said, task), "{said}");
+        }
+        for own in ["export {}", "Dear Ann", "", "Create src/entry-server.tsx and more"] {
+            assert!(!repeats(own, task), "{own}");
+        }
     }
 
     #[test]
