@@ -25,6 +25,8 @@ const EARLIER_CHARS: usize = 8_000;
 /// How much it speaks against a tool, in nats, that nothing is said for any of its required arguments: with 3, two development suites
 /// together lost least (of requests without a tool those that got one, of the others those that got none).
 const MISSING_WEIGHT: f32 = 3.0;
+/// A tool chosen with this confidence stands out among the others.
+const STANDS_OUT: f64 = 0.9;
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +139,10 @@ pub async fn intent(
     let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, memory, host).await?;
     let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
     let missing_share = missing.len() as f32 / required.max(1) as f32;
-    if choice.fits < MISSING_WEIGHT * missing_share {
+    // A tool that stands out among several, for a step that says all it needs, is meant.
+    let stands_out = choice.order.len() > 1 && choice.confidence >= STANDS_OUT;
+    let is_meant = stands_out && required > 0 && missing.is_empty();
+    if !is_meant && choice.fits < MISSING_WEIGHT * missing_share {
         tracing::debug!(tool = tool.name, fits = choice.fits, ?missing, "no tool fits a step");
         return Ok(None);
     }
