@@ -1,8 +1,9 @@
 //! Picks the tool for one step: retrieval first, the router's opinion where retrieval is not sure.
 //!
-//! Measured on a development suite of 83 tools with the small default: retrieval alone puts the right tool first in
-//! 79 of 100 cases; the 135M router's scores alone in 46, added to retrieval in 82. So the model is asked only where
-//! the two best candidates lie close together, and its answer is weighed, not obeyed.
+//! A family that was taught to call tools is asked how likely each tool's name is after the step. Any other is asked the other way round:
+//! how likely the step is as a request for that tool. Among six candidates with names that say nothing the 135M router alone found the
+//! right one in 16 of 33 cases the first way, in 23 the second. Small models know little about tools, so one is asked only where the two
+//! best candidates lie close together, and its answer is weighed, not obeyed. BENCHMARKS.md has the figures.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +21,12 @@ use super::toolkit::{Toolkit, TurnError};
 const PROMPT: &str = include_str!("prompts/route.md");
 /// Candidates a model is asked about; the right tool is seldom further down.
 const CANDIDATES: usize = 5;
-/// Two best candidates further apart than this, in standard deviations of retrieval, need no model.
+/// Two best candidates further apart than this, in nats of retrieval, need no model.
 const SURE_MARGIN: f32 = 0.6;
-/// Weight of a model's log-probability beside a standard deviation of retrieval; 0.8 was best on a development suite.
-const OPINION_WEIGHT: f64 = 0.8;
+/// Weight of a name's log-probability beside a nat of retrieval; 0.8 was best on a development suite.
+const NAME_WEIGHT: f64 = 0.8;
+/// Weight of a step's. A step has many words, of which few tell tools apart; 0.15 to 0.4 were about equal on six suites.
+const STEP_WEIGHT: f64 = 0.25;
 /// Below this margin after the router's opinion the planner is asked too, where it is another model.
 const CLOSE_MARGIN: f64 = 0.5;
 /// A silent model is reported after this time, and every time it passes again.
@@ -75,9 +78,10 @@ pub async fn choose(
     let mut scored = false;
     let tools: Vec<&ToolSpec> =
         ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.specs().get(one.index)).collect();
-    // A model judges names: of names that say nothing its opinion is noise (on a development suite it cost 6 of 100).
-    if !is_sure(ranked) && tools.iter().all(|tool| features::name_tells(tool)) {
+    if !is_sure(ranked) {
         let router = toolkit.model(Role::Router, host).await?;
+        // The others stay behind those a model was asked about.
+        scores.truncate(tools.len());
         add(&mut scores, &opinion(toolkit, &router, step, &tools, host).await?);
         scored = true;
         if gap(&scores) < CLOSE_MARGIN {
@@ -88,7 +92,7 @@ pub async fn choose(
         }
     }
     let mut order: Vec<usize> = (0..ranked.len()).collect();
-    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    order[..scores.len()].sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
     let distance = gap(&scores);
     Ok(Some(Choice {
         tool: ranked[order[0]].index,
@@ -101,7 +105,7 @@ pub async fn choose(
 
 fn add(scores: &mut [f64], opinion: &[f64]) {
     for (score, opinion) in scores.iter_mut().zip(opinion) {
-        *score += OPINION_WEIGHT * opinion;
+        *score += opinion;
     }
 }
 
@@ -115,8 +119,7 @@ fn gap(scores: &[f64]) -> f64 {
     }
 }
 
-/// How much likelier each tool's name becomes through the step, in nats a token: its log-probability with the step
-/// minus that without one, so that names the model likes anyway gain nothing.
+/// What speaks for each tool in a model's eyes, weighed against the scores of retrieval.
 async fn opinion(
     toolkit: &Toolkit,
     model: &Leased,
@@ -124,28 +127,77 @@ async fn opinion(
     tools: &[&ToolSpec],
     host: &dyn Host,
 ) -> Result<Vec<f64>, TurnError> {
-    let names: Vec<Vec<Token>> = tools.iter().map(|tool| name_tokens(&model.engine, &tool.name)).collect();
-    let with = score(toolkit, model, prompt(model, step, tools), &names, host).await?;
-    let without = score(toolkit, model, prompt(model, "", tools), &names, host).await?;
-    Ok(with.iter().zip(&without).map(|(with, without)| with - without).collect())
+    let step = super::words::shorten(step, STEP_CHARS);
+    // Of names that say nothing an opinion is noise (on a development suite it cost 6 of 100).
+    if is_taught_tools(model) && tools.iter().all(|tool| features::name_tells(tool)) {
+        names_after(toolkit, model, &step, tools, host).await
+    } else {
+        step_after(toolkit, model, &step, tools, host).await
+    }
 }
 
-/// What the host is told while names are scored.
+/// How much likelier each tool's name becomes through the step: its log-probability with the step minus that without one,
+/// so that names the model likes anyway gain nothing.
+async fn names_after(
+    toolkit: &Toolkit,
+    model: &Leased,
+    step: &str,
+    tools: &[&ToolSpec],
+    host: &dyn Host,
+) -> Result<Vec<f64>, TurnError> {
+    let names: Vec<Vec<Token>> = tools.iter().map(|tool| tokens(&model.engine, &tool.name)).collect();
+    let with = score(toolkit, model, prompt(model, step, tools), &names, host).await?;
+    let without = score(toolkit, model, prompt(model, "", tools), &names, host).await?;
+    Ok(with.iter().zip(&without).map(|(with, without)| NAME_WEIGHT * (with - without)).collect())
+}
+
+/// How likely the step is as a request for each tool.
+async fn step_after(
+    toolkit: &Toolkit,
+    model: &Leased,
+    step: &str,
+    tools: &[&ToolSpec],
+    host: &dyn Host,
+) -> Result<Vec<f64>, TurnError> {
+    let shown = |title: &str, about: &str| format!("Tool: {title}. {about}\nRequest:");
+    let examples = REQUESTS.map(|(title, about, request)| format!("{} {request}\n\n", shown(title, about))).concat();
+    let step = tokens(&model.engine, &format!(" {step}\n"));
+    let mut opinion = Vec::new();
+    for tool in tools {
+        let about = super::words::shorten(&tool.description, DESCRIPTION_CHARS);
+        let before = format!("{REQUESTS_HEAD}{examples}{}", shown(&features::title(tool).join(" "), &about));
+        let sums = score(toolkit, model, tokens(&model.engine, &before), std::slice::from_ref(&step), host).await?;
+        opinion.extend(sums.iter().map(|sum| STEP_WEIGHT * sum));
+    }
+    Ok(opinion)
+}
+
+const REQUESTS_HEAD: &str = "Each request needs its tool.\n\n";
+
+/// Tools with a request each that have nothing to do with any catalogue: a kitchen and a garden.
+const REQUESTS: [(&str, &str, &str); 4] = [
+    ("boil water", "Heat water in the kettle", "Make me some hot water for tea"),
+    ("list beds", "List the beds of the garden", "Which beds do I have?"),
+    ("set oven", "Set the oven to a temperature", "I want to bake at 200 degrees"),
+    ("plant seed", "Put a seed into a bed", "Put tomatoes into the bed at the wall"),
+];
+
+/// What the host is told while tools are scored.
 const CHOOSING: &str = "choosing a tool";
 
-fn name_tokens(engine: &Engine, name: &str) -> Vec<Token> {
-    engine.tokenize(&Prompt::default().text(name))
+fn tokens(engine: &Engine, text: &str) -> Vec<Token> {
+    engine.tokenize(&Prompt::default().text(text))
 }
 
 async fn score(
     toolkit: &Toolkit,
     model: &Leased,
     prompt: Vec<Token>,
-    names: &[Vec<Token>],
+    after: &[Vec<Token>],
     host: &dyn Host,
 ) -> Result<Vec<f64>, TurnError> {
     let from = Instant::now();
-    let scoring = model.engine.score(prompt, names.to_vec(), Priority::Step);
+    let scoring = model.engine.score(prompt, after.to_vec(), Priority::Step);
     tokio::pin!(scoring);
     let scores = loop {
         tokio::select! {
@@ -161,56 +213,17 @@ async fn score(
     Ok(scores.sums)
 }
 
-/// Everything up to where a tool's name would come next.
+/// Everything up to where a tool's name would come next: no history, the tools where the family looks for them.
 fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {
     let texts: Vec<ToolText> = tools.iter().map(|tool| text(tool)).collect();
-    let mut prompt = model.dialect.render(&messages(model, &texts, step));
-    if is_taught_tools(model) {
-        prompt = prompt.special(model.dialect.call_marks().0);
-    }
-    model.engine.tokenize(&prompt)
+    let system = format!("{PROMPT}\n{}", model.dialect.tool_list(&texts));
+    let prompt = model.dialect.render(&[Message::system(system), Message::user(step)]);
+    model.engine.tokenize(&prompt.special(model.dialect.call_marks().0))
 }
 
 /// Whether the family was taught to call tools in a form of its own.
 fn is_taught_tools(model: &Leased) -> bool {
-    model.dialect.name().starts_with("lfm")
-}
-
-/// A clean prompt for one step: no history, the tools as text. Families with a place for tools get them in the system
-/// message; the others in the user's message, after two worked examples.
-fn messages(model: &Leased, tools: &[ToolText], step: &str) -> Vec<Message> {
-    let step = super::words::shorten(step, STEP_CHARS);
-    if is_taught_tools(model) {
-        let system = format!("{PROMPT}\n{}", model.dialect.tool_list(tools));
-        return vec![Message::system(system), Message::user(step)];
-    }
-    let mut messages = vec![Message::system(PROMPT.trim())];
-    for (list, task, name) in EXAMPLES {
-        messages.push(Message::user(format!("Tools:\n{list}\nTask: {task}")));
-        messages.push(Message::assistant(*name));
-    }
-    messages.push(Message::user(format!("Tools:\n{}\nTask: {step}", list(tools))));
-    messages
-}
-
-/// Two examples that have nothing to do with any catalogue: a kitchen and a garden.
-const EXAMPLES: &[(&str, &str, &str)] = &[
-    (
-        "1. boil_water: Heat water in the kettle\n2. set_oven: Set the oven to a temperature\n3. read_recipe: Read a recipe aloud",
-        "How do I make pancakes?",
-        "read_recipe",
-    ),
-    (
-        "1. water_plants: Water the plants in a bed\n2. list_beds: List the beds of the garden\n3. plant_seed: Put a seed into a bed",
-        "Which beds do I have?",
-        "list_beds",
-    ),
-];
-
-fn list(tools: &[ToolText]) -> String {
-    let lines: Vec<String> =
-        tools.iter().enumerate().map(|(n, tool)| format!("{}. {}: {}", n + 1, tool.name, tool.description)).collect();
-    lines.join("\n")
+    !matches!(model.dialect.name(), "chatml" | "plain")
 }
 
 fn text(tool: &ToolSpec) -> ToolText {

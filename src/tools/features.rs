@@ -17,6 +17,8 @@ const PARAMETER_WEIGHT: f32 = 0.5;
 const SERVER_WEIGHT: f32 = 0.5;
 /// Words of a description's beginning: what the tool does stands there.
 const OPENING_TERMS: usize = 8;
+/// Words of it that stand in for a name: a verb and what it is done to.
+const TITLE_TERMS: usize = 3;
 
 /// What [`Lexicon::features`] gives for a tool, in this order.
 pub const NAMES: [&str; COUNT] = [
@@ -197,6 +199,10 @@ impl Tool {
             }
         };
         add(&spec.name, NAME_WEIGHT);
+        let title = title(spec);
+        if !name_tells(spec) {
+            add(&title.join(" "), NAME_WEIGHT);
+        }
         add(&spec.description, DESCRIPTION_WEIGHT);
         // A server's words say little about one of its tools, however often they are repeated.
         let server: HashSet<String> = words::parts(&spec.server).into_iter().collect();
@@ -207,13 +213,12 @@ impl Tool {
         let mut weights: Vec<f32> = counts.values().copied().collect();
         weights.sort_by(f32::total_cmp);
         let length = weights.into_iter().sum();
-        let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
         let mut opening = words::terms(opening(&spec.description));
         opening.truncate(OPENING_TERMS);
         Tool {
             counts,
             length,
-            name: words::terms(own),
+            name: words::terms(&title.join(" ")),
             opening,
             server: words::terms(&spec.server),
             parameters: spec.parameters().iter().flat_map(|parameter| words::terms(parameter.name)).collect(),
@@ -226,11 +231,24 @@ impl Tool {
     }
 }
 
+/// The words that a tool goes by: those of its name without the server, or where that says nothing, those that its description begins with.
+pub fn title(spec: &ToolSpec) -> Vec<String> {
+    if name_tells(spec) {
+        return words::parts(own_name(spec));
+    }
+    let said = words::parts(opening(&spec.description)).into_iter().filter(|word| !words::is_filler(word));
+    let said: Vec<String> = said.take(TITLE_TERMS).collect();
+    if said.is_empty() { words::parts(own_name(spec)) } else { said }
+}
+
+fn own_name(spec: &ToolSpec) -> &str {
+    spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name)
+}
+
 /// Whether a tool's name says what it does: a word of it, or one of the same meaning, stands in the description too.
 pub fn name_tells(spec: &ToolSpec) -> bool {
-    let own = spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name);
     let described = thesaurus::expand(&spec.description);
-    words::terms(own).iter().any(|word| described.contains_key(word))
+    words::terms(own_name(spec)).iter().any(|word| described.contains_key(word))
 }
 
 /// Share of `terms` that the step says, in its own words or others of the same meaning.
