@@ -285,3 +285,26 @@ fn is_question(step: &str) -> bool {
     ];
     words::parts(step).first().is_some_and(|first| BEGINNINGS.contains(&first.as_str()))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(name: &str, description: &str, expected: &str) {
+        let spec: ToolSpec = serde_json::from_value(json!({
+            "name": name, "description": description, "server": "s", "mutates": false, "parameters": { "type": "object" }
+        }))
+        .unwrap();
+        assert_eq!(title(&spec).join(" "), expected, "{name}: {description}");
+    }
+
+    #[test]
+    fn a_name_that_says_nothing_gives_way_to_the_description() {
+        check("files.read_file", "Reads a file.", "read file");
+        check("files.getDoc", "Load the document with this name", "get doc");
+        check("t1.f7", "Search for the files of a folder by name. Slow.", "search files folder");
+        check("t1.f7", "", "f7");
+    }
+}
