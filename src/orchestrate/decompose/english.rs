@@ -169,7 +169,9 @@ fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, l
             && left.mode == Mode::Request
             && (comma || low(line, at) == "and");
     }
-    let Some(verb) = verb_at(line, next) else { return false };
+    // `, in src/a.rs change the title`: a place, then what is to be done there.
+    let placed = comma && matches!(low(line, next), "in" | "inside" | "within") && is_path(line, next + 1);
+    let Some(verb) = verb_at(line, if placed { next + 2 } else { next }) else { return false };
     match left.mode {
         Mode::Statement | Mode::Constraint => {
             comma && points_at_object(line, verb) && verbs::class(low(line, verb)) != Some(Class::Rarely)

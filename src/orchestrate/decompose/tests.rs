@@ -49,6 +49,8 @@ fn one_deed_is_one_act() {
 #[test]
 fn deeds_in_one_sentence_are_counted() {
     check("In x.ts rename foo to bar and run the tests", 2, 0);
+    check("Read src/a.ts, in src/a.ts change the title length from 120 to 100 and run the tests", 3, 0);
+    check("Read src/a.ts, in src/a.ts a title is too long", 1, 0);
     check("Read a.rs, fix the typo, and commit", 3, 0);
     check("Find all callers of X, then update each of them to pass a Config", 2, 0);
     check("Build and test the project", 2, 0);
