@@ -148,7 +148,7 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, co
     }
     let network = if confines.network { "" } else { ", and connect to nothing" };
     Outcome::error(format!(
-        "refused something, because commands are confined: $ {line}\n[{how}]\n{said}[confined: it may change the project and its \
+        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{said}[confined: it may change the project and its \
          own temporary files, read programs and tool chains{network}; the settings command_reads, command_writes and \
          command_network allow more]\n"
     ))

@@ -196,6 +196,10 @@ impl Source<'_> {
         }
         if setting.kind == Kind::Paths {
             let all: Vec<String> = self.texts(key, value)?.iter().map(|one| self.path_of(one)).collect();
+            if let Some(split) = all.iter().find(|one| one.contains(':')) {
+                let why = format!("`{split}` has a `:`, which stands between paths; name a folder above it");
+                return Err(self.wrong(value.span(), why));
+            }
             said.settings.insert(setting.key, (all.join(":"), self.place(at).line));
             return Ok(());
         }

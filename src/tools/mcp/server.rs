@@ -134,7 +134,7 @@ impl Server {
         let limit = self.config.start_timeout;
         let listed = tokio::time::timeout(limit, connection.tools()).await;
         let listed =
-            listed.unwrap_or_else(|_| Err(format!("its new tools were not listed within {} s", limit.as_secs())));
+            listed.unwrap_or_else(|_| Err(format!("its new tools were not listed within {} s and it was ended; raise start_timeout_s", limit.as_secs())));
         let listed = listed.inspect_err(|_| connection.kill())?;
         (state.tools, state.notes) = describe::tools(listed, &self.config, &connection.about());
         cache::write(&self.cache, &state.tools);

@@ -161,7 +161,7 @@ impl Policy {
     }
 
     fn right(&self, call: ToolCall) -> Approved<ToolCall> {
-        let network = is_command(&call) && self.rules.grant_network(&call);
+        let network = is_command(&call) && self.rules.grants_network(&call);
         Approved { what: call, network }
     }
 

@@ -1,7 +1,7 @@
 //! Commands that try to get out, and ordinary ones that must not notice.
 
 use std::net::TcpListener;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ async fn nothing_outside_the_project_is_written_or_read() {
     }
     assert!(!Path::new("/tmp/monobloc-test-outside").exists());
     let told = bench.run("cat OUT/.ssh/id").await.text;
-    assert!(told.starts_with("refused something, because commands are confined: $ cat"), "{told}");
+    assert!(told.starts_with("something was refused, perhaps because commands are confined: $ cat"), "{told}");
     assert!(told.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
 }
 
@@ -154,6 +154,7 @@ async fn no_socket_leads_out_unless_that_is_granted() {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
     let _unix = UnixListener::bind(bench.project.dir.path().join("service")).unwrap();
+    let mailbox = UnixDatagram::bind(bench.project.dir.path().join("mailbox")).unwrap();
     let connect = format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'");
     let local = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"service\")'";
     for line in [
@@ -161,10 +162,15 @@ async fn no_socket_leads_out_unless_that_is_granted() {
         local,
         "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)'",
         "python3 -c 'import socket; socket.socket(socket.AF_INET6)'",
+        "python3 -c 'import socket as s; s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b\"x\", \"mailbox\")'",
+        "python3 -c 'import socket as s; s.socket(s.AF_UNIX, s.SOCK_RAW).sendto(b\"x\", \"mailbox\")'",
+        "python3 -c 'import socket as s; s.socketpair(s.AF_UNIX, s.SOCK_DGRAM)[0].sendto(b\"x\", \"mailbox\")'",
         "bash -c 'echo x > /dev/tcp/127.0.0.1/1'",
     ] {
         bench.refused(line).await;
     }
+    mailbox.set_nonblocking(true).unwrap();
+    assert!(mailbox.recv(&mut [0]).is_err());
     let granted = bench.with(Commands { network: true, ..Commands::default() });
     granted.works(&connect, "exit status: 0").await;
     granted.works(local, "exit status: 0").await;
