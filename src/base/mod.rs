@@ -1,8 +1,11 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration, nearest names, what is private.
+//! The words every layer shares: units, identifiers, cancellation, configuration, nearest names, what is private
+//! and how it is masked.
 
 pub mod cancel;
 pub mod config;
 pub mod ids;
+pub mod mask;
+pub mod names;
 pub mod near;
 pub mod private;
 pub mod units;
