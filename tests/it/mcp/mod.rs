@@ -227,6 +227,45 @@ async fn a_server_sees_few_variables() {
 }
 
 #[tokio::test]
+async fn a_server_reaches_what_it_was_granted_and_says_what_grants_more() {
+    if let Some(missing) = monobloc::tools::sandbox::missing() {
+        return eprintln!("not tested, because this machine cannot confine servers: {missing}");
+    }
+    let outside = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(outside.path().join(".ssh")).expect("a folder");
+    let key = outside.path().join(".ssh/id");
+    std::fs::write(&key, "the key").expect("a key");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (read, write) = (format!("read {}", key.display()), format!("write {}/new", outside.path().display()));
+    let connect = format!("connect {}", listener.local_addr().expect("an address"));
+    let obeys = |world: World, said: String| async move { world.call("h.echo", json!({ "text": said })).await };
+    for said in [&read, &write, &connect] {
+        let refused = obeys(World::new("obeys", ""), said.clone()).await;
+        assert!(!refused.is_ok() && !refused.text.contains("the key"), "{said}: {}", refused.text);
+        assert!(refused.text.contains("`network` of [mcp.h] at"), "{said}: {}", refused.text);
+    }
+    assert!(!outside.path().join("new").exists());
+    let world = World::new("obeys", "");
+    std::fs::create_dir(world.dir.path().join(".monobloc")).expect("a folder");
+    let own = format!("write {}/.monobloc/config.toml", world.dir.path().display());
+    assert!(!obeys(world, own).await.is_ok(), "it set its own rules");
+    let world = World::new("obeys", "");
+    let inside = format!("write {}/made.txt", world.dir.path().display());
+    assert_eq!(obeys(world, inside).await.text, "written");
+    let folder = format!("{:?}", outside.path());
+    for (more, said, expected) in [
+        (format!("reads = [{folder}]"), &read, "the key"),
+        (format!("writes = [{folder}]"), &write, "written"),
+        ("network = true".to_owned(), &connect, "connected"),
+        ("confined = false".to_owned(), &read, "the key"),
+    ] {
+        assert_eq!(obeys(World::new("obeys", &more), said.clone()).await.text, expected, "{more}");
+    }
+    let only_reads = obeys(World::new("obeys", &format!("reads = [{folder}]")), write.clone()).await;
+    assert!(!only_reads.is_ok(), "{}", only_reads.text);
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
     let world = World::new("", "timeout_s = 60");
     assert!(world.echo().await.is_ok());
