@@ -62,6 +62,10 @@ const NOT_CODE: &str = "\
     file, files, folder, folders, directory, directories, word, text, string, phrase, line, lines, learn, learned, learnt, lesson, lessons, \
     remember, memory, memories, command, tests, changed, commit";
 const SEARCHES: &str = "search, grep, look";
+const DELETES: &str = "delete, remove, erase";
+const MOVES: &str = "move, rename";
+/// Stand between a verb and the file that it is about.
+const BESIDE_FILE: &str = "the, a, this, that, my, our, file, script, module, document, old, unused, obsolete, empty, temporary, called, named";
 
 /// The built-in tool for what `part` asks about code; `None` where its form says nothing. `symbol` is the name in it that the index knows.
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
@@ -81,7 +85,20 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     if let Some(file) = file {
         let target = Some(file);
         let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
+        let is_object = |from: usize| from <= file && words[from..file].iter().all(|word| listed(BESIDE_FILE, word));
+        let rid = words.starts_with(&["get", "rid", "of"]);
         return match () {
+            () if is_file && (listed(DELETES, first) && is_object(1) || rid && is_object(3)) => {
+                Some(Builtin::DeleteFile)
+            }
+            () if is_file && listed(MOVES, first) && is_object(1) => Some(Builtin::MoveFile),
+            // What stands in a file is removed or renamed there.
+            () if (has(DELETES) || has(MOVES))
+                && is_file
+                && before(&words, file).is_some_and(|word| listed("in, from, of", word)) =>
+            {
+                Some(Builtin::ReplaceInFile)
+            }
             () if has("imports, dependencies") && before(&words, file) == Some("of") => Some(Builtin::IndexImports),
             () if has("dependents, importers") => Some(Builtin::IndexDependents),
             () if is_question(&words) && has(IMPORTS) && is_file => match at(target, place(IMPORTS))? {
@@ -178,6 +195,18 @@ mod tests {
         check("How does the budget manager evict models?", None, Some(Builtin::IndexSearch));
         check("Where is the retry limit defined?", None, Some(Builtin::IndexSearch));
         check("Show the functions in src/app.rs", None, Some(Builtin::IndexReadFile));
+    }
+
+    #[test]
+    fn whole_files_and_what_stands_in_them_are_told_apart() {
+        check("Delete the file notes.txt", None, Some(Builtin::DeleteFile));
+        check("Remove src/legacy/old.rs", None, Some(Builtin::DeleteFile));
+        check("Get rid of the file tmp/debug.log", None, Some(Builtin::DeleteFile));
+        check("Rename src/a.rs to src/b.rs", None, Some(Builtin::MoveFile));
+        check("Move docs/old.md into archive/", None, Some(Builtin::MoveFile));
+        check("Remove the unused imports from src/lib.rs", None, Some(Builtin::ReplaceInFile));
+        check("In src/app.rs rename getUser to loadUser", None, Some(Builtin::ReplaceInFile));
+        check("Delete every file below tmp", None, None);
     }
 
     #[test]

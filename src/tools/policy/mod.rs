@@ -298,6 +298,8 @@ mod tests {
     fn each_mode_asks_what_it_promises() {
         check("read_file", json!({ "path": "a" }), "?aaa");
         check("write_file", json!({ "path": "a", "content": "" }), "??aa");
+        check("delete_file", json!({ "path": "a" }), "???a");
+        check("move_file", json!({ "source": "a", "destination": "b" }), "??aa");
         check("run_command", json!({ "command": "cargo test" }), "??aa");
         check("run_command", json!({ "command": "git push" }), "???a");
         check("run_command", json!({ "command": "rm -rf /" }), "dddd");
