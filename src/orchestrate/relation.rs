@@ -64,6 +64,8 @@ const NOT_CODE: &str = "\
 const SEARCHES: &str = "search, grep, look";
 const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
+/// Stand before the verb of a request.
+const POLITE: &str = "please, kindly, now, then, also, and, just, can, could, would, you, i, want, to";
 /// Stand between a verb and the file that it is about.
 const BESIDE_FILE: &str = "the, a, this, that, my, our, file, script, module, document, old, unused, obsolete, empty, temporary, called, named";
 
@@ -85,13 +87,16 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     if let Some(file) = file {
         let target = Some(file);
         let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
-        let is_object = |from: usize| from <= file && words[from..file].iter().all(|word| listed(BESIDE_FILE, word));
-        let rid = words.starts_with(&["get", "rid", "of"]);
+        let lead = words.iter().position(|word| !listed(POLITE, word)).unwrap_or(0);
+        let (verb, rid) = (words[lead], words[lead..].starts_with(&["get", "rid", "of"]));
+        let is_object = |after: usize| {
+            lead + after <= file && words[lead + after..file].iter().all(|word| listed(BESIDE_FILE, word))
+        };
         return match () {
-            () if is_file && (listed(DELETES, first) && is_object(1) || rid && is_object(3)) => {
+            () if is_file && (listed(DELETES, verb) && is_object(1) || rid && is_object(3)) => {
                 Some(Builtin::DeleteFile)
             }
-            () if is_file && listed(MOVES, first) && is_object(1) => Some(Builtin::MoveFile),
+            () if is_file && listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
             // What stands in a file is removed or renamed there.
             () if (has(DELETES) || has(MOVES))
                 && is_file
@@ -201,8 +206,8 @@ mod tests {
     fn whole_files_and_what_stands_in_them_are_told_apart() {
         check("Delete the file notes.txt", None, Some(Builtin::DeleteFile));
         check("Remove src/legacy/old.rs", None, Some(Builtin::DeleteFile));
-        check("Get rid of the file tmp/debug.log", None, Some(Builtin::DeleteFile));
-        check("Rename src/a.rs to src/b.rs", None, Some(Builtin::MoveFile));
+        check("Please get rid of the file tmp/debug.log", None, Some(Builtin::DeleteFile));
+        check("Could you rename src/a.rs to src/b.rs", None, Some(Builtin::MoveFile));
         check("Move docs/old.md into archive/", None, Some(Builtin::MoveFile));
         check("Remove the unused imports from src/lib.rs", None, Some(Builtin::ReplaceInFile));
         check("In src/app.rs rename getUser to loadUser", None, Some(Builtin::ReplaceInFile));

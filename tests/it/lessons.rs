@@ -5,7 +5,7 @@ use std::sync::Arc;
 use monobloc::engine::scripted::Script;
 use monobloc::lessons::Lessons;
 use monobloc::orchestrate::{Toolkit, run_turn};
-use monobloc::protocol::{Event, Proposal};
+use monobloc::protocol::{Event, Mode, Proposal};
 use serde_json::{Value, json};
 
 use crate::cli::{Project, Run};
@@ -122,11 +122,11 @@ async fn the_single_model_loop_learns_and_is_told() {
     let told = Script::saying("Nothing was told.")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("Calls that worked before:\n- How long may a title be?: read_file{", "[read_file(path=\"src/todo.ts\")]");
-    let turn = |planner: Script| {
+    let turn = |planner: Script, mode: Mode| {
         let plain = toolkit(&project, planner, Script::saying(""));
         let context =
             plain.context.clone().map(|context| monobloc::tools::Context { lessons: Some(lessons.clone()), ..context });
-        let toolkit = Toolkit { orchestrate: false, context, ..plain };
+        let toolkit = Toolkit { orchestrate: false, mode, context, ..plain };
         async move {
             let host = Witness::new(|_: &Proposal| panic!("nobody is asked"));
             run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
@@ -137,17 +137,20 @@ async fn the_single_model_loop_learns_and_is_told() {
             (host.reports().len(), used)
         }
     };
-    assert_eq!(turn(wandering).await, (2, Vec::new()));
+    // A loop that may not do everything makes do, and teaches nothing.
+    assert_eq!(turn(wandering.clone(), Mode::Chat).await.0, 2);
+    assert!(lessons.list(10).expect("a list").is_empty());
+    assert_eq!(turn(wandering, Mode::Agent).await, (2, Vec::new()));
     let learned = lessons.list(10).expect("a list");
     assert_eq!(learned.len(), 1);
     assert!(learned[0].lesson.solution.contains("src/todo.ts"), "{learned:?}");
-    assert_eq!(turn(told.clone()).await, (1, vec![vec![learned[0].name()]]));
+    assert_eq!(turn(told.clone(), Mode::Agent).await, (1, vec![vec![learned[0].name()]]));
     assert_eq!(lessons.list(10).expect("a list").len(), 1);
     // What it says fails now, twice; then it is not told any more.
     std::fs::remove_file(project.path().join("src/todo.ts")).expect("removed");
     for failures in 1..=2 {
-        assert_eq!(turn(told.clone()).await.1.len(), 1);
+        assert_eq!(turn(told.clone(), Mode::Agent).await.1.len(), 1);
         assert_eq!(lessons.list(10).expect("a list")[0].failures, failures);
     }
-    assert!(turn(told).await.1.is_empty());
+    assert!(turn(told, Mode::Agent).await.1.is_empty());
 }

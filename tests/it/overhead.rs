@@ -48,10 +48,8 @@ async fn what_safety_costs_a_call() {
     }
     let folder = dir.path().canonicalize().expect("a folder");
     let plain = Context::new(Root::open(&folder).expect("a project"), Cancel::new());
-    let kept = || Context {
-        turn: Some(Arc::new(Turn::new(&folder, About::default(), Cancel::new()))),
-        ..plain.clone()
-    };
+    let kept =
+        || Context { turn: Some(Arc::new(Turn::new(&folder, About::default(), Cancel::new()))), ..plain.clone() };
     let free = Context { commands: Arc::new(Commands { confined: false, ..Commands::default() }), ..plain.clone() };
     let run = |_: usize| json!({ "command": "true" });
     let write = |n: usize| json!({ "path": "f1.txt", "content": format!("{n}\n") });

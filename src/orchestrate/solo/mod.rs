@@ -96,7 +96,8 @@ pub async fn run(
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
-    if let Some(memory) = memory {
+    // What a loop that may only look things up makes do with is no lesson for one that may do more.
+    if let Some(memory) = memory.filter(|_| cell.mode == Mode::Agent) {
         memory.learn(toolkit, this.evidence).await;
     }
     if let Some(stall) = ended {
