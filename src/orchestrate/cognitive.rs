@@ -9,7 +9,7 @@ use crate::base::StepId;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
+use crate::protocol::{Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
 use super::check::{self, Sentences};
@@ -18,7 +18,7 @@ use super::evidence::Evidence;
 use super::plan::Plan;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, decompose, words};
+use super::{Deciding, Host, decompose, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// What the verifier may write: score, verdict, one sentence.
@@ -243,11 +243,7 @@ impl Host for Quiet<'_> {
         }
     }
 
-    fn approve<'a>(
-        &'a self,
-        step: StepId,
-        proposal: &'a Proposal,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         self.0.approve(step, proposal)
     }
 

@@ -37,16 +37,15 @@ use evidence::Evidence;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
+/// What the user decides, once they have.
+pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+
 /// The only way up from a turn: what happens is emitted, what needs consent is asked.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
     /// Asks the user; a host that cannot ask rejects.
-    fn approve<'a>(
-        &'a self,
-        step: StepId,
-        proposal: &'a Proposal,
-    ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
 
     /// What the user consented to beforehand.
     fn policy(&self) -> &Policy;
