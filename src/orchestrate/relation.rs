@@ -87,23 +87,10 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     }
     if let Some(file) = file {
         let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
-        let lead = words.iter().position(|word| !listed(POLITE, word)).unwrap_or(0);
-        let (verb, rid) = (words[lead], words[lead..].starts_with(&["get", "rid", "of"]));
-        let is_object = |after: usize| {
-            lead + after <= file && words[lead + after..file].iter().all(|word| listed(BESIDE_FILE, word))
-        };
+        if let Some(tool) = of_a_file(&words, file).filter(|_| is_file) {
+            return Some(tool);
+        }
         return match () {
-            () if is_file && (listed(DELETES, verb) && is_object(1) || rid && is_object(3)) => {
-                Some(Builtin::DeleteFile)
-            }
-            () if is_file && listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
-            // What stands in a file is removed or renamed there.
-            () if (has(DELETES) || has(MOVES))
-                && is_file
-                && before(&words, file).is_some_and(|word| listed("in, from, of", word)) =>
-            {
-                Some(Builtin::ReplaceInFile)
-            }
             () if has("imports, dependencies") && before(&words, file) == Some("of") => Some(Builtin::IndexImports),
             () if has("dependents, importers") => Some(Builtin::IndexDependents),
             () if is_question(&words) && has(IMPORTS) && is_file => match precedes(file, IMPORTS)? {
@@ -142,6 +129,28 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         };
     }
     (asks && is_about_code(part, &words)).then_some(Builtin::IndexSearch)
+}
+
+/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path.
+fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
+    let lead = words.iter().position(|word| !listed(POLITE, word))?;
+    let verb = words[lead];
+    let is_object = |after: usize| {
+        let between = words.get(lead + after..file);
+        between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
+    };
+    let within = before(words, file).is_some_and(|word| listed("in, from, of", word));
+    match () {
+        () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
+        () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
+        () if listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
+        () if within && (listed(DELETES, verb) || verb == "rename") => Some(Builtin::ReplaceInFile),
+        () if verb == "in" && file == lead + 1 => {
+            let next = words.get(file + 1).copied().unwrap_or_default();
+            (listed(DELETES, next) || next == "rename").then_some(Builtin::ReplaceInFile)
+        }
+        () => None,
+    }
 }
 
 /// An open question: nothing in it is a file, a quotation or a thing that another tool looks after.
@@ -210,6 +219,8 @@ mod tests {
         check("Remove the unused imports from src/lib.rs", None, Some(Builtin::ReplaceInFile));
         check("In src/app.rs rename getUser to loadUser", None, Some(Builtin::ReplaceInFile));
         check("Delete every file below tmp", None, None);
+        check("Where in src/app.rs do we delete rows?", None, None);
+        check("Remove the word old from the title", None, None);
     }
 
     #[test]

@@ -39,14 +39,18 @@ impl Group {
         self.space = self.told.take().and_then(|told| pass::receive(told.as_raw_fd()));
     }
 
-    /// Ends when there are more processes than that. The system holds everybody to their number but the administrator,
+    /// Ends when there are more processes than that; bounded by the time of the command, beside which it waits. The system holds everybody to their number but the administrator,
     /// for whom they are counted; for others this never ends.
     pub async fn crowded(&self, most: u64) {
         // SAFETY: the call takes nothing and cannot fail.
         let counted = self.number().filter(|_| unsafe { libc::geteuid() } == 0);
         let Some(space) = counted else { return std::future::pending().await };
-        while inside(space).count() as u64 <= most {
+        loop {
+            // Most commands are over before they are counted.
             tokio::time::sleep(COUNT_EVERY).await;
+            if inside(space).count() as u64 > most {
+                return;
+            }
         }
     }
 

@@ -239,6 +239,11 @@ mod tests {
         assert!(!places(&project).open.iter().any(|(path, _)| *path == common));
         fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
         assert!(places(&project).open.contains(&(common.clone(), May::Write)));
-        assert!(places(&project).kept.contains(&common.join("hooks")));
+        let tree = common.join("worktrees/x");
+        for kept in [common.join("hooks"), tree.join("commondir"), tree.join("gitdir")] {
+            assert!(places(&project).kept.contains(&kept), "{}", kept.display());
+        }
+        let unmade = unmade(&project);
+        assert!(unmade.contains(&common.join("commondir")) && unmade.contains(&tree.join("config.worktree")));
     }
 }

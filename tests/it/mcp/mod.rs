@@ -65,8 +65,8 @@ impl World {
 }
 
 /// The one call fails and says `part`; the server is ended or goes on, and the next call has a server again.
-async fn costs_one_failed_call(mode: &str, part: &str) {
-    let world = World::new(mode, "timeout_s = 2");
+async fn costs_one_failed_call(mode: &str, timeout_s: usize, part: &str) {
+    let world = World::new(mode, &format!("timeout_s = {timeout_s}"));
     let outcome = world.echo().await;
     assert!(!outcome.is_ok() && outcome.text.contains(part), "{mode}: {}", outcome.text);
     assert!(outcome.text.len() < 2_000, "{mode}: {}", outcome.text.len());
@@ -76,23 +76,23 @@ async fn costs_one_failed_call(mode: &str, part: &str) {
 
 #[tokio::test]
 async fn a_server_that_hangs_or_falls_silent() {
-    costs_one_failed_call("hangs", "did not answer within 2 s").await;
-    costs_one_failed_call("is no JSON", "did not answer within 2 s").await;
-    costs_one_failed_call("answers somebody else", "did not answer within 2 s").await;
+    costs_one_failed_call("hangs", 2, "did not answer within 2 s").await;
+    costs_one_failed_call("is no JSON", 2, "did not answer within 2 s").await;
+    costs_one_failed_call("answers somebody else", 2, "did not answer within 2 s").await;
 }
 
 #[tokio::test]
 async fn a_server_that_dies() {
-    costs_one_failed_call("dies", "segmentation fault").await;
+    costs_one_failed_call("dies", 20, "segmentation fault").await;
 }
 
 #[tokio::test]
 async fn a_server_that_floods() {
-    costs_one_failed_call("floods", "20000 lines on standard output").await;
-    costs_one_failed_call("floods notices", "20000 lines on standard output").await;
-    costs_one_failed_call("floods its errors", "on standard error").await;
-    costs_one_failed_call("sends 50 MB", "a message of more than 4 MiB").await;
-    costs_one_failed_call("sends 50 MB without a line", "a message of more than 4 MiB").await;
+    costs_one_failed_call("floods", 20, "20000 lines on standard output").await;
+    costs_one_failed_call("floods notices", 20, "20000 lines on standard output").await;
+    costs_one_failed_call("floods its errors", 20, "on standard error").await;
+    costs_one_failed_call("sends 50 MB", 20, "a message of more than 4 MiB").await;
+    costs_one_failed_call("sends 50 MB without a line", 20, "a message of more than 4 MiB").await;
 }
 
 #[tokio::test]
