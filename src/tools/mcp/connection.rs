@@ -66,16 +66,24 @@ impl Connection {
             return Err("its pipes are missing; this is a bug in tools/mcp".to_owned());
         };
         let (flow, said) = (Arc::new(Flow::default()), Arc::default());
-        tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&said)));
+        let listening = tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&said)));
         let (ended, exit) = watch::channel(None);
         tokio::spawn(async move { drop(child.wait().await.map(|status| ended.send(Some(status)))) });
         let transport = AsyncRwTransport::new_client(Bounded::new(stdout, flow.clone()), stdin)
             .with_max_line_length(LINE_MAX_BYTES);
         let listener = Listener::default();
-        let service = listener.clone().serve(transport).await.map_err(|error| {
-            let why = flow.verdict().unwrap_or_else(|| clean(&error.to_string()));
-            format!("it did not shake hands: {why}{}", told(&said, config))
-        })?;
+        let service = match listener.clone().serve(transport).await {
+            Ok(service) => service,
+            Err(error) => {
+                // Why it has ended is known a moment after its pipes are closed.
+                let _ = tokio::time::timeout(LEAVE_MAX, listening).await;
+                let mut ended = exit.clone();
+                let _ = tokio::time::timeout(LEAVE_MAX, ended.wait_for(Option::is_some)).await;
+                let status = exit.borrow().map(|status| format!("it ended ({status})"));
+                let why = flow.verdict().or(status).unwrap_or_else(|| clean(&error.to_string()));
+                return Err(format!("it did not shake hands: {why}{}", told(&said, config)));
+            }
+        };
         let peer = service.peer().clone();
         let (service, group) = (Mutex::new(Some(service)), Mutex::new(Some(group)));
         let config = config.clone();

@@ -133,6 +133,16 @@ async fn a_server_that_always_falls_is_not_started_for_ever() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_not_installed_is_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = "[mcp.h]\ncommand = \"no-such-server\"\n";
+    let said = file::read(&dir.path().join("config.toml"), text).expect("a configuration");
+    let seen = Servers::new(&said.servers, dir.path(), &dir.path().join("cache")).specs().remove(0);
+    assert!(seen.failed && seen.notes[0].contains("no-such-server: not found"), "{:?}", seen.notes);
+    assert!(seen.notes[0].contains("exit status: 127"), "{:?}", seen.notes);
+}
+
+#[tokio::test]
 async fn a_server_that_never_shakes_hands_is_given_up() {
     let world = World::new("never shakes hands", "start_timeout_s = 1");
     let seen = world.seen();
