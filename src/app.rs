@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
+use crate::base::mask::Mask;
 use crate::base::{Bytes, Cancel, Config};
 use crate::budget::estimate::PROCESS;
 use crate::budget::ladder::Asked;
@@ -24,6 +25,7 @@ use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
 use crate::orchestrate::cognitive::{CognitiveConfig, When};
+use crate::orchestrate::names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
 use crate::session::{self, Rewinder, Session};
@@ -79,6 +81,8 @@ pub struct App {
     servers: Servers,
     /// Made when first asked for: it may have to start servers.
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
+    /// Made when names are first to be masked.
+    names: Arc<OnceLock<Arc<Names>>>,
     /// The program's own part of the ledger.
     _process: Option<Arc<Lease>>,
 }
@@ -100,6 +104,7 @@ impl App {
             rules,
             servers,
             catalog: Arc::default(),
+            names: Arc::default(),
             _process: process,
         })
     }
@@ -365,7 +370,7 @@ impl App {
         let root = Root::open(&self.config.project)?;
         let index = index.map(Arc::new);
         let catalog = self.catalog().0.clone();
-        let lessons = if self.config.learn { Some(Arc::new(self.lessons()?)) } else { None };
+        let lessons = if self.config.learn { Some(Arc::new(self.lessons_with(|| Ok(pool.clone()))?)) } else { None };
         let context = Context {
             lessons,
             index: index.clone(),
@@ -379,7 +384,24 @@ impl App {
 
     /// What was learned in the project.
     pub fn lessons(&self) -> Result<Lessons> {
-        Ok(Lessons::open(&database(&self.project()?))?.masking(self.config.mask_private))
+        self.lessons_with(|| Ok(self.pool(self.registry()?)))
+    }
+
+    fn lessons_with(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Lessons> {
+        Ok(Lessons::open(&database(&self.project()?))?.masking(self.mask(pool)?))
+    }
+
+    /// What is masked before it is written down. One judge for everything, because it remembers.
+    fn mask(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Mask> {
+        match (self.config.mask_names, self.config.mask_private, self.names.get()) {
+            (true, _, Some(names)) => Ok(Mask::Names(names.clone())),
+            (true, _, None) => {
+                let names = Arc::new(Names::new(pool()?));
+                Ok(Mask::Names(self.names.get_or_init(|| names).clone()))
+            }
+            (false, true, _) => Ok(Mask::Forms),
+            (false, false, _) => Ok(Mask::Nothing),
+        }
     }
 
     /// Tools of any catalogue, with or without a project.
@@ -439,7 +461,7 @@ impl App {
 
     /// A conversation on the project, recorded in its journal.
     pub fn session(&self, toolkit: Toolkit) -> Result<Session> {
-        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?
-            .masking(self.config.mask_private))
+        let mask = self.mask(|| Ok(toolkit.pool.clone()))?;
+        Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?.masking(mask))
     }
 }

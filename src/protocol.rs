@@ -7,7 +7,8 @@ mod telemetry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::{Bytes, CallId, ConversationId, StepId, private};
+use crate::base::mask::Mask;
+use crate::base::{Bytes, CallId, ConversationId, StepId};
 
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use state::StepState;
@@ -230,8 +231,8 @@ impl Record {
 
 impl Record {
     /// The same with what is private masked in every text of it.
-    pub fn masked(&self) -> Record {
-        let masked = serde_json::to_value(self).map(masked).and_then(serde_json::from_value);
+    pub fn masked(&self, mask: &Mask) -> Record {
+        let masked = serde_json::to_value(self).map(|value| masked(value, mask)).and_then(serde_json::from_value);
         // It was read from what was just written; should that ever fail, nothing of it is kept.
         masked.unwrap_or_else(|error| Record {
             event: Event::Notice { text: format!("an event that could not be masked: {error}") },
@@ -240,11 +241,11 @@ impl Record {
     }
 }
 
-fn masked(value: Value) -> Value {
+fn masked(value: Value, mask: &Mask) -> Value {
     match value {
-        Value::String(text) => Value::String(private::mask(&text).into_owned()),
-        Value::Array(all) => all.into_iter().map(masked).collect(),
-        Value::Object(all) => Value::Object(all.into_iter().map(|(name, value)| (name, masked(value))).collect()),
+        Value::String(text) => Value::String(mask.apply(&text).into_owned()),
+        Value::Array(all) => all.into_iter().map(|value| masked(value, mask)).collect(),
+        Value::Object(all) => all.into_iter().map(|(name, value)| (name, masked(value, mask))).collect(),
         other => other,
     }
 }
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn a_masked_record_keeps_its_shape_and_loses_what_is_private() {
         let event = Event::TurnStarted { request: "mail ada@lovelace.org".to_owned(), approve: "Never".to_owned() };
-        let masked = Record::now(&ConversationId("c1".to_owned()), event).masked();
+        let masked = Record::now(&ConversationId("c1".to_owned()), event).masked(&Mask::Forms);
         let Event::TurnStarted { request, .. } = &masked.event else { panic!("{masked:?}") };
         assert_eq!((request.as_str(), masked.conversation.0.as_str()), ("mail [email]", "c1"));
     }

@@ -1,9 +1,12 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, nearest names, what is private.
+//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, nearest names, what is private
+//! and how it is masked.
 
 pub mod cancel;
 pub mod config;
 pub mod file;
 pub mod ids;
+pub mod mask;
+pub mod names;
 pub mod near;
 pub mod private;
 pub mod units;

@@ -20,6 +20,7 @@ pub use lock::{Holder, Lock};
 pub use recover::recover;
 pub use restore::{Applied, Pending};
 pub use rewind::{Checkpoint, Foreign, Plan, Step};
+pub use scan::FILE_MAX;
 pub use store::{Change, Origin, Store};
 pub use turn::{About, Anchor, Reach, Summary, Turn};
 

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::likeness::overlap;
 use super::{Found, Lesson, Signal, Stored};
-use crate::base::private;
+use crate::base::mask::Mask;
 
 /// Lessons kept. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
 pub const LESSONS_MAX: usize = 5_000;
@@ -45,8 +45,8 @@ pub struct Lessons {
     file: PathBuf,
     connection: Mutex<Connection>,
     max: usize,
-    /// What is private is masked before it is written down.
-    masked: bool,
+    /// What is masked before it is written down.
+    mask: Mask,
 }
 
 impl Lessons {
@@ -60,16 +60,16 @@ impl Lessons {
             fs::create_dir_all(folder).map_err(|source| LessonsError::Folder { file: file.to_owned(), source })?;
         }
         let connection = prepare(file).map_err(|source| LessonsError::Database { file: file.to_owned(), source })?;
-        Ok(Lessons { file: file.to_owned(), connection: Mutex::new(connection), max, masked: false })
+        Ok(Lessons { file: file.to_owned(), connection: Mutex::new(connection), max, mask: Mask::Nothing })
     }
 
-    /// The same, which masks what is private in every lesson from now on, or does not.
-    pub fn masking(self, masked: bool) -> Lessons {
-        Lessons { masked, ..self }
+    /// The same, which masks this in every lesson from now on.
+    pub fn masking(self, mask: Mask) -> Lessons {
+        Lessons { mask, ..self }
     }
 
     fn kept<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.masked { private::mask(text) } else { Cow::Borrowed(text) }
+        self.mask.apply(text)
     }
 
     /// Writes a lesson down and gives its number. The same problem with the same solution is one lesson, renewed: a
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn what_is_private_is_masked_and_still_found() {
         let (_folder, lessons) = fresh(10);
-        let lessons = lessons.masking(true);
+        let lessons = lessons.masking(Mask::Forms);
         let problem = "mail ada@lovelace.org the notes";
         let lesson = Lesson {
             problem: problem.into(),

@@ -90,7 +90,21 @@ impl Recollection {
         Some(known)
     }
 
-    fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &str, host: &dyn Host) {
+    /// The lesson to tell of: of the very same step, else of the one most like it.
+    pub fn best(&self) -> Option<(Stored, Solution)> {
+        self.same.clone().or_else(|| self.alike.first().map(|(stored, solution, _)| (stored.clone(), solution.clone())))
+    }
+
+    /// Whether a call is what [`Recollection::best`] says.
+    pub fn says(&self, call: &Entry) -> bool {
+        self.best().is_some_and(|(_, said)| call.tool == said.tool && kept(&call.arguments) == said.arguments)
+    }
+
+    pub fn used(&self) -> impl Iterator<Item = i64> + '_ {
+        self.used.iter().copied()
+    }
+
+    pub fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &str, host: &dyn Host) {
         self.used.push(stored.id);
         host.emit(Event::LessonsUsed {
             step: Some(step),
@@ -114,10 +128,9 @@ pub async fn step(
         return execute::step(toolkit, context, step, request, evidence, &mut Recollection::default(), host).await;
     };
     let mut memory = recall(toolkit, &lessons, &step.text()).await;
-    let (known, before) = (evidence.entries().len(), toolkit.meter.usage());
+    let (known, before) = (evidence.entries().len(), toolkit.meter.tokens());
     let end = execute::step(toolkit, context, step, request, evidence, &mut memory, host).await?;
-    let after = toolkit.meter.usage();
-    let tokens = (after.prompt_tokens + after.generated_tokens) - (before.prompt_tokens + before.generated_tokens);
+    let tokens = toolkit.meter.tokens() - before;
     let calls = &evidence.entries()[known..];
     let worked = calls.iter().filter(|call| call.succeeded());
     let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, tokens, &memory)).collect();
@@ -128,7 +141,7 @@ pub async fn step(
     Ok(end)
 }
 
-async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
+pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
     let vector = toolkit.vector(text).await;
     let (lessons, text, asked) = (lessons.clone(), text.to_owned(), vector.clone());
     let found = tokio::task::spawn_blocking(move || {
@@ -152,7 +165,7 @@ async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recoll
     Recollection { vector, alike, same: same.and_then(read), used: Vec::new() }
 }
 
-fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
+pub fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
     let solution =
         Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: step.description.clone() };
     Lesson {
@@ -171,7 +184,7 @@ fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-async fn note(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
+pub async fn note(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
     let written = tokio::task::spawn_blocking(move || {
         learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;
         helped.iter().try_for_each(|id| lessons.record_success(*id).map(drop))?;

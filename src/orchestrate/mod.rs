@@ -14,6 +14,7 @@ pub mod fill;
 pub mod gate;
 mod graph;
 pub mod learn;
+pub mod names;
 mod notation;
 pub mod plan;
 pub mod probe;

@@ -62,6 +62,12 @@ const NOT_CODE: &str = "\
     file, files, folder, folders, directory, directories, word, text, string, phrase, line, lines, learn, learned, learnt, lesson, lessons, \
     remember, memory, memories, command, tests, changed, commit";
 const SEARCHES: &str = "search, grep, look";
+const DELETES: &str = "delete, remove, erase";
+const MOVES: &str = "move, rename";
+/// Stand before the verb of a request.
+const POLITE: &str = "please, kindly, now, then, also, and, just, can, could, would, you, i, want, to";
+/// Stand between a verb and the file that it is about.
+const BESIDE_FILE: &str = "the, a, this, that, my, our, file, script, module, document, old, unused, obsolete, empty, temporary, called, named";
 
 /// The built-in tool for what `part` asks about code; `None` where its form says nothing. `symbol` is the name in it that the index knows.
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
@@ -81,6 +87,9 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     }
     if let Some(file) = file {
         let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
+        if let Some(tool) = of_a_file(&words, file).filter(|_| is_file) {
+            return Some(tool);
+        }
         return match () {
             () if has("imports, dependencies") && before(&words, file) == Some("of") => Some(Builtin::IndexImports),
             () if has("dependents, importers") => Some(Builtin::IndexDependents),
@@ -120,6 +129,28 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         };
     }
     (asks && is_about_code(part, &words)).then_some(Builtin::IndexSearch)
+}
+
+/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path.
+fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
+    let lead = words.iter().position(|word| !listed(POLITE, word))?;
+    let verb = words[lead];
+    let is_object = |after: usize| {
+        let between = words.get(lead + after..file);
+        between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
+    };
+    let within = before(words, file).is_some_and(|word| listed("in, from, of", word));
+    match () {
+        () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
+        () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
+        () if listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
+        () if within && (listed(DELETES, verb) || verb == "rename") => Some(Builtin::ReplaceInFile),
+        () if verb == "in" && file == lead + 1 => {
+            let next = words.get(file + 1).copied().unwrap_or_default();
+            (listed(DELETES, next) || next == "rename").then_some(Builtin::ReplaceInFile)
+        }
+        () => None,
+    }
 }
 
 /// An open question: nothing in it is a file, a quotation or a thing that another tool looks after.
@@ -176,6 +207,20 @@ mod tests {
         check("How does the budget manager evict models?", None, Some(Builtin::IndexSearch));
         check("Where is the retry limit defined?", None, Some(Builtin::IndexSearch));
         check("Show the functions in src/app.rs", None, Some(Builtin::IndexReadFile));
+    }
+
+    #[test]
+    fn whole_files_and_what_stands_in_them_are_told_apart() {
+        check("Delete the file notes.txt", None, Some(Builtin::DeleteFile));
+        check("Remove src/legacy/old.rs", None, Some(Builtin::DeleteFile));
+        check("Please get rid of the file tmp/debug.log", None, Some(Builtin::DeleteFile));
+        check("Could you rename src/a.rs to src/b.rs", None, Some(Builtin::MoveFile));
+        check("Move docs/old.md into archive/", None, Some(Builtin::MoveFile));
+        check("Remove the unused imports from src/lib.rs", None, Some(Builtin::ReplaceInFile));
+        check("In src/app.rs rename getUser to loadUser", None, Some(Builtin::ReplaceInFile));
+        check("Delete every file below tmp", None, None);
+        check("Where in src/app.rs do we delete rows?", None, None);
+        check("Remove the word old from the title", None, None);
     }
 
     #[test]

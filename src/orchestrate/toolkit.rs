@@ -245,6 +245,12 @@ impl Meter {
         });
     }
 
+    /// Tokens read and written so far.
+    pub fn tokens(&self) -> usize {
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.prompt_tokens + usage.generated_tokens
+    }
+
     /// Everything so far, with the time since [`Meter::start`].
     pub fn usage(&self) -> Usage {
         let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -62,18 +62,21 @@ impl Journal {
         &self.end
     }
 
-    /// Adds one event and gives its place. Tokens and signs of life are left out, which gives `None`: the answer stands
-    /// in `turn-finished`.
-    pub fn append(&mut self, record: &Record) -> Result<Option<u64>, JournalError> {
-        let fleeting = matches!(
-            record.event,
+    /// Tokens and signs of life are left out: the answer stands in `turn-finished`.
+    pub fn keeps(event: &Event) -> bool {
+        !matches!(
+            event,
             Event::Token { .. }
                 | Event::Thinking { .. }
                 | Event::Pulse { .. }
                 | Event::QueueUpdate { .. }
                 | Event::ModelLoading { .. }
-        );
-        if fleeting {
+        )
+    }
+
+    /// Adds one event and gives its place; `None` for one that is not kept.
+    pub fn append(&mut self, record: &Record) -> Result<Option<u64>, JournalError> {
+        if !Journal::keeps(&record.event) {
             return Ok(None);
         }
         let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::base::{Cancel, ConversationId, StepId, private};
+use crate::base::mask::Mask;
+use crate::base::{Cancel, ConversationId, StepId};
 use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
@@ -52,7 +53,7 @@ pub struct Session {
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
-    mask_private: bool,
+    mask: Mask,
     /// The verb that runs it, for whoever waits for the project.
     command: &'static str,
     /// The last turns, oldest first.
@@ -67,7 +68,7 @@ impl Session {
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
         let (toolkit, conversation, earlier) = (Mutex::new(toolkit), ConversationId::fresh(), Arc::default());
-        Ok(Session { toolkit, conversation, journal, policy, mask_private: false, command: "monobloc", earlier })
+        Ok(Session { toolkit, conversation, journal, policy, mask: Mask::Nothing, command: "monobloc", earlier })
     }
 
     /// The same, run by this verb.
@@ -85,9 +86,9 @@ impl Session {
         self.toolkit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether what is private is masked before it is written down; nothing of it changes what is shown or done.
-    pub fn masking(self, mask_private: bool) -> Session {
-        Session { mask_private, ..self }
+    /// What is masked before it is written down; nothing of it changes what is shown or done.
+    pub fn masking(self, mask: Mask) -> Session {
+        Session { mask, ..self }
     }
 
     /// Runs `op` in the background. The stream ends with `turn-finished` (or `plan-created`), or [`Message::Failed`].
@@ -103,7 +104,7 @@ impl Session {
             conversation: self.conversation.clone(),
             journal: self.journal.clone(),
             policy: self.policy.clone(),
-            mask_private: self.mask_private,
+            mask: self.mask.clone(),
             command: self.command,
         };
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
@@ -182,7 +183,7 @@ struct SessionHost {
     conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
-    mask_private: bool,
+    mask: Mask,
     command: &'static str,
 }
 
@@ -199,7 +200,12 @@ impl SessionHost {
         let record = Record::now(&self.conversation, event);
         if let Some(journal) = &self.journal
             && let Err(error) = {
-                let kept = if self.mask_private { record.masked() } else { record.clone() };
+                let kept = match &self.mask {
+                    Mask::Nothing => record.clone(),
+                    // What is not kept is not looked at.
+                    _ if !Journal::keeps(&record.event) => record.clone(),
+                    mask => record.masked(mask),
+                };
                 journal.lock().unwrap_or_else(PoisonError::into_inner).append(&kept)
             }
         {
@@ -217,7 +223,7 @@ impl SessionHost {
         let end = journal.lock().unwrap_or_else(PoisonError::into_inner).end().clone();
         let about = About {
             conversation: self.conversation.0.clone(),
-            request: if self.mask_private { private::mask(request).into_owned() } else { request.to_owned() },
+            request: self.mask.apply(request).into_owned(),
             anchor: Anchor { seq: end.seq, hash: end.hash },
             command: self.command.to_owned(),
         };

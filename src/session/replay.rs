@@ -14,13 +14,15 @@ use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
 /// Tools that answer from the project's files alone, so that the same files must give the same answer.
-const ON_FILES: [&str; 9] = [
+const ON_FILES: [&str; 11] = [
     "read_file",
     "list_dir",
     "find_files",
     "search_text",
     "write_file",
     "replace_in_file",
+    "delete_file",
+    "move_file",
     "index_callers",
     "index_callees",
     "index_dependents",

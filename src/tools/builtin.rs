@@ -13,6 +13,8 @@ pub enum Builtin {
     SearchText,
     WriteFile,
     ReplaceInFile,
+    DeleteFile,
+    MoveFile,
     RunCommand,
     IndexSearch,
     IndexFindFiles,
@@ -27,19 +29,21 @@ pub enum Builtin {
 }
 
 const FILES: (&str, &str) =
-    ("files", "read, list, find and search files of the project; create files and change passages in them");
+    ("files", "read, list, find and search files of the project; create, change, move and delete files");
 const INDEX: (&str, &str) =
     ("index", "answer questions about the code: find where something is done, who calls what, what depends on a file");
 const COMMAND: (&str, &str) = ("command", "run shell commands in the project: build, test, format, version control");
 
 impl Builtin {
-    pub const ALL: [Builtin; 17] = [
+    pub const ALL: [Builtin; 19] = [
         Builtin::ReadFile,
         Builtin::ListDir,
         Builtin::FindFiles,
         Builtin::SearchText,
         Builtin::WriteFile,
         Builtin::ReplaceInFile,
+        Builtin::DeleteFile,
+        Builtin::MoveFile,
         Builtin::RunCommand,
         Builtin::IndexSearch,
         Builtin::IndexFindFiles,
@@ -61,6 +65,8 @@ impl Builtin {
             Builtin::SearchText => "search_text",
             Builtin::WriteFile => "write_file",
             Builtin::ReplaceInFile => "replace_in_file",
+            Builtin::DeleteFile => "delete_file",
+            Builtin::MoveFile => "move_file",
             Builtin::RunCommand => "run_command",
             Builtin::IndexSearch => "index_search",
             Builtin::IndexFindFiles => "index_find_files",
@@ -76,7 +82,10 @@ impl Builtin {
     }
 
     pub fn mutates(self) -> bool {
-        matches!(self, Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::RunCommand)
+        matches!(
+            self,
+            Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::DeleteFile | Builtin::MoveFile | Builtin::RunCommand
+        )
     }
 
     /// Says what the tool is for and which sibling to take instead: small models choose by the contrast.
@@ -105,6 +114,13 @@ impl Builtin {
             Builtin::ReplaceInFile => {
                 "Edit an existing file: change, rename, fix, set or remove one passage by giving the old text and the \
                  new text; the rest stays as it is."
+            }
+            Builtin::DeleteFile => {
+                "Delete a whole file from the project. To remove lines or code from a file use replace_in_file."
+            }
+            Builtin::MoveFile => {
+                "Move a file to another folder, or give the file another name. To rename something inside a file use \
+                 replace_in_file."
             }
             Builtin::RunCommand => {
                 "Run a shell command in the project folder and give its output: compile, run tests or a script, \
@@ -168,6 +184,11 @@ impl Builtin {
                 ("old", "string", "The passage as it stands in the file; must occur once", true),
                 ("new", "string", "The text to put in its place", true),
             ],
+            Builtin::DeleteFile => &[PATH],
+            Builtin::MoveFile => &[
+                ("source", "string", "File to move, a path relative to the project", true),
+                ("destination", "string", "Path of its new place, relative to the project", true),
+            ],
             Builtin::IndexSearch => &[("question", "string", "The question, in plain words or names", true)],
             Builtin::IndexImpact => {
                 &[("symbol", "string", "Name of what would be changed, Type.name to be exact", true)]
@@ -184,7 +205,7 @@ impl Builtin {
             Builtin::IndexListMemories => &[],
             Builtin::RunCommand => &[
                 ("command", "string", "A command line for `sh`", true),
-                ("timeout_s", "integer", "Seconds until it is stopped, 60 when left out, at most 600", false),
+                ("timeout_s", "integer", "Seconds until it is stopped, at most 600", false),
             ],
         }
     }

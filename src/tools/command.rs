@@ -1,5 +1,6 @@
 //! `run_command`: a shell command in the project, bounded in time and output, gone when its call is gone.
 
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,17 +37,6 @@ const INHERITED: [&str; 13] = [
     "JAVA_HOME",
 ];
 
-/// How programs say that the system refused something.
-const REFUSALS: [&str; 7] = [
-    "Permission denied",
-    "permission denied",
-    "EACCES",
-    "Operation not permitted",
-    "Read-only file system",
-    "resolve host",
-    "File size limit",
-];
-
 /// Runs `$1`. Beside it a process of the same group waits for the end of standard input, which comes when this program
 /// is killed: then nobody else is left to end the command and what it has started, and it does.
 const WATCHED: &str = "exec 3<&0 </dev/null
@@ -73,7 +63,7 @@ pub(in crate::tools) async fn run(
         project: context.root.path(),
         temp: &temp.path().canonicalize().map_err(failed)?,
         network: network || own.network,
-        seconds: seconds as u64,
+        seconds: Some(seconds as u64),
         commands: own,
     };
     // Open for as long as this program lives and waits; see WATCHED.
@@ -93,11 +83,16 @@ pub(in crate::tools) async fn run(
         },
         () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => Ended::Deadline(seconds),
         () = cancelled(context) => Ended::Cancelled,
+        () = group.crowded(own.processes) => Ended::Crowded(own.processes),
     };
+    let removed = |path: &&Path| format!("[removed: {}, which would mislead git]\n", path.display());
+    let made: String = group.made().iter().map(removed).collect();
     // What the command left running in the background ends with it, and so do its pipes.
     drop(group);
     let (out, err) = (drained(out).await, drained(err).await);
-    Ok(outcome(line, &ended, started.elapsed(), &out, &err, &confines))
+    let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
+    // What was only tried for is no success.
+    Ok(if made.is_empty() { outcome } else { Outcome::error(outcome.text + &made) })
 }
 
 fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'_>) {
@@ -125,6 +120,7 @@ async fn cancelled(context: &Context) {
 enum Ended {
     By(ExitStatus),
     Deadline(usize),
+    Crowded(u64),
     Cancelled,
 }
 
@@ -135,6 +131,10 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, co
         Ended::Deadline(limit) => {
             (false, format!("stopped at its deadline of {limit} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
         }
+        Ended::Crowded(most) => (
+            false,
+            format!("ended after {seconds:.1} s, with more than {most} processes; command_processes allows more"),
+        ),
         Ended::Cancelled => (false, format!("cancelled after {seconds:.1} s")),
     };
     let mut said = String::new();
@@ -143,12 +143,12 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, co
     if ok {
         return Outcome::ok(format!("$ {line}\n[{how}]\n{said}"));
     }
-    if !confines.commands.confined || REFUSALS.iter().all(|refusal| !said.contains(refusal)) {
+    if !confines.commands.confined || !sandbox::tells_of_refusal(&said) {
         return Outcome::error(format!("$ {line}\n[{how}]\n{said}"));
     }
     let network = if confines.network { "" } else { ", and connect to nothing" };
     Outcome::error(format!(
-        "refused something, because commands are confined: $ {line}\n[{how}]\n{said}[confined: it may change the project and its \
+        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{said}[confined: it may change the project and its \
          own temporary files, read programs and tool chains{network}; the settings command_reads, command_writes and \
          command_network allow more]\n"
     ))

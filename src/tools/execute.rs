@@ -52,8 +52,12 @@ fn reach(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Option<
     if !builtin.mutates() {
         return Ok(None);
     }
-    let path = Arguments(&call.arguments).text("path")?;
-    let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
+    let arguments = Arguments(&call.arguments);
+    if builtin == Builtin::MoveFile {
+        let (from, to) = files::rename::plan(arguments, context)?;
+        return Ok(Some(Reach::Paths(vec![from.relative().into(), to.relative().into()])));
+    }
+    let file = context.root.resolve(arguments.text("path")?, Access::Write).map_err(|error| error.to_string())?;
     Ok(Some(Reach::Paths(vec![file.relative().into()])))
 }
 
@@ -105,6 +109,8 @@ fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Re
         Builtin::SearchText => files::search::run(arguments, context),
         Builtin::WriteFile => files::write::run(arguments, context),
         Builtin::ReplaceInFile => files::replace::run(arguments, context),
+        Builtin::DeleteFile => files::delete::run(arguments, context),
+        Builtin::MoveFile => files::rename::run(arguments, context),
         Builtin::IndexSearch => search::search(arguments, context),
         Builtin::IndexFindFiles => search::files::find(arguments, context),
         Builtin::IndexReadFile => search::files::read(arguments, context),
@@ -141,7 +147,8 @@ mod tests {
     async fn every_builtin_tool_runs() {
         let project = Project::with(&[("a.txt", "one\n")]);
         let arguments = serde_json::json!({
-            "path": "a.txt", "pattern": "one", "content": "two\n", "old": "two", "new": "one", "command": "cat a.txt"
+            "path": "a.txt", "pattern": "one", "content": "two\n", "old": "two", "new": "one", "command": "cat a.txt",
+            "source": "a.txt", "destination": "b.txt"
         });
         for builtin in [
             Builtin::ReadFile,
@@ -150,11 +157,13 @@ mod tests {
             Builtin::ReplaceInFile,
             Builtin::RunCommand,
             Builtin::FindFiles,
+            Builtin::MoveFile,
         ] {
             let outcome = run(&project, builtin.name(), arguments.clone()).await;
             assert!(outcome.is_ok(), "{builtin:?}: {outcome:?}");
         }
-        assert!(run(&project, "list_dir", serde_json::json!({})).await.text.contains("a.txt  4 B"));
+        assert!(run(&project, "list_dir", serde_json::json!({})).await.text.contains("b.txt  4 B"));
+        assert_eq!(run(&project, "delete_file", serde_json::json!({ "path": "b.txt" })).await.text, "deleted b.txt");
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::call::ToolCall;
 use crate::tools::files::change::Change;
-use crate::tools::files::{replace, write};
+use crate::tools::files::{delete, rename, replace, write};
 
 /// What a person sees when asked, and what has to be protected first.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,11 @@ pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     match call.tool.as_str() {
         "write_file" => write::plan(arguments, context).map(of_change),
         "replace_in_file" => replace::plan(arguments, context).map(of_change),
+        "delete_file" => delete::plan(arguments, context).map(|(text, path)| Preview { text, changes: vec![path] }),
+        "move_file" => rename::plan(arguments, context).map(|(from, to)| Preview {
+            text: format!("{} becomes {}\n", from.relative(), to.relative()),
+            changes: vec![from.relative().into(), to.relative().into()],
+        }),
         "run_command" => Ok(Preview { text: format!("$ {}", arguments.text("command")?), changes: Vec::new() }),
         tool => {
             let arguments = serde_json::Value::Object(call.arguments.clone());
@@ -59,6 +64,13 @@ mod tests {
         check("write_file", r#"{"path":"a.txt","content":"two\n"}"#, Ok(diff));
         check("replace_in_file", r#"{"path":"a.txt","old":"one","new":"two"}"#, Ok(diff));
         check("write_file", r#"{"path":"a.txt","content":"one\n"}"#, Ok("a.txt would stay as it is\n"));
+    }
+
+    #[test]
+    fn what_goes_and_where_it_goes_is_shown() {
+        check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ b/a.txt\n@@ -1 +0,0 @@\n-one\n"));
+        check("delete_file", r#"{"path":"b.txt"}"#, Err("`b.txt` does not exist; find_files looks for files by name"));
+        check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));
     }
 
     #[test]

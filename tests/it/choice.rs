@@ -42,6 +42,13 @@ const TABLE: &[(&str, &str)] = &[
     ("Create a file notes.txt with the text hello", "write_file"),
     ("Replace 5 with 3 in src/retry.rs", "replace_in_file"),
     ("Change the constant K1 in src/tools/features.rs to 1.5", "replace_in_file"),
+    ("Delete the file notes.txt", "delete_file"),
+    ("Remove src/legacy/old.rs", "delete_file"),
+    ("Get rid of the file tmp/debug.log", "delete_file"),
+    ("Rename src/a.rs to src/b.rs", "move_file"),
+    ("Move the file docs/old.md into archive/", "move_file"),
+    ("Remove the unused imports from src/lib.rs", "replace_in_file"),
+    ("In src/app.rs rename getUser to loadUser", "replace_in_file"),
     ("What did I learn last time about tests?", "index_list_memories"),
 ];
 

@@ -1,8 +1,15 @@
 //! What worked is written down, used again, taken back with the rest, and believed only so far. With the small models.
 
+use std::sync::Arc;
+
+use monobloc::engine::scripted::Script;
+use monobloc::lessons::Lessons;
+use monobloc::orchestrate::{Toolkit, run_turn};
+use monobloc::protocol::{Event, Mode, Proposal};
 use serde_json::{Value, json};
 
 use crate::cli::{Project, Run};
+use crate::scripted::{Witness, toolkit};
 use crate::turn::{Turn, text};
 
 const REQUEST: &str =
@@ -102,4 +109,48 @@ fn what_is_private_does_not_reach_the_lessons() {
     Turn::of(&project, "Find the text ada@lovelace.org in src", &["--mask-private"]);
     let kept = format!("{:?}", lessons(&project, &["list"]));
     assert!(kept.contains("[email]") && !kept.contains("lovelace"), "{kept}");
+}
+
+#[tokio::test]
+async fn the_single_model_loop_learns_and_is_told() {
+    let project = Project::todo();
+    let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
+    // First it reads one file too many; told of the call that worked, it makes that one alone.
+    let wandering = Script::saying("[read_file(path=\"src/missing.ts\")]")
+        .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
+        .on("src/missing.ts", "[read_file(path=\"src/todo.ts\")]");
+    let told = Script::saying("Nothing was told.")
+        .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
+        .on("Calls that worked before:\n- How long may a title be?: read_file{", "[read_file(path=\"src/todo.ts\")]");
+    let turn = |planner: Script, mode: Mode| {
+        let plain = toolkit(&project, planner, Script::saying(""));
+        let context =
+            plain.context.clone().map(|context| monobloc::tools::Context { lessons: Some(lessons.clone()), ..context });
+        let toolkit = Toolkit { orchestrate: false, mode, context, ..plain };
+        async move {
+            let host = Witness::new(|_: &Proposal| panic!("nobody is asked"));
+            run_turn(&toolkit, "How long may a title be?", &host).await.expect("a turn");
+            let used = host.seen(|event| match event {
+                Event::LessonsUsed { lessons, .. } => Some(lessons.clone()),
+                _ => None,
+            });
+            (host.reports().len(), used)
+        }
+    };
+    // A loop that may not do everything makes do, and teaches nothing.
+    assert_eq!(turn(wandering.clone(), Mode::Chat).await.0, 2);
+    assert!(lessons.list(10).expect("a list").is_empty());
+    assert_eq!(turn(wandering, Mode::Agent).await, (2, Vec::new()));
+    let learned = lessons.list(10).expect("a list");
+    assert_eq!(learned.len(), 1);
+    assert!(learned[0].lesson.solution.contains("src/todo.ts"), "{learned:?}");
+    assert_eq!(turn(told.clone(), Mode::Agent).await, (1, vec![vec![learned[0].name()]]));
+    assert_eq!(lessons.list(10).expect("a list").len(), 1);
+    // What it says fails now, twice; then it is not told any more.
+    std::fs::remove_file(project.path().join("src/todo.ts")).expect("removed");
+    for failures in 1..=2 {
+        assert_eq!(turn(told.clone(), Mode::Agent).await.1.len(), 1);
+        assert_eq!(lessons.list(10).expect("a list")[0].failures, failures);
+    }
+    assert!(turn(told, Mode::Agent).await.1.is_empty());
 }

@@ -22,9 +22,10 @@ mod lora;
 mod mcp;
 mod mixed;
 mod models;
-#[cfg(target_os = "linux")]
+mod names;
 #[cfg(target_os = "linux")]
 mod offline;
+mod overhead;
 mod pool;
 mod pull;
 mod scripted;

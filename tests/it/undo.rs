@@ -141,6 +141,36 @@ async fn what_file_tools_do_is_undone() {
 }
 
 #[tokio::test]
+async fn a_deleted_and_a_moved_file_come_back() {
+    let path = json!({ "path": "run.sh" });
+    check(&[("delete_file", path.clone())]).await;
+    check(&[("move_file", json!({ "source": "blob.bin", "destination": "new/place.bin" }))]).await;
+    let moved = json!({ "source": "no line end", "destination": "run.sh" });
+    check(&[("delete_file", path.clone()), ("move_file", moved), ("delete_file", path)]).await;
+}
+
+#[test]
+fn a_file_is_deleted_and_renamed_on_request_and_comes_back() {
+    let project = Project::todo();
+    let before = state(&project.path());
+    let asked = Asked::of(&project, "Delete the file src/retry.ts", &[]);
+    assert_eq!(asked.calls(), ["delete_file rejected"]);
+    let reason = &asked.data("approval-requested")[0]["proposal"]["reason"];
+    assert!(text(reason).contains("its name says `delete`"), "{reason}");
+    same(&state(&project.path()), &before, "nobody consented");
+    let deleted = Asked::of(&project, "Delete the file src/retry.ts", &["--yes"]);
+    assert_eq!(deleted.calls(), ["delete_file succeeded"]);
+    assert!(!project.path().join("src/retry.ts").exists());
+    Run::new(&project, &["undo"]).end().succeeded();
+    same(&state(&project.path()), &before, "after the first undo");
+    let moved = Asked::of(&project, "Rename src/retry.ts to src/again.ts", &["--yes"]);
+    assert_eq!(moved.calls(), ["move_file succeeded"]);
+    assert!(!project.path().join("src/retry.ts").exists() && project.path().join("src/again.ts").exists());
+    Run::new(&project, &["undo"]).end().succeeded();
+    same(&state(&project.path()), &before, "after the second undo");
+}
+
+#[tokio::test]
 async fn what_commands_do_inside_the_project_is_undone() {
     for line in [
         "echo x >> src/todo.ts; echo new > created.txt",

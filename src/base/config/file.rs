@@ -195,7 +195,11 @@ impl Source<'_> {
             return Err(self.wrong(at, way));
         }
         if setting.kind == Kind::Paths {
-            let all: Vec<String> = self.texts(key, value)?.iter().map(|one| self.path_of(one)).collect();
+            let all: Vec<String> = self.paths(key, value)?.iter().map(|one| one.display().to_string()).collect();
+            if let Some(split) = all.iter().find(|one| one.contains(':')) {
+                let why = format!("`{split}` has a `:`, which stands between paths; name a folder above it");
+                return Err(self.wrong(value.span(), why));
+            }
             said.settings.insert(setting.key, (all.join(":"), self.place(at).line));
             return Ok(());
         }
@@ -219,6 +223,11 @@ impl Source<'_> {
         };
         said.settings.insert(setting.key, (value_of, self.place(at).line));
         Ok(())
+    }
+
+    /// A list of paths, relative to the file's folder.
+    pub fn paths(&self, key: &str, value: &Value<'_>) -> Result<Vec<PathBuf>, ConfigError> {
+        Ok(self.texts(key, value)?.iter().map(|one| self.path_of(one).into()).collect())
     }
 
     /// Paths of a file are relative to its folder; `~/` is the user's home.

@@ -59,6 +59,8 @@ pub struct Config {
     pub commands: Commands,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
     pub mask_private: bool,
+    /// And names of persons and home addresses, as the router tells them.
+    pub mask_names: bool,
     /// `tool_call_format`: `None` follows the model's template.
     pub tool_call_format: Option<String>,
     /// Rules over tools, arguments and paths, of every file that counts.
@@ -158,6 +160,7 @@ impl Default for Config {
             approve: ApproveMode::OnMutation,
             commands: Commands::default(),
             mask_private: false,
+            mask_names: false,
             tool_call_format: None,
             rules: Vec::new(),
             servers: Vec::new(),

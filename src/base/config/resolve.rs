@@ -226,6 +226,7 @@ impl Settings {
             },
             commands: self.commands(),
             mask_private: self.value("mask_private") == Some("true"),
+            mask_names: self.value("mask_names") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
             rules: self.rules.clone(),
             servers: self.servers.clone(),

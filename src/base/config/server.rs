@@ -18,6 +18,10 @@ use super::file::{ConfigError, Place, Source, Value};
 /// tools = ["read_*", "list_*"]       # all, when left out
 /// timeout_s = 60                     # of one call
 /// start_timeout_s = 20
+/// reads = ["~/notes"]                # beside the project, programs, and what its command and arguments name
+/// writes = ["~/notes/inbox"]         # beside the project; no undo covers them
+/// network = true                     # it may open sockets of the internet and of other programs
+/// confined = true                    # false: it may do anything you can
 /// enabled = true
 /// about = "files outside the project"
 /// ```
@@ -37,13 +41,32 @@ pub struct Server {
     pub tools: Vec<String>,
     pub timeout: Duration,
     pub start_timeout: Duration,
+    /// What the system lets it do beyond the project.
+    pub reads: Vec<PathBuf>,
+    pub writes: Vec<PathBuf>,
+    pub network: bool,
+    pub confined: bool,
     pub enabled: bool,
     /// What the planner is told about it.
     pub about: String,
 }
 
-const KEYS: [&str; 10] =
-    ["command", "args", "env", "inherit", "dir", "tools", "timeout_s", "start_timeout_s", "enabled", "about"];
+const KEYS: [&str; 14] = [
+    "command",
+    "args",
+    "env",
+    "inherit",
+    "dir",
+    "tools",
+    "timeout_s",
+    "start_timeout_s",
+    "reads",
+    "writes",
+    "network",
+    "confined",
+    "enabled",
+    "about",
+];
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
 /// Nothing waits longer, whatever a file says.
@@ -75,6 +98,10 @@ pub(super) fn read(
         tools: Vec::new(),
         timeout: Duration::from_secs(TIMEOUT_DEFAULT_S),
         start_timeout: Duration::from_secs(START_TIMEOUT_DEFAULT_S),
+        reads: Vec::new(),
+        writes: Vec::new(),
+        network: false,
+        confined: true,
         enabled: true,
         about: String::new(),
     };
@@ -95,6 +122,10 @@ pub(super) fn read(
                     server.env.insert(name.get_ref().to_string(), source.text(name.get_ref(), value)?);
                 }
             }
+            "reads" => server.reads = source.paths(key, value)?,
+            "writes" => server.writes = source.paths(key, value)?,
+            "network" => server.network = source.switch(key, value)?,
+            "confined" => server.confined = source.switch(key, value)?,
             "enabled" => server.enabled = source.switch(key, value)?,
             _ => return Err(source.unknown(name, "a server", KEYS)),
         }

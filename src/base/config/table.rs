@@ -7,7 +7,7 @@ pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 31] = [
+pub const SETTINGS: [Setting; 32] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -284,7 +284,7 @@ pub const SETTINGS: [Setting; 31] = [
         flag: "command-processes",
         kind: Kind::Count(8, 100_000),
         default: Some("1024"),
-        about: "Processes and threads that a command may have at once; the system does not hold the administrator to it",
+        about: "Processes and threads that a command may have at once; of the administrator, processes, counted 20 times a second",
         project: Trust::Lower,
         negated: false,
     },
@@ -305,6 +305,16 @@ pub const SETTINGS: [Setting; 31] = [
         kind: Kind::Switch,
         default: Some("false"),
         about: "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …",
+        project: Trust::Never,
+        negated: false,
+    },
+    Setting {
+        key: "mask_names",
+        variable: "MONOBLOC_MASK_NAMES",
+        flag: "mask-names",
+        kind: Kind::Switch,
+        default: Some("false"),
+        about: "Mask what --mask-private does, and what the router takes for names of persons and home addresses; takes seconds a request",
         project: Trust::Never,
         negated: false,
     },

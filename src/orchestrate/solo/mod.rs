@@ -2,6 +2,7 @@
 //! the orchestrated path cannot go on; then it inherits plan and evidence and repeats nothing.
 
 mod ending;
+mod lessons;
 mod offer;
 mod prompt;
 mod talk;
@@ -69,6 +70,11 @@ pub async fn run(
     if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
+    let shelf = Shelf::of(toolkit, request, vector.as_deref(), changes, cell);
+    let mut memory = lessons::Memory::of(toolkit, plan, evidence).await;
+    let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
+    let told = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
+    opening.push_str(&told.unwrap_or_default());
     let mut this = Loop {
         toolkit,
         context,
@@ -76,7 +82,7 @@ pub async fn run(
         plan,
         evidence,
         transitions,
-        shelf: Shelf::of(toolkit, request, vector.as_deref(), changes, cell),
+        shelf,
         model,
         capability,
         constrained: measured.is_some_and(|measured| measured.grammar_helps()),
@@ -90,6 +96,10 @@ pub async fn run(
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
+    // What a loop that may only look things up makes do with is no lesson for one that may do more.
+    if let Some(memory) = memory.filter(|_| cell.mode == Mode::Agent) {
+        memory.learn(toolkit, this.evidence).await;
+    }
     if let Some(stall) = ended {
         this.end_well(stall, request, trouble.is_empty()).await?;
     }

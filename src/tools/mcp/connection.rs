@@ -1,8 +1,9 @@
 //! One running server: its process group, its streams within bounds, and the protocol over them.
 
 use std::future::Future;
+use std::io;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,24 +13,18 @@ use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceErro
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, Peer, ServiceExt};
 use serde_json::{Map, Value};
+use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 use tokio::sync::watch;
 
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
+use super::start;
 use crate::base::config::Server;
-use crate::tools::sandbox::Group;
+use crate::tools::sandbox::{Group, tells_of_refusal};
 
-/// Beside what the configuration names, all that a server sees of this process's variables.
-const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 /// Pages of a tool list; a server that never ends it has lied.
 const PAGES_MAX: usize = 32;
-/// Becomes the server, beside which a watcher ends the group when this program is gone, even if it was killed: then nobody
-/// else is left to do it, and a server that does not look at its input would stay.
-const WATCHED: &str = "{ while kill -0 \"$1\"; do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
-shift
-exec \"$@\"";
 /// Kept of what a server says on standard error, for the message when it fails.
 const SAID_MAX_BYTES: usize = 2 << 10;
 /// Time to leave by itself once its input is closed.
@@ -47,6 +42,7 @@ impl ClientHandler for Listener {
 }
 
 pub struct Connection {
+    config: Server,
     service: Mutex<Option<RunningService<RoleClient, Listener>>>,
     listener: Listener,
     peer: Peer<RoleClient>,
@@ -55,33 +51,43 @@ pub struct Connection {
     exit: watch::Receiver<Option<ExitStatus>>,
     /// Taken out when the server is ended; dropping it ends the whole group.
     group: Mutex<Option<Group>>,
+    /// Its temporary files go with it.
+    _temp: TempDir,
 }
 
 impl Connection {
     /// Starts the program and shakes hands. Has no deadline of its own; dropping the future ends the process.
     pub async fn open(config: &Server, project: &Path) -> Result<Connection, String> {
-        let mut child = command(config, project)
-            .spawn()
-            .map_err(|error| format!("`{}` cannot be started: {error}; {} names it", config.command, config.place))?;
-        let group = Group::of(child.id());
+        let failed =
+            |error: io::Error| format!("`{}` cannot be started: {error}; {} names it", config.command, config.place);
+        let (mut child, group, temp) = start::start(config, project).map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err("its pipes are missing; this is a bug in tools/mcp".to_owned());
         };
         let (flow, said) = (Arc::new(Flow::default()), Arc::default());
-        tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&said)));
+        let listening = tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&said)));
         let (ended, exit) = watch::channel(None);
         tokio::spawn(async move { drop(child.wait().await.map(|status| ended.send(Some(status)))) });
         let transport = AsyncRwTransport::new_client(Bounded::new(stdout, flow.clone()), stdin)
             .with_max_line_length(LINE_MAX_BYTES);
         let listener = Listener::default();
-        let service = listener.clone().serve(transport).await.map_err(|error| {
-            let why = flow.verdict().unwrap_or_else(|| clean(&error.to_string()));
-            format!("it did not shake hands: {why}{}", told(&said))
-        })?;
+        let service = match listener.clone().serve(transport).await {
+            Ok(service) => service,
+            Err(error) => {
+                // Why it has ended is known a moment after its pipes are closed.
+                let _ = tokio::time::timeout(LEAVE_MAX, listening).await;
+                let mut ended = exit.clone();
+                let _ = tokio::time::timeout(LEAVE_MAX, ended.wait_for(Option::is_some)).await;
+                let status = exit.borrow().map(|status| format!("it ended ({status})"));
+                let why = flow.verdict().or(status).unwrap_or_else(|| clean(&error.to_string()));
+                return Err(format!("it did not shake hands: {why}{}", told(&said, config)));
+            }
+        };
         let peer = service.peer().clone();
         let (service, group) = (Mutex::new(Some(service)), Mutex::new(Some(group)));
-        Ok(Connection { service, listener, peer, flow, said, exit, group })
+        let config = config.clone();
+        Ok(Connection { config, service, listener, peer, flow, said, exit, group, _temp: temp })
     }
 
     /// What the server says it is for.
@@ -136,7 +142,7 @@ impl Connection {
         }
         match (self.flow.verdict(), *self.exit.borrow(), error) {
             (Some(verdict), ..) => verdict,
-            (None, Some(status), _) => format!("it ended ({status}){}", told(&self.said)),
+            (None, Some(status), _) => format!("it ended ({status}){}", told(&self.said, &self.config)),
             (None, None, ServiceError::McpError(error)) => {
                 format!("it refused: {}", clean(&error.message.chars().take(1_000).collect::<String>()))
             }
@@ -166,21 +172,6 @@ impl Connection {
     }
 }
 
-fn command(config: &Server, project: &Path) -> Command {
-    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-    let filled = |text: &String| text.replace("${project}", &project.display().to_string());
-    let mut command = Command::new("sh");
-    command.args(["-c", WATCHED, "sh"]).arg(std::process::id().to_string()).arg(filled(&config.command));
-    command.args(config.args.iter().map(filled)).env_clear();
-    let inherited = INHERITED.iter().copied().chain(config.inherit.iter().map(String::as_str));
-    command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
-    command.envs(config.env.iter().map(|(name, value)| (name, filled(value))));
-    let dir = config.dir.as_ref().map(|dir| project.join(filled(&dir.display().to_string())));
-    command.current_dir(dir.unwrap_or(project));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
-    command
-}
-
 /// Reads standard error so that the server never blocks on it, and keeps the end.
 async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, said: Arc<Mutex<Vec<u8>>>) {
     let own = Flow::default();
@@ -198,11 +189,16 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, said: Arc<M
     }
 }
 
-fn told(said: &Mutex<Vec<u8>>) -> String {
+/// The last words of a server, and whether they may be about its confinement.
+fn told(said: &Mutex<Vec<u8>>, config: &Server) -> String {
     let said = said.lock().unwrap_or_else(PoisonError::into_inner);
     let text = clean(&String::from_utf8_lossy(&said));
-    match text.lines().rfind(|line| !line.trim().is_empty()) {
-        Some(last) => format!("; its last words: {}", last.trim().chars().take(300).collect::<String>()),
+    let refused = text.lines().rfind(|line| tells_of_refusal(line));
+    match refused.or_else(|| text.lines().rfind(|line| !line.trim().is_empty())) {
+        Some(last) => {
+            let last: String = last.trim().chars().take(300).collect();
+            format!("; its last words: {last}{}", start::hint(config, &last))
+        }
         None => String::new(),
     }
 }

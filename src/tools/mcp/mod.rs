@@ -1,13 +1,14 @@
 //! Tools of other programs, by the Model Context Protocol: servers the user configured, as child processes.
 //!
 //! A server is not trusted. What it says of its tools never spares a question; its schemas, results and chatter are
-//! bounded; it has deadlines, and its whole process group ends with the session.
+//! bounded; it is confined like a command, has deadlines, and its whole process group ends with the session.
 
 mod bounded;
 mod cache;
 mod connection;
 mod describe;
 mod server;
+mod start;
 
 use std::future::Future;
 use std::path::Path;

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
-use super::{cache, describe};
+use super::{cache, describe, start};
 use crate::base::config::Server as Configured;
 use crate::models::dialect::RawCall;
 use crate::tools::Outcome;
 use crate::tools::call::check::check;
+use crate::tools::sandbox;
 use crate::tools::spec::ToolSpec;
 
 /// Starts within [`WINDOW`]: the first and three more. A server that falls over again and again costs no more than that.
@@ -74,7 +75,11 @@ impl Server {
         }
         let deadline = self.config.timeout;
         match tokio::time::timeout(deadline, connection.call(tool, arguments)).await {
-            Ok(Ok(response)) => Ok(describe::outcome(response)),
+            Ok(Ok(response)) => {
+                let outcome = describe::outcome(response);
+                let hint = if outcome.is_ok() { String::new() } else { start::hint(&self.config, &outcome.text) };
+                Ok(Outcome { text: outcome.text + &hint, ..outcome })
+            }
             Ok(Err(why)) => {
                 if !connection.is_alive() {
                     connection.end().await;
@@ -120,9 +125,12 @@ impl Server {
         let started = tokio::time::timeout(limit, start).await;
         let (listed, connection) = started.unwrap_or_else(|_| {
             self.kill();
-            Err(format!("it was not ready within {} s and was ended; raise start_timeout_s", limit.as_secs()))
+            let fetches = start::fetches_nothing(&self.config);
+            Err(format!("it was not ready within {} s and was ended; raise start_timeout_s{fetches}", limit.as_secs()))
         })?;
-        let (tools, notes) = describe::tools(listed, &self.config, &connection.about());
+        let (tools, mut notes) = describe::tools(listed, &self.config, &connection.about());
+        let unconfined = sandbox::missing().filter(|_| self.config.confined);
+        notes.extend(unconfined.map(|why| format!("the server `{}` is not confined: {why}", self.config.name)));
         cache::write(&self.cache, &tools);
         (state.tools, state.notes) = (tools, notes);
         state.connection = Some(connection.clone());
@@ -133,8 +141,12 @@ impl Server {
     async fn list_again(&self, state: &mut State, connection: &Connection) -> Result<(), String> {
         let limit = self.config.start_timeout;
         let listed = tokio::time::timeout(limit, connection.tools()).await;
-        let listed =
-            listed.unwrap_or_else(|_| Err(format!("its new tools were not listed within {} s", limit.as_secs())));
+        let listed = listed.unwrap_or_else(|_| {
+            Err(format!(
+                "its new tools were not listed within {} s and it was ended; raise start_timeout_s",
+                limit.as_secs()
+            ))
+        });
         let listed = listed.inspect_err(|_| connection.kill())?;
         (state.tools, state.notes) = describe::tools(listed, &self.config, &connection.about());
         cache::write(&self.cache, &state.tools);

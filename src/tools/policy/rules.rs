@@ -48,7 +48,7 @@ impl Rules {
     }
 
     /// Whether a rule that does not deny grants the network to every part of a command.
-    pub fn grant_network(&self, call: &ToolCall) -> bool {
+    pub fn grants_network(&self, call: &ToolCall) -> bool {
         self.0.iter().any(|one| one.rule.network && one.matches_as(call, &[], None, Sense::All))
     }
 }
@@ -72,7 +72,7 @@ impl Compiled {
             return Err(wrong("`network` belongs into a rule that allows or asks, for `run_command` alone".to_owned()));
         }
         let allows_commands = rule.decision == Consent::Allow && rule.tools.iter().any(|tool| tool == "run_command");
-        if allows_commands && !rule.paths.is_empty() {
+        if (allows_commands || rule.network) && !rule.paths.is_empty() {
             return Err(wrong("paths do not bound a command; use arguments = { command = \"…\" }".to_owned()));
         }
         compiled.hold_against_examples()?;

@@ -24,7 +24,7 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, told:
     let own = confines.commands;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let limits: [Resource; 5] = [
-        (libc::RLIMIT_CPU, confines.seconds * cores + CPU_SPARE_S),
+        (libc::RLIMIT_CPU, confines.seconds.map_or(libc::RLIM_INFINITY, |seconds| seconds * cores + CPU_SPARE_S)),
         (libc::RLIMIT_DATA, own.memory.0),
         (libc::RLIMIT_FSIZE, own.file_size.0),
         (libc::RLIMIT_NOFILE, OPEN_MAX),

@@ -5,12 +5,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::pass;
 
-/// Looks for processes that have left the group; one that makes new ones all the time runs into its limits.
-const ROUNDS_MAX: usize = 8;
+/// Looks for processes that have left the group: more than ever make new ones between two looks.
+const ROUNDS_MAX: usize = 64;
+/// How often processes are counted where the system does not hold their number.
+const COUNT_EVERY: Duration = Duration::from_millis(50);
 
 /// The process group it was made for, and the mount namespace, which a process cannot leave as it can a group.
 pub struct Group {
@@ -19,18 +22,15 @@ pub struct Group {
     told: Option<UnixStream>,
     /// Held open: as long as it is, no other namespace gets its number.
     space: Option<File>,
+    /// What is not there and must not be there afterwards.
+    unmade: Vec<PathBuf>,
 }
 
 impl Group {
     /// For a command that is not started yet, and the end of the connection it takes along.
-    pub fn new() -> io::Result<(Group, UnixStream)> {
+    pub fn new(unmade: Vec<PathBuf>) -> io::Result<(Group, UnixStream)> {
         let (told, sender) = UnixStream::pair()?;
-        Ok((Group { leader: None, told: Some(told), space: None }, sender))
-    }
-
-    /// The group that a process leads; `None` when it has ended.
-    pub fn of(leader: Option<u32>) -> Group {
-        Group { leader, told: None, space: None }
+        Ok((Group { leader: None, told: Some(told), space: None, unmade }, sender))
     }
 
     /// The command is started, and nobody but it has held the other end of the connection.
@@ -39,22 +39,49 @@ impl Group {
         self.space = self.told.take().and_then(|told| pass::receive(told.as_raw_fd()));
     }
 
+    /// Ends when there are more processes than that; bounded by the time of the command, beside which it waits. The system holds everybody to their number but the administrator,
+    /// for whom they are counted; for others this never ends.
+    pub async fn crowded(&self, most: u64) {
+        // SAFETY: the call takes nothing and cannot fail.
+        let counted = self.number().filter(|_| unsafe { libc::geteuid() } == 0);
+        let Some(space) = counted else { return std::future::pending().await };
+        loop {
+            // Most commands are over before they are counted.
+            tokio::time::sleep(COUNT_EVERY).await;
+            if inside(space).count() as u64 > most {
+                return;
+            }
+        }
+    }
+
+    /// What has come to be and is going to be removed, because somebody would be led astray by it later.
+    pub fn made(&self) -> Vec<&Path> {
+        self.unmade.iter().map(PathBuf::as_path).filter(|path| path.symlink_metadata().is_ok()).collect()
+    }
+
+    /// The number of the command's namespace, if it has one of its own.
+    fn number(&self) -> Option<u64> {
+        let own = fs::metadata("/proc/self/ns/mnt").ok()?.ino();
+        let space = self.space.as_ref()?.metadata().ok()?.ino();
+        Some(space).filter(|space| *space != own)
+    }
+
     /// Ends what is in the namespace of that number; says whether there was anything.
     fn end_space(space: u64) -> bool {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok());
-        let inside = |id: &libc::pid_t| is_in(*id, space);
-        let mut found = false;
-        for id in ids.filter(|id| *id > 1).filter(inside) {
-            // SAFETY: kill takes two integers and touches no memory.
-            found |= unsafe { libc::kill(id, libc::SIGKILL) } == 0;
-        }
-        found
+        // SAFETY: kill takes two integers and touches no memory.
+        inside(space).filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count() > 0
     }
 }
 
-fn is_in(process: libc::pid_t, space: u64) -> bool {
-    fs::metadata(Path::new("/proc").join(process.to_string()).join("ns/mnt")).is_ok_and(|meta| meta.ino() == space)
+/// The processes in the namespace of that number.
+fn inside(space: u64) -> impl Iterator<Item = libc::pid_t> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok());
+    let is_in = move |id: &libc::pid_t| {
+        let its = Path::new("/proc").join(id.to_string()).join("ns/mnt");
+        fs::metadata(its).is_ok_and(|meta| meta.ino() == space)
+    };
+    ids.filter(|id| *id > 1).filter(is_in)
 }
 
 impl Drop for Group {
@@ -62,14 +89,19 @@ impl Drop for Group {
         let Some(group) = self.leader.and_then(|id| libc::pid_t::try_from(id).ok()).filter(|id| *id > 1) else {
             return;
         };
-        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid` or
-        // `process_group(0)`; once all its processes are gone the call finds nothing to kill.
+        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid`;
+        // once all its processes are gone the call finds nothing to kill.
         unsafe { libc::killpg(group, libc::SIGKILL) };
-        let number = |path: &str| fs::metadata(path).map(|meta| meta.ino()).ok();
-        let space = self.space.as_ref().and_then(|space| Some(space.metadata().ok()?.ino()));
         // Nothing of this program's own is ever ended.
-        if let Some(space) = space.filter(|space| number("/proc/self/ns/mnt").is_some_and(|own| own != *space)) {
+        if let Some(space) = self.number() {
             let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
+        }
+        for path in self.made() {
+            let removed =
+                if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            if let Err(error) = removed {
+                tracing::warn!(%error, path = %path.display(), "a file that misleads git is still there");
+            }
         }
     }
 }

@@ -46,7 +46,8 @@ fn profile(confines: &Confines<'_>) -> String {
     let all = |may: &[May]| -> String {
         places.open.iter().filter(|(_, one)| may.contains(one)).map(|(path, _)| quoted(path)).collect()
     };
-    let kept: String = places.kept.iter().map(|path| quoted(path)).collect();
+    let unmade = places::unmade(confines.project);
+    let kept: String = places.kept.iter().chain(&unmade).map(|path| quoted(path)).collect();
     let system = "(subpath \"/System\")(subpath \"/Library\")(subpath \"/private/etc\")(subpath \"/private/var/db\")";
     let mut profile = format!(
         "(version 1)(deny default)(import \"system.sb\")(allow process*)(allow sysctl-read)(allow signal (target same-sandbox))\

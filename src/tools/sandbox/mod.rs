@@ -1,4 +1,4 @@
-//! Confines a command: what it may open, talk to and take of the machine, held to by the system and not by its good will.
+//! Confines a command or a server: what it may open, talk to and take of the machine, held to by the system and not by its good will.
 
 mod entry;
 mod group;
@@ -31,9 +31,28 @@ pub struct Confines<'a> {
     pub temp: &'a Path,
     /// It may open sockets of the internet and of other programs.
     pub network: bool,
-    /// After so many seconds it is ended from outside.
-    pub seconds: u64,
+    /// After so many seconds it is ended from outside; `None` for what serves as long as this program runs.
+    pub seconds: Option<u64>,
     pub commands: &'a Commands,
+}
+
+/// How programs say that the system refused something.
+const REFUSALS: [&str; 10] = [
+    "Permission denied",
+    "permission denied",
+    "EACCES",
+    "EPERM",
+    "Operation not permitted",
+    "operation not permitted",
+    "Read-only file system",
+    "resolve host",
+    "EAI_AGAIN",
+    "File size limit",
+];
+
+/// Whether a text that failed may have met its confinement.
+pub fn tells_of_refusal(text: &str) -> bool {
+    REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
 
 /// Why this machine cannot hold a command to all of it; `None` if it can. Tried once, on commands that do nothing.
@@ -55,7 +74,8 @@ pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
         true => system::jail(confines, system::at_hand(), &mut command)?,
         false => system::Jail::default(),
     };
-    let (group, sender) = Group::new()?;
+    let unmade = if confines.commands.confined { places::unmade(confines.project) } else { Vec::new() };
+    let (group, sender) = Group::new(unmade)?;
     entry::put(&mut command, confines, jail, sender);
     Ok((command, group))
 }

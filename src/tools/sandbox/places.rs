@@ -31,7 +31,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// Where names of the internet are looked up.
 const NAMES: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
 /// Programs and tool chains in a home folder, and what they are told there. Keys and passwords lie elsewhere.
-const HOME: [&str; 34] = [
+const HOME: [&str; 36] = [
     ".cargo/bin",
     ".cargo/registry",
     ".cargo/git",
@@ -43,12 +43,14 @@ const HOME: [&str; 34] = [
     ".volta",
     ".fnm",
     ".local/share/fnm",
+    ".npm/_npx",
     ".bun",
     ".deno",
     ".asdf",
     ".local/share/mise",
     ".pyenv",
     ".local/share/uv",
+    ".cache/uv",
     ".local/pipx",
     ".local/share/pipx",
     ".local/bin",
@@ -97,6 +99,12 @@ pub fn of(project: &Path, temp: &Path, network: bool, commands: &Commands) -> Pl
     places
 }
 
+/// Files that are not there and would have git read other settings and hooks than those that are kept.
+pub fn unmade(project: &Path) -> Vec<PathBuf> {
+    let repository = Repository::of(project);
+    repository.iter().flat_map(Repository::redirects).filter(|path| path.symlink_metadata().is_err()).collect()
+}
+
 /// Where else tools lie: what the search path and the variables of tool chains name.
 fn tools(home: &Path) -> Vec<PathBuf> {
     let above_home = |path: &Path| home.starts_with(path);
@@ -131,6 +139,11 @@ struct Repository {
     pointer: Option<PathBuf>,
 }
 
+/// Files that name the folder with git's settings and hooks, or are settings.
+const REDIRECTS: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
+/// Other work trees that are looked after.
+const TREES_MAX: usize = 64;
+
 impl Repository {
     fn of(project: &Path) -> Option<Repository> {
         let git = project.join(".git");
@@ -148,6 +161,13 @@ impl Repository {
         Some(Repository { folder, pointer: Some(git) })
     }
 
+    fn redirects(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let trees = fs::read_dir(self.folder.join("worktrees")).into_iter().flatten().flatten().take(TREES_MAX);
+        let trees = trees.map(|entry| entry.path());
+        let all = std::iter::once(self.folder.clone()).chain(trees);
+        all.flat_map(|folder| REDIRECTS.map(|name| folder.join(name)))
+    }
+
     /// What git would run for the user later, hooks and what its settings name, no command may leave there.
     fn keep(self, places: &mut Places) {
         let hooks = self.folder.join("hooks");
@@ -160,7 +180,7 @@ impl Repository {
             // A link could be given another target: then nothing of it is written.
             places.kept.push(self.folder);
         } else {
-            places.kept.extend(kept.into_iter().filter(|path| path.exists()));
+            places.kept.extend(kept.into_iter().chain(self.redirects()).filter(|path| path.exists()));
             places.pinned.push(self.folder);
         }
         places.kept.extend(self.pointer);
@@ -219,6 +239,11 @@ mod tests {
         assert!(!places(&project).open.iter().any(|(path, _)| *path == common));
         fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
         assert!(places(&project).open.contains(&(common.clone(), May::Write)));
-        assert!(places(&project).kept.contains(&common.join("hooks")));
+        let tree = common.join("worktrees/x");
+        for kept in [common.join("hooks"), tree.join("commondir"), tree.join("gitdir")] {
+            assert!(places(&project).kept.contains(&kept), "{}", kept.display());
+        }
+        let unmade = unmade(&project);
+        assert!(unmade.contains(&common.join("commondir")) && unmade.contains(&tree.join("config.worktree")));
     }
 }

@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::output::counted;
 use crate::app::App;
 use crate::base::Bytes;
-use crate::checkpoint::{Checkpoint, Store};
+use crate::checkpoint::{Checkpoint, Store, Summary};
+
+pub const NONE: &str = "no checkpoint yet; the first is made before the first change";
 
 /// List the states this project can go back to
 #[derive(Args)]
@@ -24,25 +26,16 @@ impl Checkpoints {
         }
         let Some(store) = Store::existing(&app.project()?)? else {
             if !self.json {
-                println!("no checkpoint yet; the first is made before the first change");
+                println!("{NONE}");
             }
             return Ok(());
         };
         for checkpoint in store.checkpoints()? {
             let files = store.summary(checkpoint.id)?;
-            let name = format!("c{}", checkpoint.id);
-            if self.json {
-                println!(
-                    "{}",
-                    json!({
-                        "checkpoint": name, "time": checkpoint.time, "before": checkpoint.reason,
-                        "request": checkpoint.request, "conversation": checkpoint.conversation,
-                        "created": files.created, "changed": files.changed, "deleted": files.deleted,
-                    })
-                );
-                continue;
+            match self.json {
+                true => println!("{}", row(&checkpoint, &files)),
+                false => println!("{}", line(&checkpoint, &files)),
             }
-            println!("{}", line(&checkpoint, files.created, files.changed, files.deleted));
         }
         if self.json {
             return Ok(());
@@ -55,10 +48,19 @@ impl Checkpoints {
     }
 }
 
-/// A checkpoint on a line, with what came after it.
-pub fn line(checkpoint: &Checkpoint, created: usize, changed: usize, deleted: usize) -> String {
+/// A checkpoint as JSON, with what came after it.
+pub fn row(checkpoint: &Checkpoint, files: &Summary) -> Value {
+    json!({
+        "checkpoint": format!("c{}", checkpoint.id), "time": checkpoint.time, "before": checkpoint.reason,
+        "request": checkpoint.request, "conversation": checkpoint.conversation,
+        "created": files.created, "changed": files.changed, "deleted": files.deleted,
+    })
+}
+
+/// The same on a line.
+pub fn line(checkpoint: &Checkpoint, files: &Summary) -> String {
     let what = match checkpoint.reason.as_str() {
-        "turn" => counted(created, changed, deleted),
+        "turn" => counted(files.created, files.changed, files.deleted),
         _ => "before going back".to_owned(),
     };
     let (name, request) = (format!("c{}", checkpoint.id), checkpoint.request.chars().take(60).collect::<String>());

@@ -65,8 +65,8 @@ impl World {
 }
 
 /// The one call fails and says `part`; the server is ended or goes on, and the next call has a server again.
-async fn costs_one_failed_call(mode: &str, part: &str) {
-    let world = World::new(mode, "timeout_s = 2");
+async fn costs_one_failed_call(mode: &str, timeout_s: usize, part: &str) {
+    let world = World::new(mode, &format!("timeout_s = {timeout_s}"));
     let outcome = world.echo().await;
     assert!(!outcome.is_ok() && outcome.text.contains(part), "{mode}: {}", outcome.text);
     assert!(outcome.text.len() < 2_000, "{mode}: {}", outcome.text.len());
@@ -76,23 +76,23 @@ async fn costs_one_failed_call(mode: &str, part: &str) {
 
 #[tokio::test]
 async fn a_server_that_hangs_or_falls_silent() {
-    costs_one_failed_call("hangs", "did not answer within 2 s").await;
-    costs_one_failed_call("is no JSON", "did not answer within 2 s").await;
-    costs_one_failed_call("answers somebody else", "did not answer within 2 s").await;
+    costs_one_failed_call("hangs", 2, "did not answer within 2 s").await;
+    costs_one_failed_call("is no JSON", 2, "did not answer within 2 s").await;
+    costs_one_failed_call("answers somebody else", 2, "did not answer within 2 s").await;
 }
 
 #[tokio::test]
 async fn a_server_that_dies() {
-    costs_one_failed_call("dies", "segmentation fault").await;
+    costs_one_failed_call("dies", 20, "segmentation fault").await;
 }
 
 #[tokio::test]
 async fn a_server_that_floods() {
-    costs_one_failed_call("floods", "20000 lines on standard output").await;
-    costs_one_failed_call("floods notices", "20000 lines on standard output").await;
-    costs_one_failed_call("floods its errors", "on standard error").await;
-    costs_one_failed_call("sends 50 MB", "a message of more than 4 MiB").await;
-    costs_one_failed_call("sends 50 MB without a line", "a message of more than 4 MiB").await;
+    costs_one_failed_call("floods", 20, "20000 lines on standard output").await;
+    costs_one_failed_call("floods notices", 20, "20000 lines on standard output").await;
+    costs_one_failed_call("floods its errors", 20, "on standard error").await;
+    costs_one_failed_call("sends 50 MB", 20, "a message of more than 4 MiB").await;
+    costs_one_failed_call("sends 50 MB without a line", 20, "a message of more than 4 MiB").await;
 }
 
 #[tokio::test]
@@ -130,6 +130,16 @@ async fn a_server_that_always_falls_is_not_started_for_ever() {
     }
     assert_eq!(world.starts(), 4);
     assert!(world.echo().await.text.contains("not started again yet"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_installed_is_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = "[mcp.h]\ncommand = \"no-such-server\"\n";
+    let said = file::read(&dir.path().join("config.toml"), text).expect("a configuration");
+    let seen = Servers::new(&said.servers, dir.path(), &dir.path().join("cache")).specs().remove(0);
+    assert!(seen.failed && seen.notes[0].contains("no-such-server: not found"), "{:?}", seen.notes);
+    assert!(seen.notes[0].contains("exit status: 127"), "{:?}", seen.notes);
 }
 
 #[tokio::test]
@@ -224,6 +234,45 @@ async fn a_server_sees_few_variables() {
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(names.contains(&"CARGO_PKG_NAME") && names.contains(&"PATH"), "{text}");
     assert!(!names.contains(&"CARGO_MANIFEST_DIR"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_reaches_what_it_was_granted_and_says_what_grants_more() {
+    if let Some(missing) = monobloc::tools::sandbox::missing() {
+        return eprintln!("not tested, because this machine cannot confine servers: {missing}");
+    }
+    let outside = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(outside.path().join(".ssh")).expect("a folder");
+    let key = outside.path().join(".ssh/id");
+    std::fs::write(&key, "the key").expect("a key");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (read, write) = (format!("read {}", key.display()), format!("write {}/new", outside.path().display()));
+    let connect = format!("connect {}", listener.local_addr().expect("an address"));
+    let obeys = |world: World, said: String| async move { world.call("h.echo", json!({ "text": said })).await };
+    for said in [&read, &write, &connect] {
+        let refused = obeys(World::new("obeys", ""), said.clone()).await;
+        assert!(!refused.is_ok() && !refused.text.contains("the key"), "{said}: {}", refused.text);
+        assert!(refused.text.contains("`network` of [mcp.h] at"), "{said}: {}", refused.text);
+    }
+    assert!(!outside.path().join("new").exists());
+    let world = World::new("obeys", "");
+    std::fs::create_dir(world.dir.path().join(".monobloc")).expect("a folder");
+    let own = format!("write {}/.monobloc/config.toml", world.dir.path().display());
+    assert!(!obeys(world, own).await.is_ok(), "it set its own rules");
+    let world = World::new("obeys", "");
+    let inside = format!("write {}/made.txt", world.dir.path().display());
+    assert_eq!(obeys(world, inside).await.text, "written");
+    let folder = format!("{:?}", outside.path());
+    for (more, said, expected) in [
+        (format!("reads = [{folder}]"), &read, "the key"),
+        (format!("writes = [{folder}]"), &write, "written"),
+        ("network = true".to_owned(), &connect, "connected"),
+        ("confined = false".to_owned(), &read, "the key"),
+    ] {
+        assert_eq!(obeys(World::new("obeys", &more), said.clone()).await.text, expected, "{more}");
+    }
+    let only_reads = obeys(World::new("obeys", &format!("reads = [{folder}]")), write.clone()).await;
+    assert!(!only_reads.is_ok(), "{}", only_reads.text);
 }
 
 #[tokio::test]

@@ -185,7 +185,20 @@ fn call(mode: &str, id: &Value, params: &Value) {
             let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
             answer(id, text(&names.join(" ")));
         }
+        "obeys" => answer(id, obey(said)),
         "fails" => answer(id, json!({ "isError": true, "content": [{ "type": "text", "text": "no such thing" }] })),
         _ => answer(id, text(said)),
     }
+}
+
+/// Reads, writes or connects, as it is told.
+fn obey(said: &str) -> Value {
+    let done = match said.split_once(' ') {
+        Some(("read", path)) => std::fs::read_to_string(path),
+        Some(("write", path)) => std::fs::write(path, "written").map(|()| "written".to_owned()),
+        Some(("connect", place)) => std::net::TcpStream::connect(place).map(|_| "connected".to_owned()),
+        _ => Ok("neither".to_owned()),
+    };
+    let (text, failed) = done.map_or_else(|error| (error.to_string(), true), |text| (text, false));
+    json!({ "isError": failed, "content": [{ "type": "text", "text": text }] })
 }

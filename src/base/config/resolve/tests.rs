@@ -190,6 +190,8 @@ fn commands_and_models_are_set_like_everything_else() {
     assert_eq!(config.iterations_max, Some(5));
     assert_eq!(settings.left_out.len(), 2, "{:?}", settings.left_out);
     assert_eq!(resolve(&World::new("", "").given).unwrap().config().commands, Commands::default());
+    let two = resolve(&World::new("command_reads = [\"a:/etc\"]\n", "").given).unwrap_err().to_string();
+    assert!(two.contains("has a `:`"), "{two}");
 }
 
 #[test]

@@ -41,12 +41,20 @@ fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition,
 }
 
 /// Sockets for talk within the command, and to ask the kernel for the names of its devices, stay; what connects one to
-/// another program does not: there are services that do anything for whoever can speak to them.
+/// another program does not, nor what sends without connecting: there are services that do anything for whoever can
+/// speak to them.
 fn sockets() -> Result<Rules, BackendError> {
     let family = |family: i32| argument(0, SeccompCmpOp::Ne, family as u64);
     let outside = SeccompRule::new(vec![family(libc::AF_UNIX)?, family(libc::AF_NETLINK)?])?;
+    // SOCK_DGRAM and SOCK_RAW, which is the same here, have this bit; SOCK_STREAM and SOCK_SEQPACKET have not.
+    let datagrams = libc::SOCK_DGRAM as u64;
+    let unaddressed = SeccompRule::new(vec![
+        argument(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?,
+        argument(1, SeccompCmpOp::MaskedEq(datagrams), datagrams)?,
+    ])?;
     Ok(BTreeMap::from([
-        (libc::SYS_socket, vec![outside]),
+        (libc::SYS_socket, vec![outside, unaddressed.clone()]),
+        (libc::SYS_socketpair, vec![unaddressed]),
         (libc::SYS_connect, Vec::new()),
         // Rings can make and connect sockets without the calls above.
         (libc::SYS_io_uring_setup, Vec::new()),

@@ -118,10 +118,11 @@ pub fn missing() -> Option<String> {
 /// A command that does nothing starts and ends well under these means.
 fn works(means: Means) -> bool {
     let (project, commands) = (std::env::temp_dir(), Commands::default());
-    let confines = Confines { project: &project, temp: &project, network: false, seconds: 1, commands: &commands };
+    let confines =
+        Confines { project: &project, temp: &project, network: false, seconds: Some(1), commands: &commands };
     let mut command = Command::new("sh");
     let Ok(jail) = jail(&confines, means, &mut command) else { return false };
-    let Ok((_group, told)) = Group::new() else { return false };
+    let Ok((_group, told)) = Group::new(Vec::new()) else { return false };
     entry::put(&mut command, &confines, jail, told);
     command.args(["-c", ":"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

@@ -69,14 +69,14 @@ fn go(app: &App, back: &Back) -> Result<(Rewound, Vec<String>)> {
 /// The newest checkpoints, in words and as JSON.
 pub fn list(app: &App) -> Result<(String, Value)> {
     let Some(store) = Store::existing(&app.project()?)? else {
-        return Ok(("no checkpoint yet; the first is made before the first change".to_owned(), json!([])));
+        return Ok((checkpoints::NONE.to_owned(), json!([])));
     };
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     let all = store.checkpoints()?;
     for checkpoint in &all[all.len().saturating_sub(SHOWN_MAX)..] {
         let files = store.summary(checkpoint.id)?;
-        lines.push(checkpoints::line(checkpoint, files.created, files.changed, files.deleted));
-        rows.push(json!({ "checkpoint": format!("c{}", checkpoint.id), "request": checkpoint.request }));
+        lines.push(checkpoints::line(checkpoint, &files));
+        rows.push(checkpoints::row(checkpoint, &files));
     }
     Ok((lines.join("\n"), json!(rows)))
 }

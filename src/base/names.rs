@@ -1,0 +1,157 @@
+//! Finds what may be the name of a person or a home address by its form; whether it is one, somebody else has to tell.
+
+use std::ops::Range;
+
+/// What a place may be, by its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Up to three words with capital letters.
+    Name,
+    /// A number before or after such words.
+    Address,
+}
+
+/// A place that may be private, in every way to read it: `Call Ada Lovelace` may be `Ada Lovelace` as well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub form: Form,
+    pub readings: Vec<Range<usize>>,
+}
+
+const WORDS_MAX: usize = 3;
+/// Stand before a name and belong to nobody.
+const TITLES: [&str; 8] = ["Mr", "Mrs", "Ms", "Dr", "Prof", "Dear", "Aunt", "Uncle"];
+/// Ends of names of streets that are one word.
+const STREETS: [&str; 5] = ["straße", "strasse", "weg", "platz", "gasse"];
+
+struct Word<'t> {
+    text: &'t str,
+    at: Range<usize>,
+    /// What follows it at once: an end of a sentence or a comma is no part of a name.
+    mark: Option<char>,
+    /// A bracket or mark stands before it.
+    opened: bool,
+}
+
+/// Places in order, none inside another. A lone word that begins a sentence is none.
+pub fn candidates(text: &str) -> Vec<Candidate> {
+    text.split_inclusive('\n').scan(0, |from, line| Some((std::mem::replace(from, *from + line.len()), line))).fold(
+        Vec::new(),
+        |mut found, (from, line)| {
+            in_line(&words(line, from), &mut found);
+            found
+        },
+    )
+}
+
+fn in_line(words: &[Word<'_>], found: &mut Vec<Candidate>) {
+    let (mut at, mut begins) = (0, true);
+    while let Some(word) = words.get(at) {
+        let number = is_number(word);
+        let run = run(&words[at + usize::from(number)..]);
+        let last = match (number, words.get(at + 1)) {
+            (true, _) if run >= 2 => at + run,
+            (false, Some(next)) if is_street(word) && next.text.parse::<u16>().is_ok() => at + 1,
+            (false, _) if run > 0 => at + run - 1,
+            _ => at,
+        };
+        let whole = word.at.start..words[last].at.end;
+        if number && run >= 2 || is_street(word) && last == at + 1 && run < 2 {
+            found.push(Candidate { form: Form::Address, readings: vec![whole] });
+        } else if run > 1 || run == 1 && !begins && !number {
+            let mut readings = vec![whole.clone()];
+            readings.extend((begins && run > 1).then(|| words[at + 1].at.start..whole.end));
+            found.push(Candidate { form: Form::Name, readings });
+        }
+        begins = matches!(words[last].mark, Some('.' | '!' | '?' | ':')) || word.text.is_empty();
+        at = last + 1;
+    }
+}
+
+/// The words of a line, without the brackets and marks around them.
+fn words(line: &str, from: usize) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    for part in line.split_whitespace() {
+        let opened = part.trim_start_matches(['(', '"', '\'', '`', '«', '“', '‹', '[', '<', '*', '-', '#']);
+        let closed =
+            opened.trim_end_matches([',', '.', ';', ':', '!', '?', ')', '"', '\'', '`', '’', '»', '”', ']', '>', '*']);
+        let mark = opened[closed.len()..].chars().next();
+        let text = closed.strip_suffix("'s").or_else(|| closed.strip_suffix("’s")).unwrap_or(closed);
+        // A part of `line`, so the distance of their beginnings is its place.
+        let start = from + (opened.as_ptr() as usize - line.as_ptr() as usize);
+        let mark = mark.or_else(|| (text.len() < closed.len()).then_some('\''));
+        words.push(Word { text, at: start..start + text.len(), mark, opened: opened.len() < part.len() });
+    }
+    words
+}
+
+/// How many words from here on may be one name.
+fn run(words: &[Word<'_>]) -> usize {
+    let mut count = 0;
+    for word in words.iter().take(WORDS_MAX) {
+        if !is_name(word.text) || TITLES.contains(&word.text) || word.opened && count > 0 {
+            break;
+        }
+        count += 1;
+        if word.mark.is_some() {
+            break;
+        }
+    }
+    count
+}
+
+/// `Ada`, `O'Neill`, `McKay`, `Anne-Marie`; not `README`, `OrderService` or `config.ts`.
+fn is_name(word: &str) -> bool {
+    let part = |part: &str| {
+        let part = part.strip_prefix("Mc").filter(|rest| !rest.is_empty()).unwrap_or(part);
+        let mut letters = part.chars();
+        letters.next().is_some_and(char::is_alphabetic) && letters.all(char::is_lowercase)
+    };
+    word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase) && word.split(['\'', '’', '-']).all(part)
+}
+
+fn is_number(word: &Word<'_>) -> bool {
+    word.mark.is_none()
+        && word.text.len() <= 4
+        && word.text.bytes().all(|b| b.is_ascii_digit())
+        && !word.text.is_empty()
+}
+
+fn is_street(word: &Word<'_>) -> bool {
+    word.mark.is_none() && is_name(word.text) && STREETS.iter().any(|end| word.text.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&[&str]]) {
+        let found = candidates(text);
+        let found: Vec<Vec<&str>> =
+            found.iter().map(|one| one.readings.iter().map(|at| &text[at.clone()]).collect()).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn runs_of_capital_words_may_be_names() {
+        check("Please ask Ada Lovelace, then Anne-Marie's friend.", &[&["Ada Lovelace"], &["Anne-Marie"]]);
+        check("Call Ada Lovelace now", &[&["Call Ada Lovelace", "Ada Lovelace"]]);
+        check("Dear Mr Peter McKay, hello", &[&["Peter McKay"]]);
+        check("ok. Mail it\nWrite (Bob O'Neill) `Ada`", &[&["Bob O'Neill"], &["Ada"]]);
+        check("Спроси Анну Петрову завтра", &[&["Спроси Анну Петрову", "Анну Петрову"]]);
+    }
+
+    #[test]
+    fn a_number_beside_them_may_be_an_address() {
+        check("ship to 14 Birch Lane, Leeds", &[&["14 Birch Lane"], &["Leeds"]]);
+        check("lives at Hauptstraße 12 now", &[&["Hauptstraße 12"]]);
+        check("in 2024 Python grew", &[&["Python"]]);
+    }
+
+    #[test]
+    fn code_and_beginnings_of_sentences_are_none() {
+        check("Read README.md and OrderService. Run it. It works: Fine", &[]);
+        check("let Some(x) = y::Z; # Title", &[]);
+        check("", &[]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Names of persons and home addresses: what patterns find of them, and what they and the small router find together.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use monobloc::base::Bytes;
+use monobloc::base::Config;
+use monobloc::base::mask::{Judge, Mask};
+use monobloc::base::names::{Form, candidates};
+use monobloc::budget::Ledger;
+use monobloc::budget::permit::Permit;
+use monobloc::engine::pool::{EngineMemory, Pool, PoolOptions};
+use monobloc::models::Registry;
+use monobloc::orchestrate::names::Names;
+
+use crate::cli::{Project, Run};
+use crate::models;
+
+/// What was right, what was found and what was wanted.
+type Sums = (usize, usize, usize);
+
+const HELD_OUT: &str = "# held out";
+
+/// The sentences below that heading.
+fn part(heading: &str) -> impl Iterator<Item = &'static str> {
+    let all = include_str!("../data/personal.txt").lines().skip_while(move |line| *line != heading).skip(1);
+    all.take_while(|line| !line.starts_with("# ")).filter(|line| !line.is_empty())
+}
+
+/// A sentence and the places between its marks.
+fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
+    let (mut plain, mut wanted, mut start) = (String::new(), Vec::new(), 0);
+    for c in marked.chars() {
+        match c {
+            '⟨' => start = plain.len(),
+            '⟩' => wanted.push(start..plain.len()),
+            c => plain.push(c),
+        }
+    }
+    (plain, wanted)
+}
+
+/// The places of a text that a mask has put words for: what lies between the pieces that stayed.
+fn masked(plain: &str, mask: &Mask) -> Vec<Range<usize>> {
+    let text = mask.apply(plain).into_owned();
+    let (mut found, mut at) = (Vec::new(), 0);
+    for (n, piece) in text.split(['[', ']']).step_by(2).enumerate() {
+        let next = match (n, piece) {
+            (0, _) => 0,
+            (_, "") => plain.len(),
+            (_, piece) => at + plain[at..].find(piece).expect("a piece of the text"),
+        };
+        found.extend((n > 0).then_some(at..next));
+        at = next + piece.len();
+    }
+    found
+}
+
+fn measured(heading: &str, mask: &Mask) -> Sums {
+    part(heading).map(unmarked).fold((0, 0, 0), |sums, (plain, wanted)| {
+        let found = masked(&plain, mask);
+        let right = found.iter().filter(|place| wanted.contains(place)).count();
+        if right != wanted.len() || right != found.len() {
+            println!("  {}", mask.apply(&plain));
+        }
+        (sums.0 + right, sums.1 + found.len(), sums.2 + wanted.len())
+    })
+}
+
+fn told(what: &str, (right, found, wanted): Sums) {
+    println!("{what}: precision {right}/{found}, recall {right}/{wanted}");
+}
+
+fn judge() -> Names {
+    let config = Config { model_dir: Some(models::folder()), ..Config::default() };
+    let options = PoolOptions {
+        threads: 2,
+        slots: 1,
+        tool_call_format: None,
+        max_loaded: None,
+        repack: true,
+        memory: EngineMemory::default(),
+    };
+    let registry = Registry::open(&config).expect("a registry");
+    Names::new(Pool::new(registry, Ledger::new(Bytes::gib(2)), Permit::new(), options))
+}
+
+/// The thresholds were set on the other half.
+#[test]
+fn the_small_router_finds_names_that_no_pattern_does() {
+    let judge = judge();
+    let texts: Vec<String> = part(HELD_OUT).map(|marked| unmarked(marked).0).collect();
+    let all = texts.iter().flat_map(|text| candidates(text).into_iter().map(move |one| (text, one)));
+    let asked: Vec<(Form, &str)> =
+        all.flat_map(|(text, one)| one.readings.into_iter().map(move |at| (one.form, &text[at]))).collect();
+    // All at once, because a list that is read for one need not be read again for the next.
+    judge.odds(&asked);
+    let (forms, both) = (measured(HELD_OUT, &Mask::Forms), measured(HELD_OUT, &Mask::Names(Arc::new(judge))));
+    told("patterns alone", forms);
+    told("patterns, then the router", both);
+    assert_eq!(texts.len(), 100);
+    assert!(both.0 * 100 >= both.2 * 85 && both.0 * 100 >= both.1 * 93, "{both:?}");
+    assert!(forms.0 * 100 < forms.2 * 40, "there is nothing to find: {forms:?}");
+}
+
+#[test]
+fn a_name_in_a_request_and_in_a_file_is_not_written_down() {
+    let project = Project::todo();
+    let note = "The customer is Eleanor Whitfield, 14 Birch Lane.\n";
+    std::fs::write(project.path().join("notes.txt"), note).expect("a file");
+    let arguments = ["ask", "Read notes.txt. Thomas Miller wants it.", "--mask-names"];
+    Run::new(&project, &arguments).end().succeeded();
+    let journal = project.text(".monobloc/journal.ndjson");
+    for private in ["Eleanor", "Whitfield", "Birch Lane", "Thomas Miller"] {
+        assert!(!journal.contains(private), "{private}: {journal}");
+    }
+    assert!(journal.contains("[name]") && journal.contains("notes.txt"), "{journal}");
+    Run::new(&project, &["audit", "verify"]).end().succeeded();
+}
