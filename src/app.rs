@@ -23,7 +23,6 @@ use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
-use crate::orchestrate::cognitive::{CognitiveConfig, When};
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
 use crate::session::{self, Rewinder, Session};
@@ -402,22 +401,12 @@ impl App {
             orchestrate: self.config.orchestrate,
             iterations_max: self.config.iterations_max,
             mode: Mode::Agent,
-            cognitive: self.cognitive(),
+            cognitive: self.config.cognitive,
             given: Vec::new(),
             earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })
-    }
-
-    fn cognitive(&self) -> CognitiveConfig {
-        let when = match self.config.cognitive.as_str() {
-            "on" => When::On,
-            "off" => When::Off,
-            _ => When::Auto,
-        };
-        let verification_threshold = self.config.verification_threshold as f64 / 100.0;
-        CognitiveConfig { when, max_iterations: self.config.max_cognitive_iterations, verification_threshold }
     }
 
     /// The project held still, to be taken back; what a killed program had begun is finished first.

@@ -49,6 +49,14 @@ impl Sentences {
     }
 }
 
+/// Every sentence of a whole text.
+pub fn sentences(text: &str) -> Vec<String> {
+    let mut cut = Sentences::default();
+    let mut all = cut.push(text);
+    all.extend(cut.rest());
+    all
+}
+
 /// The byte after the first sentence: behind a newline, or behind `.`, `!` or `?` with white space after it.
 fn sentence_end(text: &str) -> Option<usize> {
     let mut letters = text.char_indices().peekable();

@@ -6,13 +6,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::StepId;
+use crate::base::config::When;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
-use super::check::{self, Sentences};
+use super::check;
 use super::classify::{self, Tier};
 use super::evidence::Evidence;
 use super::plan::Plan;
@@ -29,30 +30,6 @@ const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
 /// Weight of what code has checked beside the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
-
-/// When the loop runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
-    /// For complex requests, on models that can reason.
-    #[default]
-    Auto,
-    On,
-    Off,
-}
-
-/// Seed 003: CognitiveConfig.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CognitiveConfig {
-    pub when: When,
-    pub max_iterations: usize,
-    pub verification_threshold: f64,
-}
-
-impl Default for CognitiveConfig {
-    fn default() -> CognitiveConfig {
-        CognitiveConfig { when: When::Auto, max_iterations: 5, verification_threshold: 0.85 }
-    }
-}
 
 /// Seed 003: what the nodes hand on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -147,12 +124,12 @@ async fn verify(
     let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
     (state.score, state.critique) = (backed, wrong);
     let threshold = toolkit.cognitive.verification_threshold;
-    let model = toolkit.model(Role::Planner, host).await?;
     if backed < threshold {
         // Nothing that was asked for was done: another wording does not help.
         let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(|entry| entry.succeeded());
         return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
     }
+    let model = toolkit.model(Role::Planner, host).await?;
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
@@ -182,11 +159,9 @@ async fn verify(
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
     let sources: Vec<&str> =
         evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
-    let mut sentences = Sentences::default();
     // Lines that code has written name the call they stand on.
     let prose: String = draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ");
-    let mut said = sentences.push(&prose);
-    said.extend(sentences.rest());
+    let said = check::sentences(&prose);
     let unbacked: Vec<&String> = said.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / said.len().max(1) as f64;
     let open: Vec<&str> = plan

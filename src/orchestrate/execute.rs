@@ -28,6 +28,15 @@ const MISSING_WEIGHT: f32 = 3.0;
 /// A tool chosen with this confidence stands out among the others.
 const STANDS_OUT: f64 = 0.9;
 
+/// Where a step is carried out: what it works with, the request it is part of, and who hears of it.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub toolkit: &'a Toolkit,
+    pub context: &'a Context,
+    pub request: &'a str,
+    pub host: &'a dyn Host,
+}
+
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepEnd {
@@ -51,14 +60,12 @@ pub struct Intent {
 
 /// Runs `step`, all its calls in order.
 pub async fn step(
-    toolkit: &Toolkit,
-    context: &Context,
+    scene: Scene<'_>,
     step: &Step,
-    request: &str,
     evidence: &mut Evidence,
     memory: &mut Recollection,
-    host: &dyn Host,
 ) -> Result<StepEnd, TurnError> {
+    let Scene { toolkit, context, request, host } = scene;
     let found = intent(toolkit, step, request, evidence, memory, host).await?;
     let (tool, arguments) = match found {
         Some(intent) if intent.missing.is_empty() => (intent.tool, intent.arguments),
@@ -86,7 +93,7 @@ pub async fn step(
         if let Some(known) = evidence.repeated(&call.tool, &call.arguments).map(|entry| entry.id) {
             evidence.answers(known, step.id);
         }
-        if perform(toolkit, context, step.id, call, &tool, evidence, host).await? != StepStatus::Succeeded {
+        if perform(scene, step.id, call, &tool, evidence).await? != StepStatus::Succeeded {
             end = StepEnd::Failed;
         }
     }
@@ -234,14 +241,13 @@ fn earlier(entry: &super::evidence::Entry) -> Earlier {
 
 /// One call: not again what was done already, not without consent, and never a failure counted as success.
 pub async fn perform(
-    toolkit: &Toolkit,
-    context: &Context,
+    scene: Scene<'_>,
     step: StepId,
     call: ToolCall,
     spec: &ToolSpec,
     evidence: &mut Evidence,
-    host: &dyn Host,
 ) -> Result<StepStatus, TurnError> {
+    let Scene { toolkit, context, host, .. } = scene;
     if let Some(known) = evidence.repeated(&call.tool, &call.arguments) {
         let report = StepReport {
             step,

@@ -7,7 +7,7 @@ use crate::tools::Context;
 
 use super::classify::{self, RequestKind};
 use super::evidence::{Entry, Evidence};
-use super::execute::{self, StepEnd};
+use super::execute::{self, Scene, StepEnd};
 use super::plan::{self, Plan, Step};
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
@@ -153,6 +153,7 @@ impl<'a> State<'a> {
 
     /// Makes every step whose needs are met.
     async fn execute(&mut self, toolkit: &Toolkit, context: &Context, host: &dyn Host) -> Result<(), TurnError> {
+        let scene = Scene { toolkit, context, request: self.request, host };
         let mut stuck = Vec::new();
         for step in &self.plan.steps {
             let state = |state| host.emit(Event::StepState { step: step.id, state });
@@ -162,7 +163,7 @@ impl<'a> State<'a> {
             }
             host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
             state(StepState::Thinking);
-            match learn::step(toolkit, context, step, self.request, &mut self.evidence, host).await? {
+            match learn::step(scene, step, &mut self.evidence).await? {
                 StepEnd::Done => state(StepState::Complete),
                 StepEnd::Stuck(reason) => {
                     state(StepState::FailedToThink);
@@ -171,7 +172,7 @@ impl<'a> State<'a> {
                 }
                 StepEnd::Failed => {
                     state(StepState::FailedToExecute);
-                    if again(toolkit, context, step, &mut self.evidence, host).await? {
+                    if again(scene, step, &mut self.evidence).await? {
                         state(StepState::Complete);
                     }
                 }
@@ -186,13 +187,8 @@ impl<'a> State<'a> {
 }
 
 /// A step that failed is tried another way, once, where code knows one.
-async fn again(
-    toolkit: &Toolkit,
-    context: &Context,
-    step: &Step,
-    evidence: &mut Evidence,
-    host: &dyn Host,
-) -> Result<bool, TurnError> {
+async fn again(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
+    let Scene { toolkit, context, host, .. } = scene;
     let failed = evidence.of(step.id).find(|entry| !entry.succeeded());
     let Some((call, why)) = failed.and_then(|failed| recover::other_way(failed, toolkit, context)) else {
         return Ok(false);
@@ -201,7 +197,7 @@ async fn again(
     host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
     host.notice(&format!("{}: {why}", step.id));
     host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
-    Ok(execute::perform(toolkit, context, step.id, call, spec, evidence, host).await? == StepStatus::Succeeded)
+    Ok(execute::perform(scene, step.id, call, spec, evidence).await? == StepStatus::Succeeded)
 }
 
 /// A step without evidence was stuck itself; of one that was tried another way the last call counts.

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use crate::base::StepId;
 use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
 use crate::protocol::{Event, StepStatus};
-use crate::tools::{Context, Ranked};
+use crate::tools::Ranked;
 
 use super::Host;
 use super::evidence::{Entry, Evidence};
-use super::execute::{self, StepEnd};
+use super::execute::{self, Scene, StepEnd};
 use super::plan::{Plan, Step};
 use super::route::{self, Choice};
 use super::toolkit::{Toolkit, TurnError};
@@ -102,20 +102,14 @@ impl Recollection {
 }
 
 /// Carries out one step with what is remembered, and notes what came of it.
-pub async fn step(
-    toolkit: &Toolkit,
-    context: &Context,
-    step: &Step,
-    request: &str,
-    evidence: &mut Evidence,
-    host: &dyn Host,
-) -> Result<StepEnd, TurnError> {
-    let Some(lessons) = context.lessons.clone() else {
-        return execute::step(toolkit, context, step, request, evidence, &mut Recollection::default(), host).await;
+pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
+    let toolkit = scene.toolkit;
+    let Some(lessons) = scene.context.lessons.clone() else {
+        return execute::step(scene, step, evidence, &mut Recollection::default()).await;
     };
     let mut memory = recall(toolkit, &lessons, &step.text()).await;
     let (known, before) = (evidence.entries().len(), toolkit.meter.usage());
-    let end = execute::step(toolkit, context, step, request, evidence, &mut memory, host).await?;
+    let end = execute::step(scene, step, evidence, &mut memory).await?;
     let after = toolkit.meter.usage();
     let tokens = (after.prompt_tokens + after.generated_tokens) - (before.prompt_tokens + before.generated_tokens);
     let calls = &evidence.entries()[known..];

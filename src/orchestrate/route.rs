@@ -15,6 +15,7 @@ use crate::protocol::Event;
 use crate::tools::{Ranked, ToolSpec, features};
 
 use super::Host;
+use super::notation;
 use super::toolkit::{Toolkit, TurnError};
 
 const PROMPT: &str = include_str!("prompts/route.md");
@@ -163,7 +164,7 @@ async fn score(
 
 /// Everything up to where a tool's name would come next.
 fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {
-    let texts: Vec<ToolText> = tools.iter().map(|tool| text(tool)).collect();
+    let texts: Vec<ToolText> = tools.iter().map(|tool| notation::shown(tool, DESCRIPTION_CHARS)).collect();
     let mut prompt = model.dialect.render(&messages(model, &texts, step));
     if is_taught_tools(model) {
         prompt = prompt.special(model.dialect.call_marks().0);
@@ -211,12 +212,4 @@ fn list(tools: &[ToolText]) -> String {
     let lines: Vec<String> =
         tools.iter().enumerate().map(|(n, tool)| format!("{}. {}: {}", n + 1, tool.name, tool.description)).collect();
     lines.join("\n")
-}
-
-fn text(tool: &ToolSpec) -> ToolText {
-    ToolText {
-        name: tool.name.clone(),
-        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
-        parameters: tool.parameters.clone(),
-    }
 }

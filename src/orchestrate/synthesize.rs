@@ -8,6 +8,7 @@ use crate::protocol::{Event, StepStatus};
 
 use super::Host;
 use super::check::{self, Sentences};
+use super::decompose::words::listed;
 use super::evidence::{Entry, Evidence};
 use super::excerpt;
 use super::plan::Plan;
@@ -93,27 +94,10 @@ fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
 
 /// Whether a request without changes wants words rather than a list.
 fn asks(request: &str) -> bool {
-    const QUESTIONS: &[&str] = &[
-        "what",
-        "how",
-        "why",
-        "which",
-        "who",
-        "when",
-        "where",
-        "is",
-        "are",
-        "does",
-        "do",
-        "can",
-        "explain",
-        "describe",
-        "tell",
-        "summarize",
-        "summarise",
-    ];
+    const ASKING: &str = "what, how, why, which, who, when, where, is, are, does, do, can, explain, describe, tell, \
+                          summarize, summarise";
     let low = request.trim().to_lowercase();
-    low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| QUESTIONS.contains(&word))
+    low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
 }
 
 /// One or two sentences of the planner that the evidence backs. Sentences that it does not back are left out.
@@ -181,9 +165,7 @@ async fn prose(
 
 /// The sentences of `draft` that the sources back.
 fn backed(draft: &str, sources: &[&str]) -> String {
-    let mut sentences = Sentences::default();
-    let mut said = sentences.push(draft);
-    said.extend(sentences.rest());
+    let mut said = check::sentences(draft);
     said.retain(|sentence| check::is_grounded(sentence, sources));
     said.concat().trim_end().to_owned()
 }
@@ -262,15 +244,15 @@ fn places(entry: &Entry) -> Vec<String> {
             }
         }
     };
-    listed(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
+    itemised(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
 }
 
 /// A result that answers by itself.
 fn result(entry: &Entry) -> Vec<String> {
-    listed(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
+    itemised(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
 }
 
-fn listed(entry: &Entry, all: &[&str]) -> Vec<String> {
+fn itemised(entry: &Entry, all: &[&str]) -> Vec<String> {
     let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
     lines.extend(all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")));
     if all.len() > RESULT_LINES + 1 {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::base::Cancel;
+use crate::base::config::Cognitive;
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
@@ -13,7 +14,6 @@ use crate::models::dialect::Message;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
-use super::cognitive::CognitiveConfig;
 use super::{Host, words};
 
 /// How a streamed generation ended; its text was given out on the way.
@@ -42,7 +42,7 @@ pub struct Toolkit {
     /// Rounds of the single-model loop; `None` leaves it to the model.
     pub iterations_max: Option<usize>,
     pub mode: Mode,
-    pub cognitive: CognitiveConfig,
+    pub cognitive: Cognitive,
     /// What the user handed over with the request.
     pub given: Vec<Given>,
     /// The last turns of the conversation, oldest first.

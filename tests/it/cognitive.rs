@@ -1,7 +1,7 @@
 //! The cognitive loop with scripted models: drafts are judged, written again with what failed in mind, and bounded.
 
+use monobloc::base::config::{Cognitive, When};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::cognitive::{CognitiveConfig, When};
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
 
@@ -24,7 +24,7 @@ struct Seen {
     failures: Vec<Vec<String>>,
 }
 
-async fn turn(script: Script, config: CognitiveConfig) -> Seen {
+async fn turn(script: Script, config: Cognitive) -> Seen {
     let project = Project::todo();
     let plain = toolkit(&project, script, Script::saying(""));
     let host = Witness::new(|_: &Proposal| Decision::Reject);
@@ -43,8 +43,8 @@ async fn turn(script: Script, config: CognitiveConfig) -> Seen {
     }
 }
 
-fn on() -> CognitiveConfig {
-    CognitiveConfig { when: When::On, ..CognitiveConfig::default() }
+fn on() -> Cognitive {
+    Cognitive { when: When::On, ..Cognitive::default() }
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_draft_is_written_again_until_it_is_good_enough() {
 #[tokio::test]
 async fn off_changes_nothing_and_auto_leaves_simple_requests_alone() {
     for when in [When::Off, When::Auto] {
-        let seen = turn(writer(), CognitiveConfig { when, ..CognitiveConfig::default() }).await;
+        let seen = turn(writer(), Cognitive { when, ..Cognitive::default() }).await;
         assert!(seen.verified.is_empty() && seen.answer.starts_with("A request is tried again."), "{}", seen.answer);
     }
 }
@@ -75,7 +75,7 @@ async fn the_best_draft_is_the_answer_when_no_draft_is_good_enough() {
     }
     script = script.on("Judge the answer", "0.05\nneeds_refinement\nround 0 failed.");
     script = script.on("round 0 failed.", "A request is tried 5 times over.");
-    let seen = turn(script, CognitiveConfig { max_iterations: 3, ..on() }).await;
+    let seen = turn(script, Cognitive { max_iterations: 3, ..on() }).await;
     assert!(seen.verified.len() <= 3, "{:?}", seen.verified);
     assert!(seen.answer.starts_with("A request is tried 5 times over."), "{} {:?}", seen.answer, seen.verified);
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use monobloc::base::config::ApproveMode;
+use monobloc::base::config::{ApproveMode, Cognitive};
 use monobloc::base::{Cancel, StepId};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
@@ -14,7 +14,6 @@ use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::cognitive::CognitiveConfig;
 use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
 use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
@@ -87,7 +86,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         orchestrate: true,
         iterations_max: None,
         mode: Mode::Agent,
-        cognitive: CognitiveConfig::default(),
+        cognitive: Cognitive::default(),
         given: Vec::new(),
         earlier: Vec::new(),
         cancel,
