@@ -144,6 +144,13 @@ pub enum Event {
     ModelsChanged { text: String, memory: Memory },
 }
 
+impl Event {
+    /// Only says that something is still going on.
+    pub fn is_sign_of_life(&self) -> bool {
+        matches!(self, Event::Pulse { .. } | Event::QueueUpdate { .. } | Event::ModelLoading { .. })
+    }
+}
+
 /// A rewind that was carried out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Rewound {

@@ -125,6 +125,24 @@ impl Evidence {
         &self.entries
     }
 
+    /// Grows with every change of the project.
+    pub fn version(&self) -> usize {
+        self.version
+    }
+
+    /// Takes in the calls of `fork` that came after the first `known`, which both have; none of them changes anything.
+    /// Gives by how much their numbers grow.
+    pub fn absorb(&mut self, fork: &Evidence, known: usize) -> usize {
+        let shift = self.entries.len() - known;
+        for entry in &fork.entries[known..] {
+            self.known.insert(self.signature(&entry.tool, &entry.arguments), self.entries.len());
+            self.entries.push(Entry { id: CallId(self.entries.len() + 1), ..entry.clone() });
+        }
+        let moved = |place: usize| if place < known { place } else { place + shift };
+        self.answered.extend(fork.answered.iter().map(|&(step, place)| (step, moved(place))));
+        shift
+    }
+
     /// The calls of a step, and those of earlier steps that answer it too.
     pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
         let answered =

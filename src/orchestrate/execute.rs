@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::StepId;
 use crate::protocol::{Event, StepReport, StepState, StepStatus};
+use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
@@ -35,6 +36,8 @@ pub struct Scene<'a> {
     pub context: &'a Context,
     pub request: &'a str,
     pub host: &'a dyn Host,
+    /// Before its turn: what changes something or needs consent is put off.
+    pub ahead: bool,
 }
 
 /// How a step ended.
@@ -44,6 +47,8 @@ pub enum StepEnd {
     Done,
     /// A tool failed or the user said no; the evidence says which.
     Failed,
+    /// It has to wait for its turn; nothing was run.
+    PutOff,
     /// No call could be made: no tool fits, or something is missing that the request does not give.
     Stuck(String),
 }
@@ -65,7 +70,7 @@ pub async fn step(
     evidence: &mut Evidence,
     memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
-    let Scene { toolkit, context, request, host } = scene;
+    let Scene { toolkit, context, request, host, ahead } = scene;
     let found = intent(toolkit, step, request, evidence, memory, host).await?;
     let (tool, arguments) = match found {
         Some(intent) if intent.missing.is_empty() => (intent.tool, intent.arguments),
@@ -79,9 +84,13 @@ pub async fn step(
             }
         },
     };
+    let all = one_a_file(&tool, step, arguments);
+    if ahead && (tool.mutates || !all.iter().all(|arguments| is_allowed(&tool, arguments, host))) {
+        return Ok(StepEnd::PutOff);
+    }
     host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let mut end = StepEnd::Done;
-    for mut arguments in one_a_file(&tool, step, arguments) {
+    for mut arguments in all {
         if tool.name == "replace_in_file" && !arguments.contains_key("old") {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
             match edit::arguments(toolkit, context, &path, &step.text(), host).await? {
@@ -100,6 +109,12 @@ pub async fn step(
     Ok(end)
 }
 
+/// Whether the user has allowed such a call beforehand.
+fn is_allowed(tool: &ToolSpec, arguments: &Map<String, Value>, host: &dyn Host) -> bool {
+    let call = ToolCall { tool: tool.name.clone(), arguments: arguments.clone() };
+    matches!(host.policy().assess(&call, tool), Verdict::Allow)
+}
+
 /// A question that no tool can be called for is put to the index as it stands.
 fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Map<String, Value>)> {
     let asks = classify::kind(std::slice::from_ref(&step.part)) == classify::RequestKind::Question;
@@ -115,6 +130,9 @@ pub async fn choose(
     memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
+    if let Some(choice) = memory.chosen() {
+        return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
+    }
     let text = step.text();
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
     let selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
@@ -122,13 +140,12 @@ pub async fn choose(
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
     }
-    if let Some(choice) = relation::choice(toolkit, &step.part, &selection.ranked) {
-        return Ok(Some((toolkit.catalog.specs()[choice.tool].clone(), choice)));
-    }
-    let choice = match memory.tool(step.id, toolkit, &selection.ranked, host) {
+    let by_form = relation::choice(toolkit, &step.part, &selection.ranked);
+    let choice = match by_form.or_else(|| memory.tool(step.id, toolkit, &selection.ranked, host)) {
         Some(choice) => Some(choice),
         None => route::choose(toolkit, &text, &selection.ranked, host).await?,
     };
+    memory.choose(choice.as_ref());
     tracing::debug!(?choice, "chosen for a step");
     Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
 }

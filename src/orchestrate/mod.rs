@@ -17,10 +17,12 @@ pub mod learn;
 mod notation;
 pub mod plan;
 pub mod probe;
+pub mod recall;
 mod recover;
 pub mod relation;
 pub mod route;
 pub mod solo;
+mod steps;
 pub mod synthesize;
 pub mod toolkit;
 pub mod words;
@@ -32,6 +34,7 @@ use crate::base::StepId;
 use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
 use crate::tools::policy::Policy;
 
+use decompose::Part;
 use evidence::Evidence;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
@@ -58,9 +61,8 @@ impl dyn Host + '_ {
 }
 
 /// The plan of a request, shown; nothing is run.
-pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
-    let parts = decompose::parts(request);
-    let plan = plan::make(toolkit, &parts, request, host).await?;
+pub async fn plan_turn(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
+    let plan = plan::make(toolkit, parts, request, host).await?;
     host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
     Ok(plan)
 }
@@ -71,7 +73,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     for given in &toolkit.given {
         evidence.take_in(given);
     }
-    let ended = graph::State::of(request, evidence).run(toolkit, host).await?;
+    let ended = graph::State::of(request, &toolkit.earlier, evidence).run(toolkit, host).await?;
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps = calls.map(evidence::Entry::report).collect();

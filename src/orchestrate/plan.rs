@@ -45,7 +45,14 @@ impl Step {
 pub struct Plan {
     pub steps: Vec<Step>,
     /// What the user wants to be told, beyond what the steps do.
-    pub questions: Vec<String>,
+    pub questions: Vec<Question>,
+}
+
+/// A clause that only asks, and the steps that find its answer.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub text: String,
+    pub about: Vec<StepId>,
 }
 
 impl Plan {
@@ -81,8 +88,10 @@ pub fn floor(parts: &[Part]) -> Plan {
     let mut questions = Vec::new();
     let acts = parts.iter().any(|part| part.kind == PartKind::Act);
     for (place, part) in parts.iter().enumerate() {
+        let mut needs: Vec<StepId> =
+            part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
         if part.kind == PartKind::Answer && acts {
-            questions.push(part.text.clone());
+            questions.push(Question { text: part.text.clone(), about: needs });
             continue;
         }
         if part.kind == PartKind::Given && acts {
@@ -90,8 +99,6 @@ pub fn floor(parts: &[Part]) -> Plan {
         }
         let id = StepId(steps.len() + 1);
         places[place] = Some(id);
-        let mut needs: Vec<StepId> =
-            part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
         needs.retain(|need| *need < id);
         steps.push(Step { id, part: part.clone(), description: part.full_text(), needs });
     }

@@ -3,6 +3,7 @@
 //! Bags of words and vectors do not see order, so grammar decides between the built-in tools here. It never takes a step away from a tool of
 //! another program: it is asked only where the chooser has taken a built-in one.
 
+use super::arguments::shows_command;
 use super::decompose::words::listed;
 use super::decompose::{Part, names};
 use super::route::Choice;
@@ -74,6 +75,9 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     let file = words.iter().position(|word| names::is_path(word) && !is_name(word));
     let at = |target: Option<usize>, verb: Option<usize>| target.zip(verb).map(|(target, verb)| target < verb);
     let first = *words.first()?;
+    if shows_command(&part.text) {
+        return Some(Builtin::RunCommand);
+    }
 
     if listed(SEARCHES, first) && words.get(1) == Some(&"for") || first == "grep" {
         return (!has("file, files, named")).then_some(Builtin::SearchText);
@@ -187,6 +191,8 @@ mod tests {
         check("Read src/app.rs", None, None);
         check("Replace 5 with 3 in src/retry.rs", None, None);
         check("Run the tests", None, None);
+        check("Show the git log", None, Some(Builtin::RunCommand));
+        check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
         check("Search for TODO in src", None, Some(Builtin::SearchText));
         check("What files are in src/budget?", None, Some(Builtin::ListDir));
     }

@@ -1,5 +1,6 @@
 //! Writes the answer of a turn: the model words it, code checks every sentence, and code lists what it stands on.
 
+use crate::base::CallId;
 use crate::budget::permit::Priority;
 use crate::engine::{Grammar, Piece, Request, Sampling};
 use crate::models::Role;
@@ -83,7 +84,8 @@ pub async fn answer(
 /// What the user wants to be told: the clauses that only ask, or the request itself when it changed nothing.
 fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
     if !plan.questions.is_empty() {
-        return Some(plan.questions.join(" "));
+        let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.as_str()).collect();
+        return Some(texts.join(" "));
     }
     if evidence.entries().iter().filter(|entry| entry.succeeded()).all(is_relation) {
         return None;
@@ -210,9 +212,15 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             // The user knows what was handed over.
             StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
             StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
-            StepStatus::Succeeded if cited.is_empty() => facts.extend(result(entry)),
-            StepStatus::Succeeded => {}
-            StepStatus::Failed => facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)),
+            StepStatus::Succeeded => match shown(entry, &cited, plan, evidence) {
+                Shown::Whole => facts.extend(result(entry)),
+                Shown::Named => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
+                Shown::Cited => {}
+            },
+            StepStatus::Failed => {
+                facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id));
+                facts.extend(rest(&entry.outcome.text.lines().collect::<Vec<_>>()));
+            }
             StepStatus::Rejected => facts.push(format!("- not done, you said no: {} [{}]", entry.tool, entry.id)),
             StepStatus::Skipped => facts.push(format!("- not done: {} [{}]", entry.summary(), entry.id)),
         }
@@ -223,6 +231,25 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
         }
     }
     facts
+}
+
+/// How much of a result the user is shown.
+enum Shown {
+    /// Lines of it stand above.
+    Cited,
+    /// It was looked at for a question that another result answers.
+    Named,
+    Whole,
+}
+
+fn shown(entry: &Entry, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
+    let is_cited = |call: CallId| cited.iter().any(|line| line.call == call);
+    let asked = plan.questions.iter().any(|question| question.about.contains(&entry.step));
+    match () {
+        () if is_cited(entry.id) => Shown::Cited,
+        () if !cited.is_empty() && (asked || evidence.of(entry.step).any(|other| is_cited(other.id))) => Shown::Named,
+        () => Shown::Whole,
+    }
 }
 
 /// A call that asked who calls, imports or needs whom: the places it found are the answer.
@@ -254,7 +281,13 @@ fn result(entry: &Entry) -> Vec<String> {
 
 fn itemised(entry: &Entry, all: &[&str]) -> Vec<String> {
     let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
-    lines.extend(all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")));
+    lines.extend(rest(all));
+    lines
+}
+
+/// What stands below the first line.
+fn rest(all: &[&str]) -> Vec<String> {
+    let mut lines: Vec<String> = all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")).collect();
     if all.len() > RESULT_LINES + 1 {
         lines.push(format!("  … {} more lines", all.len() - RESULT_LINES - 1));
     }

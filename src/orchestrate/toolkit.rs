@@ -245,6 +245,23 @@ impl Meter {
         });
     }
 
+    /// Read and written so far.
+    pub fn tokens(&self) -> usize {
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.prompt_tokens + usage.generated_tokens
+    }
+
+    /// Counts what another meter has counted.
+    pub fn absorb(&self, other: &Meter) {
+        let other = other.usage();
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.model_calls += other.model_calls;
+        usage.prompt_tokens += other.prompt_tokens;
+        usage.cached_tokens += other.cached_tokens;
+        usage.generated_tokens += other.generated_tokens;
+        usage.calls.extend(other.calls);
+    }
+
     /// Everything so far, with the time since [`Meter::start`].
     pub fn usage(&self) -> Usage {
         let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone();

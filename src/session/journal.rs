@@ -65,15 +65,8 @@ impl Journal {
     /// Adds one event and gives its place. Tokens and signs of life are left out, which gives `None`: the answer stands
     /// in `turn-finished`.
     pub fn append(&mut self, record: &Record) -> Result<Option<u64>, JournalError> {
-        let fleeting = matches!(
-            record.event,
-            Event::Token { .. }
-                | Event::Thinking { .. }
-                | Event::Pulse { .. }
-                | Event::QueueUpdate { .. }
-                | Event::ModelLoading { .. }
-        );
-        if fleeting {
+        let event = &record.event;
+        if event.is_sign_of_life() || matches!(event, Event::Token { .. } | Event::Thinking { .. }) {
             return Ok(None);
         }
         let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;

@@ -22,7 +22,7 @@ use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError};
+use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError, recall};
 use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
@@ -123,7 +123,10 @@ impl Session {
         }
         tokio::spawn(async move {
             let ended = match op {
-                Op::Plan(ask) => orchestrate::plan_turn(&toolkit, &ask.text, &host).await.map(|_| None),
+                Op::Plan(ask) => {
+                    let parts = recall::parts(&ask.text, &toolkit.earlier);
+                    orchestrate::plan_turn(&toolkit, &parts, &ask.text, &host).await.map(|_| None)
+                }
                 Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
                 Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };

@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use monobloc::base::config::ApproveMode;
 use monobloc::base::{Cancel, StepId};
 use monobloc::engine::scripted::Script;
 use monobloc::index::Index;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{
-    Ask, Decision, Detection, Event, Op, Proposal, Record, Recovery, Remedy, Repeat, Stall, StepReport, StepState,
-    StepStatus, ToolMiss, TurnFinished,
+    Decision, Detection, Event, Proposal, Recovery, Remedy, Repeat, Stall, StepReport, StepState, StepStatus, ToolMiss,
+    TurnFinished,
 };
-use monobloc::session::{Message, Session};
-use monobloc::tools::policy::Policy;
 use serde_json::json;
 
 use crate::cli::Project;
@@ -316,23 +313,4 @@ async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
     let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
     assert!(notices.iter().any(|notice| notice.contains("src/retry.ts is the only file of that name")), "{notices:?}");
     assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
-}
-
-#[tokio::test]
-async fn a_conversation_is_known_to_its_next_turn() {
-    let project = Project::todo();
-    let script = Script::saying("Nice to meet you.").on("Hello, I am Ada", "You told me: Ada.");
-    let script = script.on("Nice to meet you.<|im_end|>\n<|im_start|>user\nThanks", "You are welcome, Ada.");
-    let session = Session::open(toolkit(&project, script, Script::saying("")), None, Policy::of(ApproveMode::Never));
-    let session = session.expect("a session");
-    let mut answers = Vec::new();
-    for text in ["Hello!", "Thanks!"] {
-        let mut messages = session.submit(Op::Ask(Ask { text: text.to_owned(), ..Ask::default() }));
-        while let Some(message) = messages.recv().await {
-            if let Message::Record(Record { event: Event::TurnFinished(finished), .. }) = message {
-                answers.push(finished.answer);
-            }
-        }
-    }
-    assert_eq!(answers, ["Nice to meet you.", "You are welcome, Ada."]);
 }

@@ -9,6 +9,7 @@ mod cognitive;
 mod complete;
 #[cfg(target_os = "linux")]
 mod confined;
+mod conversation;
 mod engine;
 mod fit;
 mod gate;
@@ -23,11 +24,11 @@ mod mcp;
 mod mixed;
 mod models;
 #[cfg(target_os = "linux")]
-#[cfg(target_os = "linux")]
 mod offline;
 mod pool;
 mod pull;
 mod scripted;
+mod side_by_side;
 mod soak;
 mod stream;
 mod terminal;

@@ -71,7 +71,7 @@ pub async fn run(
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
     let mut this = Loop {
-        scene: Scene { toolkit, context, request, host },
+        scene: Scene { toolkit, context, request, host, ahead: false },
         plan,
         evidence,
         transitions,
