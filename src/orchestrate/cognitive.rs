@@ -10,7 +10,7 @@ use crate::base::config::When;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
+use crate::protocol::{Decision, Doubt, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
 use super::check;
@@ -224,6 +224,10 @@ impl Host for Quiet<'_> {
         proposal: &'a Proposal,
     ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
         self.0.approve(step, proposal)
+    }
+
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> std::pin::Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+        self.0.choose(doubt)
     }
 
     fn policy(&self) -> &Policy {

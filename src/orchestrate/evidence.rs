@@ -64,6 +64,8 @@ pub struct Evidence {
     version: usize,
     /// Steps that an earlier step's call answers, with its place.
     answered: Vec<(StepId, usize)>,
+    /// Calls that failed and were made another way.
+    mended: Vec<CallId>,
 }
 
 /// A call as it goes into the evidence.
@@ -155,6 +157,17 @@ impl Evidence {
         if known.0 > 0 && known.0 <= self.entries.len() {
             self.answered.push((step, known.0 - 1));
         }
+    }
+
+    /// Notes that the call with these arguments did what `failed` was to do.
+    pub fn mended(&mut self, failed: CallId, tool: &str, arguments: &Map<String, Value>) {
+        if self.repeated(tool, arguments).is_some_and(Entry::succeeded) {
+            self.mended.push(failed);
+        }
+    }
+
+    pub fn is_mended(&self, failed: CallId) -> bool {
+        self.mended.contains(&failed)
     }
 
     /// Tool, arguments in a fixed order, and the state of the project they belong to.

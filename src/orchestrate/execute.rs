@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::protocol::{Event, StepReport, StepState, StepStatus};
+use crate::protocol::{Candidate, Doubt, Event, StepReport, StepState, StepStatus};
 use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
@@ -23,6 +23,8 @@ const CALLS_A_STEP_MAX: usize = 12;
 /// Text of an earlier result that arguments may be taken from.
 const EARLIER_CHARS: usize = 8_000;
 
+/// Characters of a tool's description that the user is shown.
+const DESCRIPTION_CHARS: usize = 100;
 /// How much it speaks against a tool, in nats, that nothing is said for any of its required arguments: with 3, two development suites
 /// together lost least (of requests without a tool those that got one, of the others those that got none).
 const MISSING_WEIGHT: f32 = 3.0;
@@ -71,9 +73,25 @@ pub async fn step(
     memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
     let Scene { toolkit, context, request, host, ahead } = scene;
-    let found = intent(toolkit, step, request, evidence, memory, host).await?;
+    let mut chosen = choose(toolkit, step, memory, host).await?;
+    let mut unasked = None;
+    if let Some((tool, choice)) = &mut chosen
+        && choice.rivals > 0
+    {
+        if ahead {
+            return Ok(StepEnd::PutOff);
+        }
+        (*tool, unasked) = cleared(toolkit, step, choice, host).await;
+    }
+    let found = match chosen {
+        Some(chosen) => settled(toolkit, chosen, step, request, evidence, memory, host).await?,
+        None => None,
+    };
     let (tool, arguments) = match found {
-        Some(intent) if intent.missing.is_empty() => (intent.tool, intent.arguments),
+        Some(intent) if intent.missing.is_empty() => {
+            unasked.iter().for_each(|others| host.notice(others));
+            (intent.tool, intent.arguments)
+        }
         found => match (asked_of_the_index(toolkit, step), found) {
             (Some(question), _) => question,
             (None, None) => return Ok(StepEnd::Stuck("no tool fits".to_owned())),
@@ -159,7 +177,51 @@ pub async fn intent(
     memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<Option<Intent>, TurnError> {
-    let Some((tool, choice)) = choose(toolkit, step, memory, host).await? else { return Ok(None) };
+    match choose(toolkit, step, memory, host).await? {
+        Some(chosen) => settled(toolkit, chosen, step, request, evidence, memory, host).await,
+        None => Ok(None),
+    }
+}
+
+/// The tool that is meant where several are as good: as the user says, else the best, with what is to be said then.
+async fn cleared(
+    toolkit: &Toolkit,
+    step: &Step,
+    choice: &mut route::Choice,
+    host: &dyn Host,
+) -> (ToolSpec, Option<String>) {
+    let tools: Vec<&ToolSpec> =
+        choice.order.iter().take(choice.rivals + 1).filter_map(|&place| toolkit.catalog.specs().get(place)).collect();
+    let candidate = |tool: &&ToolSpec| Candidate {
+        tool: tool.name.clone(),
+        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
+    };
+    let doubt = Doubt { step: step.text(), candidates: tools.iter().map(candidate).collect() };
+    choice.rivals = 0;
+    match host.choose(&doubt).await.filter(|place| *place < tools.len()) {
+        Some(place) => {
+            (choice.tool, choice.fits, choice.confidence) = (choice.order[place], f32::INFINITY, 1.0);
+            (tools[place].clone(), None)
+        }
+        None => {
+            let others: Vec<String> = tools[1..].iter().map(|tool| format!("`{}`", tool.name)).collect();
+            let (best, others) = (&tools[0].name, others.join(" and "));
+            let said = format!("{}: `{best}` is taken, though {others} would fit about as well", step.id);
+            (tools[0].clone(), Some(said))
+        }
+    }
+}
+
+/// The arguments of the chosen tool; `None` when it does not fit after all.
+async fn settled(
+    toolkit: &Toolkit,
+    (tool, choice): (ToolSpec, route::Choice),
+    step: &Step,
+    request: &str,
+    evidence: &Evidence,
+    memory: &mut Recollection,
+    host: &dyn Host,
+) -> Result<Option<Intent>, TurnError> {
     let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, memory, host).await?;
     let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
     let missing_share = missing.len() as f32 / required.max(1) as f32;

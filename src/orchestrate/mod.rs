@@ -31,7 +31,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::base::StepId;
-use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
+use crate::protocol::{Decision, Doubt, Event, PlanStatus, Proposal, TurnFinished};
 use crate::tools::policy::Policy;
 
 use decompose::Part;
@@ -49,6 +49,11 @@ pub trait Host: Send + Sync {
         step: StepId,
         proposal: &'a Proposal,
     ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+
+    /// Asks which of several tools is meant; a host that cannot ask leaves it to the program.
+    fn choose<'a>(&'a self, _: &'a Doubt) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// What the user consented to beforehand.
     fn policy(&self) -> &Policy;

@@ -27,6 +27,10 @@ const SURE_MARGIN: f32 = 0.6;
 const OPINION_WEIGHT: f64 = 0.8;
 /// Below this margin after the router's opinion the planner is asked too, where it is another model.
 const CLOSE_MARGIN: f64 = 0.5;
+/// Candidates that lie so close to the best after every opinion are as good as it: the user says which is meant.
+const UNCLEAR_MARGIN: f64 = 0.15;
+/// Rivals the user is shown.
+const RIVALS_MAX: usize = 3;
 /// A silent model is reported after this time, and every time it passes again.
 const BEAT: Duration = Duration::from_secs(1);
 /// Longest tool description a router is shown, in characters.
@@ -47,6 +51,8 @@ pub struct Choice {
     pub scored: bool,
     /// Candidates, best first, after every opinion.
     pub order: Vec<usize>,
+    /// So many behind the best are as good as it.
+    pub rivals: usize,
 }
 
 /// Whether retrieval alone decides: no model need be asked.
@@ -59,7 +65,7 @@ pub fn known(ranked: &[Ranked], is: impl Fn(usize) -> bool, confidence: f64) -> 
     let place = ranked.iter().take(CANDIDATES).position(|one| is(one.index))?;
     let mut order: Vec<usize> = ranked.iter().map(|one| one.index).collect();
     order[..=place].rotate_right(1);
-    Some(Choice { tool: ranked[place].index, fits: f32::INFINITY, confidence, scored: false, order })
+    Some(Choice { tool: ranked[place].index, fits: f32::INFINITY, confidence, scored: false, order, rivals: 0 })
 }
 
 /// Chooses among `ranked` (best first); `None` when there is nothing to choose from.
@@ -91,11 +97,14 @@ pub async fn choose(
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
     let distance = gap(&scores);
+    let close = |place: &&usize| scores[order[0]] - scores[**place] < UNCLEAR_MARGIN;
+    let rivals = order.iter().skip(1).take(RIVALS_MAX).take_while(close).count();
     Ok(Some(Choice {
         tool: ranked[order[0]].index,
         fits: ranked[order[0]].fits,
         confidence: 1.0 - (-distance).exp(),
         scored,
+        rivals,
         order: order.into_iter().map(|place| ranked[place].index).collect(),
     }))
 }

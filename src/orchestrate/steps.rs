@@ -161,8 +161,10 @@ async fn make(
 ) -> Result<Attempt, TurnError> {
     let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
     state(StepState::Thinking);
-    let attempt = learn::attempt(scene, step, evidence, memory).await?;
+    let mut attempt = learn::attempt(scene, step, evidence, memory).await?;
     match &attempt.end {
+        // Another way may need consent: it is looked for when the step has its turn.
+        StepEnd::Failed if scene.ahead => attempt.end = StepEnd::PutOff,
         StepEnd::Done => state(StepState::Complete),
         StepEnd::PutOff => {}
         StepEnd::Stuck(reason) => {
@@ -179,24 +181,32 @@ async fn make(
     Ok(attempt)
 }
 
-/// A step that failed is tried another way, once, where code knows one.
+/// Calls that failed are made another way, where code knows some. True if every one of them was mended.
 async fn again(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
     let Scene { toolkit, context, host, .. } = scene;
-    let failed = evidence.of(step.id).find(|entry| !entry.succeeded());
-    let Some((call, why)) = failed.and_then(|failed| recover::other_way(failed, toolkit, context)) else {
-        return Ok(false);
-    };
-    let Some(spec) = toolkit.catalog.get(&call.tool) else { return Ok(false) };
-    host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
-    host.notice(&format!("{}: {why}", step.id));
-    host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
-    Ok(execute::perform(scene, step.id, call, spec, evidence).await? == StepStatus::Succeeded)
+    let state = |state| host.emit(Event::StepState { step: step.id, state });
+    let failed: Vec<Entry> = evidence.of(step.id).filter(|entry| !entry.succeeded()).cloned().collect();
+    for entry in &failed {
+        for (call, why) in recover::other_ways(entry, step, toolkit, context) {
+            let Some(spec) = toolkit.catalog.get(&call.tool) else { continue };
+            state(StepState::Thinking);
+            host.notice(&format!("{}: {why}", step.id));
+            state(StepState::Deciding);
+            let (tool, arguments) = (call.tool.clone(), call.arguments.clone());
+            if execute::perform(scene, step.id, call, spec, evidence).await? == StepStatus::Succeeded {
+                evidence.mended(entry.id, &tool, &arguments);
+                break;
+            }
+            state(StepState::FailedToExecute);
+        }
+    }
+    Ok(succeeded(evidence, step.id))
 }
 
-/// A step without evidence was stuck itself; of one that was tried another way the last call counts.
+/// Whether every call of a step succeeded, itself or in another way. A step without evidence was stuck.
 fn succeeded(evidence: &Evidence, step: StepId) -> bool {
-    let calls: Vec<&Entry> = evidence.of(step).collect();
-    !calls.is_empty() && calls.iter().all(|entry| entry.succeeded() || recover::replaced(entry, &calls))
+    let mut calls = evidence.of(step).peekable();
+    calls.peek().is_some() && calls.all(|entry| entry.succeeded() || evidence.is_mended(entry.id))
 }
 
 /// Keeps what a step says until its turn; signs of life go out at once.

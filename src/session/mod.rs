@@ -23,7 +23,7 @@ use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError, recall};
-use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::protocol::{Decision, Doubt, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
 
@@ -43,6 +43,11 @@ pub enum Message {
     Approve {
         proposal: Proposal,
         reply: oneshot::Sender<Decision>,
+    },
+    /// The turn waits until `reply` is used; dropping it leaves the choice to the program.
+    Choose {
+        doubt: Doubt,
+        reply: oneshot::Sender<usize>,
     },
     /// The last message of a turn that could not be finished.
     Failed(TurnError),
@@ -271,6 +276,17 @@ impl Host for SessionHost {
             };
             self.note(Event::Decided { step, tool: proposal.tool.clone(), decision: told });
             decision
+        })
+    }
+
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Choose { doubt: doubt.clone(), reply });
+        Box::pin(async move {
+            let place = answer.await.ok()?;
+            let tool = &doubt.candidates.get(place)?.tool;
+            self.note(Event::Notice { text: format!("the user means `{tool}` by \"{}\"", doubt.step) });
+            Some(place)
         })
     }
 

@@ -314,3 +314,35 @@ async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
     assert!(notices.iter().any(|notice| notice.contains("src/retry.ts is the only file of that name")), "{notices:?}");
     assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
 }
+
+#[tokio::test]
+async fn what_fails_is_tried_another_way_where_code_knows_one() {
+    let stories = [
+        ("Read src/retr.ts", "read_file", "the only one with nearly that name"),
+        ("List the files in src/retry.ts", "read_file", "src/retry.ts is a file"),
+        ("Who calls `retri`?", "index_search", "nothing is called retri"),
+    ];
+    for (request, tool, why) in stories {
+        let project = Project::todo();
+        let index = Index::open(&project.path()).expect("an index");
+        index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
+        let plain = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
+        let index = Some(Arc::new(index));
+        let context = plain.context.clone().map(|context| monobloc::tools::Context { index: index.clone(), ..context });
+        let toolkit = Toolkit { index, context, ..plain };
+        let host = Witness::new(|_: &Proposal| Decision::Reject);
+        let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+        let ended: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
+        assert_eq!((ended.len(), ended.last()), (2, Some(&(tool, StepStatus::Succeeded))), "{request}: {ended:?}");
+        let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+        assert!(notices.iter().any(|notice| notice.contains(why)), "{notices:?}");
+        assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
+    }
+    // A name that is like nothing is not guessed at, and what was to be done with it is not done.
+    let project = Project::todo();
+    let silent = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Read src/missing.ts and src/todo.ts, then copy them to src/copy.ts";
+    let finished = run_turn(&silent, request, &host).await.expect("a turn");
+    assert!(finished.steps.iter().all(|step| step.tool != "write_file"), "{:?}", finished.steps);
+}
