@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::base::{Bytes, Cancel, Config};
+use crate::base::{Bytes, Cancel, Config, ConversationId};
 use crate::budget::estimate::PROCESS;
 use crate::budget::ladder::Asked;
 use crate::budget::machine::{DeviceName, HEADROOM, Machine};
@@ -403,6 +403,7 @@ impl App {
             mode: Mode::Agent,
             cognitive: self.config.cognitive,
             given: Vec::new(),
+            conversation: ConversationId::fresh(),
             earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),

@@ -11,7 +11,9 @@ use crate::base::{Bytes, CallId, ConversationId, StepId, private};
 
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use state::StepState;
-pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult};
+pub use telemetry::{
+    CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,
+};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -134,6 +136,9 @@ pub enum Event {
     /// It is written again, with what failed so far in mind.
     #[serde(rename = "REFINEMENT")]
     Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
+    /// The cognitive loop is over; its state then.
+    #[serde(rename = "cognition")]
+    Cognition(CognitiveState),
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
     /// What was asked could not be done; in a conversation the next request may follow.

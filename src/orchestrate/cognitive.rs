@@ -3,14 +3,14 @@
 //! What code can check comes first. Models that correct themselves without new facts get no better, so the model's own
 //! opinion is asked only of a draft that passes, and every round goes on from what failed before.
 
-use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, PoisonError};
 
 use crate::base::StepId;
 use crate::base::config::When;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::protocol::{Decision, Doubt, Event, Proposal, Verification, VerificationResult};
+use crate::protocol::{CognitiveState, Decision, Doubt, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
 use super::check;
@@ -30,22 +30,6 @@ const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
 /// Weight of what code has checked beside the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
-
-/// Seed 003: what the nodes hand on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CognitiveState {
-    pub input: String,
-    pub conversation_id: String,
-    pub plan: Option<String>,
-    pub steps: Vec<String>,
-    pub draft_answer: String,
-    pub critique: String,
-    /// 0 to 1.
-    pub score: f64,
-    pub iterations: usize,
-    pub past_failures: Vec<String>,
-    pub thinking_tokens: Vec<String>,
-}
 
 /// Whether a request goes through the loop.
 pub fn applies(toolkit: &Toolkit, request: &str, plan: &Plan) -> bool {
@@ -75,6 +59,7 @@ pub async fn answer(
     host.notice("this is a complex request: expect 30 to 60 seconds");
     let mut state = CognitiveState {
         input: request.to_owned(),
+        conversation_id: toolkit.conversation.0.clone(),
         plan: Some(
             plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect::<Vec<_>>().join("\n"),
         ),
@@ -82,7 +67,7 @@ pub async fn answer(
         ..CognitiveState::default()
     };
     let mut best = (String::new(), -1.0);
-    let quiet = Quiet(host);
+    let quiet = Quiet { host, thoughts: Mutex::default() };
     while state.iterations < config.max_iterations {
         state.iterations += 1;
         let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
@@ -93,7 +78,7 @@ pub async fn answer(
         if same {
             break;
         }
-        let verdict = verify(toolkit, &mut state, plan, evidence, host).await?;
+        let verdict = verify(toolkit, &mut state, plan, evidence, &quiet).await?;
         let (iteration, confidence) = (state.iterations, state.score);
         let critique = state.critique.clone();
         host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
@@ -110,6 +95,8 @@ pub async fn answer(
         }
     }
     host.emit(Event::Token { text: best.0.clone() });
+    state.thinking_tokens = quiet.thoughts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    host.emit(Event::Cognition(state));
     Ok(best.0)
 }
 
@@ -208,13 +195,25 @@ fn remember(state: &mut CognitiveState) {
     state.past_failures.push(failure);
 }
 
-/// A host that hears everything but the drafts.
-struct Quiet<'a>(&'a dyn Host);
+/// A host that hears everything but the drafts, and keeps what was thought on the way.
+struct Quiet<'a> {
+    host: &'a dyn Host,
+    thoughts: Mutex<Vec<String>>,
+}
+
+/// Pieces of thinking that are kept.
+const THOUGHTS_MAX: usize = 4_000;
 
 impl Host for Quiet<'_> {
     fn emit(&self, event: Event) {
+        if let Event::Thinking { text } = &event {
+            let mut thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+            if thoughts.len() < THOUGHTS_MAX {
+                thoughts.push(text.clone());
+            }
+        }
         if !matches!(event, Event::Token { .. }) {
-            self.0.emit(event);
+            self.host.emit(event);
         }
     }
 
@@ -223,15 +222,15 @@ impl Host for Quiet<'_> {
         step: StepId,
         proposal: &'a Proposal,
     ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
-        self.0.approve(step, proposal)
+        self.host.approve(step, proposal)
     }
 
     fn choose<'a>(&'a self, doubt: &'a Doubt) -> std::pin::Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
-        self.0.choose(doubt)
+        self.host.choose(doubt)
     }
 
     fn policy(&self) -> &Policy {
-        self.0.policy()
+        self.host.policy()
     }
 }
 

@@ -5,6 +5,7 @@ pub mod check;
 pub mod classify;
 pub mod cognitive;
 pub mod consent;
+mod conversation;
 pub mod decompose;
 pub mod edit;
 pub mod evidence;

@@ -8,6 +8,7 @@ use crate::models::dialect::Message;
 use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
 use super::Host;
+use super::conversation;
 use super::decompose::{self, Part, PartKind};
 use super::learn;
 use super::toolkit::{Toolkit, TurnError};
@@ -151,7 +152,7 @@ async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) 
     let parts: Vec<String> =
         plan.steps.iter().enumerate().map(|(n, step)| format!("{}. {}", n + 1, step.part.text)).collect();
     let mut messages = vec![Message::system(PROMPT.replace("{capabilities}", &toolkit.catalog.capabilities()))];
-    messages.extend(toolkit.conversation());
+    messages.extend(conversation::messages(&toolkit.earlier, &planner.engine));
     let asked = format!("Request: {}\nParts:\n{}", words::shorten(request, 4_000), parts.join("\n"));
     messages.push(Message::user(asked));
     let count = plan.steps.len();

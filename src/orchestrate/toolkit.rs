@@ -3,18 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::base::Cancel;
 use crate::base::config::Cognitive;
+use crate::base::{Cancel, ConversationId};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
 use crate::index::Index;
 use crate::models::Role;
-use crate::models::dialect::Message;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
-use super::{Host, words};
+use super::Host;
 
 /// How a streamed generation ended; its text was given out on the way.
 #[derive(Clone, Debug)]
@@ -45,7 +44,8 @@ pub struct Toolkit {
     pub cognitive: Cognitive,
     /// What the user handed over with the request.
     pub given: Vec<Given>,
-    /// The last turns of the conversation, oldest first.
+    pub conversation: ConversationId,
+    /// The turns of the conversation before this one, oldest first.
     pub earlier: Vec<Exchange>,
     pub cancel: Cancel,
     pub meter: Meter,
@@ -180,18 +180,6 @@ impl Toolkit {
                 None
             }
         }
-    }
-}
-
-/// Characters of an earlier request and answer that models are shown.
-const EARLIER_CHARS: usize = 400;
-
-impl Toolkit {
-    /// The last turns of the conversation as messages, shortened.
-    pub fn conversation(&self) -> Vec<Message> {
-        let shown = |text: &str| words::shorten(text, EARLIER_CHARS);
-        let messages = |turn: &Exchange| [Message::user(shown(&turn.request)), Message::assistant(shown(&turn.answer))];
-        self.earlier.iter().flat_map(messages).collect()
     }
 }
 

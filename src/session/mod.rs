@@ -66,15 +66,24 @@ pub struct Session {
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
 }
 
-/// Earlier turns that a later one is told about.
-const EARLIER_MAX: usize = 3;
+/// Earlier turns that a later one can be told about, and the letters that are kept of each request and answer.
+const EARLIER_MAX: usize = 64;
+const EARLIER_CHARS: usize = 8_000;
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        let (toolkit, conversation, earlier) = (Mutex::new(toolkit), ConversationId::fresh(), Arc::default());
-        Ok(Session { toolkit, conversation, journal, policy, mask_private: false, command: "monobloc", earlier })
+        let (conversation, earlier) = (toolkit.conversation.clone(), Arc::default());
+        Ok(Session {
+            toolkit: Mutex::new(toolkit),
+            conversation,
+            journal,
+            policy,
+            mask_private: false,
+            command: "monobloc",
+            earlier,
+        })
     }
 
     /// The same, run by this verb.
@@ -140,7 +149,8 @@ impl Session {
             }
             match ended {
                 Ok(Some(finished)) => {
-                    let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
+                    let kept = |text: &str| text.chars().take(EARLIER_CHARS).collect();
+                    let exchange = Exchange { request: kept(&finished.request), answer: kept(&finished.answer) };
                     remember(&mut earlier.lock().unwrap_or_else(PoisonError::into_inner), exchange);
                     host.emit(Event::TurnFinished(with_memory(finished)));
                 }

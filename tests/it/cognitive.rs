@@ -3,7 +3,7 @@
 use monobloc::base::config::{Cognitive, When};
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
-use monobloc::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
+use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
 
 use crate::cli::Project;
 use crate::scripted::{Witness, toolkit};
@@ -15,13 +15,14 @@ fn writer() -> Script {
     Script::saying("A request is tried again.")
         .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
         .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
-        .on("failed because: The number of tries is missing.", "A request is tried 5 times.")
+        .on("failed because: The number of tries is missing.", "<think>So 5 it is.</think>A request is tried 5 times.")
 }
 
 struct Seen {
     answer: String,
     verified: Vec<Verification>,
     failures: Vec<Vec<String>>,
+    state: Option<CognitiveState>,
 }
 
 async fn turn(script: Script, config: Cognitive) -> Seen {
@@ -36,6 +37,7 @@ async fn turn(script: Script, config: Cognitive) -> Seen {
     Seen {
         answer: finished.answer,
         verified: host.seen(|event| if let Event::Verification(one) = event { Some(one.clone()) } else { None }),
+        state: host.seen(|event| if let Event::Cognition(one) = event { Some(one.clone()) } else { None }).pop(),
         failures: host.seen(|event| match event {
             Event::Refinement { past_failures, .. } => Some(past_failures.clone()),
             _ => None,
@@ -55,6 +57,12 @@ async fn a_draft_is_written_again_until_it_is_good_enough() {
     assert!(seen.verified[0].confidence < 0.85 && seen.verified[1].confidence >= 0.85, "{:?}", seen.verified);
     assert_eq!(seen.failures, [vec!["The number of tries is missing.".to_owned()]]);
     assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    let state = seen.state.expect("the state at the end");
+    assert!(!state.conversation_id.is_empty() && state.plan.is_some() && state.steps.len() == 1, "{state:?}");
+    assert_eq!((state.input.as_str(), state.iterations), (REQUEST, 2));
+    assert_eq!(state.past_failures, ["The number of tries is missing."]);
+    assert!(state.draft_answer.starts_with("A request is tried 5 times.") && state.score >= 0.85, "{state:?}");
+    assert_eq!(state.thinking_tokens.concat(), "So 5 it is.");
 }
 
 #[tokio::test]

@@ -51,3 +51,17 @@ async fn what_was_said_is_told_by_code() {
     assert_eq!(turns[1].answer, "You said: Hello!");
     assert_eq!((turns[1].steps.len(), turns[1].usage.model_calls), (0, 0));
 }
+
+#[tokio::test]
+async fn a_long_conversation_is_condensed_and_fits_its_slot() {
+    let script = || Script::saying("Hello.").on("- Good morning!: Hello.", "It was morning when we began.");
+    let requests = ["Good morning!", "Thanks!", "Cheers!", "ok", "cool", "Good night!"];
+    let turns = talk(&Project::todo(), script(), &requests).await;
+    assert_eq!(turns[3].answer, "Hello.", "three turns are shown as they were");
+    assert_eq!(turns[5].answer, "It was morning when we began.");
+    let mut small = script();
+    small.context = 1_200;
+    let turns = talk(&Project::todo(), small, &["Thank you so much for your help!"; 30]).await;
+    assert_eq!(turns.len(), 30);
+    assert!(turns.iter().all(|turn| !turn.answer.is_empty() && turn.usage.prompt_tokens < 1_200), "{:?}", turns.last());
+}

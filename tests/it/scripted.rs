@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use monobloc::base::config::{ApproveMode, Cognitive};
-use monobloc::base::{Cancel, StepId};
+use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
 use monobloc::engine::pool::Pool;
@@ -106,6 +106,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         mode: Mode::Agent,
         cognitive: Cognitive::default(),
         given: Vec::new(),
+        conversation: ConversationId::fresh(),
         earlier: Vec::new(),
         cancel,
         meter: Meter::start(),

@@ -25,7 +25,7 @@ use super::gate::{self, Cell};
 use super::graph::Transitions;
 use super::plan::{Plan, Step};
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, decompose, notation, probe, words};
+use super::{classify, conversation, decompose, notation, probe, words};
 use offer::Shelf;
 pub use talk::reply;
 use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
@@ -85,7 +85,8 @@ pub async fn run(
         messages: vec![Message::system(String::new())],
         request_at: 1,
     };
-    this.messages.extend(toolkit.conversation());
+    let conversation = conversation::messages(&toolkit.earlier, &this.model.engine);
+    this.messages.extend(conversation);
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;

@@ -174,6 +174,7 @@ impl Text {
             Event::TurnStarted { .. }
             | Event::StepState { .. }
             | Event::Refinement { .. }
+            | Event::Cognition(_)
             | Event::Decided { .. }
             | Event::ApprovalRequested { .. }
             | Event::Thinking { .. }
