@@ -28,6 +28,7 @@ mod models;
 mod offline;
 mod pool;
 mod pull;
+mod react;
 mod scripted;
 mod side_by_side;
 mod soak;
