@@ -5,7 +5,7 @@ use super::words;
 /// Whether every mark of `sentence` (numbers, paths, identifiers) stands in one of `sources`, and whether the sentence
 /// shares a content word with them at all.
 pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
-    let known = |mark: &str| sources.iter().any(|source| contains_mark(source, mark));
+    let known = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
     let marks = words::marks(sentence);
     if !marks.iter().all(|mark| known(mark)) {
         return false;
@@ -17,8 +17,8 @@ pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
     }
 }
 
-/// `mark` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
-fn contains_mark(source: &str, mark: &str) -> bool {
+/// Whether `mark` stands in `source` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
+pub fn is_backed(source: &str, mark: &str) -> bool {
     let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_');
     source
         .match_indices(mark)

@@ -19,7 +19,7 @@ use super::evidence::Evidence;
 use super::plan::Plan;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, decompose, words};
+use super::{Host, decompose, excerpt, technique, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// What the verifier may write: score, verdict, one sentence.
@@ -28,6 +28,9 @@ const VERDICT_TOKENS: usize = 90;
 /// Failures remembered, each so many characters: what a prompt can carry.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
+/// Lines of the evidence that the judge is shown, and their letters together with the calls.
+const LINES_SHOWN: usize = 30;
+const EVIDENCE_CHARS: usize = 6_000;
 /// Weight of what code has checked beside the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
@@ -120,11 +123,23 @@ async fn verify(
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
-    let shown = words::shorten(&state.steps.join("\n"), 4_000);
+    let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
+    let lines = lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim()));
+    let shown: Vec<String> = state.steps.iter().cloned().chain(lines).collect();
+    let shown = words::shorten(&shown.join("\n"), EVIDENCE_CHARS);
+    let look = technique::look(toolkit, &model, &prose(&state.draft_answer), &shown, host).await?;
+    if !look.against.is_empty() {
+        state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
+        state.critique = look.against.join("; ");
+        return Ok(VerificationResult::NeedsRefinement);
+    }
     let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
     let messages = [
         Message::system(PROMPT.trim().replace("{past_failures}", &past)),
-        Message::user(format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}", state.input, state.draft_answer)),
+        Message::user(format!(
+            "Question: {}\nEvidence:\n{shown}\nAnswer: {}{}",
+            state.input, state.draft_answer, look.heard
+        )),
     ];
     let request = Request {
         grammar: Some(Grammar::Lark(VERDICT.to_owned())),
@@ -142,13 +157,16 @@ async fn verify(
     })
 }
 
+/// What a model has written of a draft: lines that code has written name the call they stand on.
+fn prose(draft: &str) -> String {
+    draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ")
+}
+
 /// Share of the draft that the evidence backs times share of the plan that has something to show, and what is wrong.
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
     let sources: Vec<&str> =
         evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
-    // Lines that code has written name the call they stand on.
-    let prose: String = draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ");
-    let said = check::sentences(&prose);
+    let said = check::sentences(&prose(draft));
     let unbacked: Vec<&String> = said.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / said.len().max(1) as f64;
     let open: Vec<&str> = plan

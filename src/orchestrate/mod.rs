@@ -25,6 +25,7 @@ pub mod route;
 pub mod solo;
 mod steps;
 pub mod synthesize;
+mod technique;
 pub mod toolkit;
 pub mod words;
 

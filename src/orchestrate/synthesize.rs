@@ -1,6 +1,7 @@
 //! Writes the answer of a turn: the model words it, code checks every sentence, and code lists what it stands on.
 
 use crate::base::CallId;
+use crate::base::config::Technique;
 use crate::budget::permit::Priority;
 use crate::engine::{Grammar, Piece, Request, Sampling};
 use crate::models::Role;
@@ -17,6 +18,8 @@ use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
+/// Seed 003: said with every draft after the first.
+const METHODS: &str = "\nThink of three methods to answer, then answer by the best of them alone.";
 const SMALL_PROMPT: &str = "Answer the question about the lines in one short sentence.";
 const EXAMPLES: &[(&str, &str, &str)] = &[
     (
@@ -138,7 +141,11 @@ async fn prose(
         }
     };
     let mut sentences = Sentences::default();
-    let messages = if capable { in_full(&shown, question, draft.past_failures) } else { by_example(&lines, question) };
+    let messages = if capable {
+        in_full(&shown, question, draft.past_failures, toolkit.cognitive.technique)
+    } else {
+        by_example(&lines, question)
+    };
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
@@ -172,10 +179,11 @@ fn backed(draft: &str, sources: &[&str]) -> String {
     said.concat().trim_end().to_owned()
 }
 
-fn in_full(shown: &str, question: &str, past_failures: &[String]) -> Vec<Message> {
+fn in_full(shown: &str, question: &str, past_failures: &[String], technique: Technique) -> Vec<Message> {
+    let methods = if technique == Technique::ThreeMethods { METHODS } else { "" };
     let past = match past_failures.is_empty() {
         true => String::new(),
-        false => format!("\nEarlier attempts failed because: {}", past_failures.join("; ")),
+        false => format!("\nEarlier attempts failed because: {}{methods}", past_failures.join("; ")),
     };
     vec![
         Message::system(format!("{}{past}", PROMPT.trim())),

@@ -1,6 +1,6 @@
 //! The cognitive loop with scripted models: drafts are judged, written again with what failed in mind, and bounded.
 
-use monobloc::base::config::{Cognitive, When};
+use monobloc::base::config::{Cognitive, Technique, When};
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
@@ -86,6 +86,51 @@ async fn the_best_draft_is_the_answer_when_no_draft_is_good_enough() {
     let seen = turn(script, Cognitive { max_iterations: 3, ..on() }).await;
     assert!(seen.verified.len() <= 3, "{:?}", seen.verified);
     assert!(seen.answer.starts_with("A request is tried 5 times over."), "{} {:?}", seen.answer, seen.verified);
+}
+
+fn by(technique: Technique) -> Cognitive {
+    Cognitive { technique, ..on() }
+}
+
+#[tokio::test]
+async fn a_chain_of_verification_asks_without_the_draft_and_code_compares() {
+    let script = Script::saying("A request is tried again.")
+        .on("Write up to three short questions", "How many times is a request tried?\n")
+        .on("Question: How many times is a request tried?", "It is tried 5 times.")
+        .on("Judge the answer", "0.95\nvalid\nIt says how many times.")
+        .on("The evidence says: It is tried 5 times.", "A request is tried 5 times.");
+    let seen = turn(script, by(Technique::ChainOfVerification)).await;
+    assert!(seen.failures[0][0].contains("The evidence says: It is tried 5 times."), "{:?}", seen.failures);
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    assert_eq!(seen.verified.last().map(|one| one.verdict), Some(VerificationResult::Valid));
+}
+
+#[tokio::test]
+async fn a_debate_is_heard_by_the_judge() {
+    let script = Script::saying("A request is tried again.")
+        .on("You are a sceptic", "It leaves out the number.")
+        .on("You are an advocate", "The first line is about tries.")
+        .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt is said.")
+        .on(
+            "A sceptic says: It leaves out the number.\nAn advocate says:",
+            "0.30\nneeds_refinement\nThe sceptic is right.",
+        )
+        .on("failed because: The sceptic is right.", "A request is tried 5 times.");
+    let seen = turn(script, by(Technique::Debate)).await;
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{} {:?}", seen.answer, seen.verified);
+}
+
+#[tokio::test]
+async fn three_methods_are_thought_of_when_a_draft_is_written_again() {
+    let script = || {
+        Script::saying("A request is tried again.")
+            .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
+            .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
+            .on("Think of three methods to answer", "A request is tried 5 times.")
+    };
+    let seen = turn(script(), by(Technique::ThreeMethods)).await;
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    assert!(!turn(script(), on()).await.answer.contains("5 times"), "nobody else is told to");
 }
 
 #[tokio::test]

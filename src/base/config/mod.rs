@@ -102,6 +102,21 @@ pub struct Cognitive {
     pub max_iterations: usize,
     /// 0 to 1.
     pub verification_threshold: f64,
+    pub technique: Technique,
+}
+
+/// How a draft is looked at twice (seed 003), where the model can reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Technique {
+    /// The judge alone.
+    #[default]
+    Plain,
+    /// Questions about the draft are answered without it.
+    ChainOfVerification,
+    /// A sceptic and an advocate speak before the judge.
+    Debate,
+    /// Each new draft begins with three methods.
+    ThreeMethods,
 }
 
 /// When the cognitive loop runs.
@@ -116,7 +131,7 @@ pub enum When {
 
 impl Default for Cognitive {
     fn default() -> Cognitive {
-        Cognitive { when: When::Auto, max_iterations: 5, verification_threshold: 0.85 }
+        Cognitive { when: When::Auto, max_iterations: 5, verification_threshold: 0.85, technique: Technique::Plain }
     }
 }
 

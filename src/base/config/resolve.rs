@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, When, consent};
+use super::{ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, When, consent};
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
@@ -198,6 +198,12 @@ impl Settings {
                 Some("on") => When::On,
                 Some("off") => When::Off,
                 _ => When::Auto,
+            },
+            technique: match self.value("cognitive_technique") {
+                Some("chain-of-verification") => Technique::ChainOfVerification,
+                Some("debate") => Technique::Debate,
+                Some("three-methods") => Technique::ThreeMethods,
+                _ => Technique::Plain,
             },
             max_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_iterations),
             verification_threshold: per_cent.map_or(plain.verification_threshold, |share| share / 100.0),

@@ -44,7 +44,8 @@ pub fn settle_edit(step: &str, file_text: &str) -> Option<Edit> {
 /// `replace createRoot with hydrateRoot`: a name of code for another, with no word about which place is meant.
 fn is_renaming(old: &str, intent: &Intent) -> bool {
     let is_name = |text: &str| {
-        text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+        text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
     let coined = old.contains('_') || old.chars().skip(1).any(char::is_uppercase);
     intent.exact && intent.about.is_empty() && coined && is_name(old) && is_name(&intent.new)
