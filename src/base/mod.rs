@@ -1,7 +1,8 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration, nearest names, what is private.
+//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, nearest names, what is private.
 
 pub mod cancel;
 pub mod config;
+pub mod file;
 pub mod ids;
 pub mod near;
 pub mod private;

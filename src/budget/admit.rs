@@ -72,7 +72,7 @@ mod tests {
 
     fn wanted() -> Wanted {
         let kv_type = "f16".into();
-        Wanted { context: 8192, slots: 2, kv_type, rows: 256, outputs: 2, repack: true, marks: 0, swa_full: true }
+        Wanted { context: 8192, slots: 2, kv_type, rows: 54, outputs: 2, repack: true, marks: 0, swa_full: true }
     }
 
     fn check(free: Bytes, expected: &str) {

@@ -7,6 +7,14 @@ use crate::models::gguf::{Header, TensorType};
 /// llama.cpp rounds every slot's cells up to a multiple of this (`GGML_PAD` in llama-context.cpp, llama-kv-cache-iswa.cpp).
 pub const CELL_STEP: u64 = 256;
 
+/// Whether keys and values of this type are read by separate products and a softmax instead of in one pass (flash
+/// attention). On processors ggml's one pass takes one vector of a head at a time: after 900 tokens SmolLM2 reads a
+/// chunk of 32 rows three times as fast over f16 this way as over q8_0 in one pass, and decodes 1.3 times as fast.
+/// Quantised values can be read in one pass only, and a GPU does that well.
+pub fn is_read_in_products(kv_type: &str) -> bool {
+    kv_type == "f16" && !cfg!(any(feature = "cuda", feature = "metal"))
+}
+
 /// Cells a slot has in one layer. A sliding window keeps the window and one batch, unless told to keep everything.
 pub fn cells_of(wanted: &Wanted, window: Option<u32>) -> u64 {
     let all = u64::from(wanted.context).next_multiple_of(CELL_STEP);

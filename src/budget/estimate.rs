@@ -104,17 +104,21 @@ impl fmt::Display for Estimate {
 }
 
 /// What lives at the same time, in f32, for every token of a batch: five hidden vectors (a convolution's three inputs
-/// with what goes in and out), then either the logits of the rows that want them or the feed-forward blocks; the
-/// attention mask in f16, a second one for a sliding window; and the threads' copy of a matrix's input in 8 bits.
+/// with what goes in and out), then the logits of the rows that want them or the feed-forward blocks or, where attention
+/// is computed in products, every head's scores with their copy in f16; the attention mask, in f16 or for products in
+/// f32, and a second one for a sliding window; and the threads' copy of a matrix's input in 8 bits.
 fn compute(header: &Header, wanted: &Wanted) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
     let feed_forward = 3 * u64::from(header.feed_forward).max(experts);
     let logits = u64::from(header.vocabulary) * u64::from(wanted.outputs);
-    let values = 5 * u64::from(header.embedding_length) * rows + logits.max(feed_forward * rows);
-    let mask = 2 * rows * cache::cells_of(wanted, None).max(1);
-    let window = header.sliding_window.map_or(0, |window| 2 * rows * cache::cells_of(wanted, Some(window)));
-    Bytes(4 * values + mask + window)
+    let cells = cache::cells_of(wanted, None).max(1);
+    let products = cache::is_read_in_products(&wanted.kv_type);
+    let scores = if products { u64::from(header.heads) * rows * cells } else { 0 };
+    let values = 5 * u64::from(header.embedding_length) * rows + logits.max(feed_forward * rows).max(scores);
+    let masked = rows * if products { 4 } else { 2 };
+    let window = header.sliding_window.map_or(0, |window| masked * cache::cells_of(wanted, Some(window)));
+    Bytes(4 * values + 2 * scores + masked * cells + window)
 }
 
 /// A vocabulary in the maps of llama.cpp and in our own list.
@@ -192,6 +196,15 @@ mod tests {
     fn working_memory_is_what_llama_cpp_reserves() {
         let bytes = Estimate::of(&lfm2_24b(), &wanted(8192, 2, "q8_0")).compute.0 as f64 / f64::from(1 << 20);
         assert!((bytes / 78.04 - 1.0).abs() < 0.03, "{bytes} MiB, measured were 78.04");
+    }
+
+    #[test]
+    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    fn scores_of_every_head_count_where_attention_is_computed_in_products() {
+        let wanted = Wanted { rows: 8, outputs: 16, ..example::wanted(8192, 2, "f16") };
+        let bytes = Estimate::of(&hybrid(16, 2048, 0, "q4_0"), &wanted).compute.0 as f64 / f64::from(1 << 20);
+        let measured = 8.66 + 4.0;
+        assert!((bytes / measured - 1.0).abs() < 0.03, "{bytes} MiB, reserved were 8.66 MiB, and 4 for the copy");
     }
 
     #[test]

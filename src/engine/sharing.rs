@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::file;
+
 /// Equal calls that make a regime proved. One could be luck of a short sum; three of them share no row of logits.
 const PROOFS: u8 = 3;
 /// Lengths are told apart by powers of two from here on; ggml pads what is looked back on to multiples of 256.
@@ -99,15 +101,9 @@ impl Verdicts {
     }
 
     fn write(&self) -> std::io::Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
+        let Some(path) = &self.file else { return Ok(()) };
         let proved = self.proofs.iter().filter(|(_, proofs)| **proofs == PROOFS).map(|(regime, _)| *regime).collect();
-        let bytes = serde_json::to_vec(&Stored { proved, refuted: self.refuted })?;
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let partial = file.with_extension(format!("{}.partial", std::process::id()));
-        fs::write(&partial, bytes)?;
-        fs::rename(partial, file)
+        file::replace(path, &serde_json::to_vec(&Stored { proved, refuted: self.refuted })?)
     }
 }
 

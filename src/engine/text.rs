@@ -1,12 +1,17 @@
 //! Turns the bytes of generated tokens into text: whole characters, and thinking apart from the answer.
 //!
-//! Models that reason write `<think>…</think>` before they answer. A tag or a character that is only half there is
-//! held back until it is whole, and given out as it stands when the generation ends.
+//! Models that reason write `<think>…</think>` before they answer, GPT-OSS does it in a channel of its own. A tag or a
+//! character that is only half there is held back until it is whole, and given out as it stands when the generation ends.
 
 use super::decoder::{Token, Vocabulary};
+use crate::models::dialect;
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
+/// What opens thinking, and what ends it.
+const THINKING: [(&str, &str); 2] = [(OPEN, CLOSE), ("<|channel|>analysis<|message|>", "<|end|>")];
+/// Marks of channels that no reader needs.
+const UNSAID: [&str; 3] = ["<|start|>assistant", "<|channel|>final<|message|>", "<|end|>"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPiece {
@@ -21,15 +26,16 @@ pub struct TextStream {
     bytes: Vec<u8>,
     /// Whole characters that may be the beginning of a tag.
     held: String,
-    thinking: bool,
+    /// The tag that ends it.
+    thinking: Option<&'static str>,
 }
 
-/// The bytes of a token as a reader sees them; the tags count where a vocabulary makes control tokens of them.
+/// The bytes of a token as a reader sees them; tags and the marks of calls count where a vocabulary makes control tokens of them.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
-    match vocabulary.control(token) {
-        Some(name) if name == OPEN.as_bytes() || name == CLOSE.as_bytes() => name,
-        _ => vocabulary.bytes(token),
-    }
+    let said = |name: &&[u8]| {
+        std::str::from_utf8(name).is_ok_and(|name| name == OPEN || name == CLOSE || dialect::is_said(name))
+    };
+    vocabulary.control(token).filter(said).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
 /// Whether `prompt` ends inside of thinking, as with templates that open the tag themselves: the first token then
@@ -44,7 +50,7 @@ fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
 impl TextStream {
     /// For what a model writes after `prompt`.
     pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
-        TextStream { thinking: opens_thinking(vocabulary, prompt), ..TextStream::default() }
+        TextStream { thinking: opens_thinking(vocabulary, prompt).then_some(CLOSE), ..TextStream::default() }
     }
 
     /// Takes bytes in, gives every piece out that can no longer change.
@@ -87,15 +93,23 @@ impl TextStream {
     fn drain(&mut self, last: bool) -> Vec<TextPiece> {
         let mut pieces = Vec::new();
         loop {
-            let tag = if self.thinking { CLOSE } else { OPEN };
-            if let Some(at) = self.held.find(tag) {
+            // What is looked for, and what thinking ends with behind it.
+            let tags: Vec<(&str, Option<&'static str>)> = match self.thinking {
+                Some(close) => vec![(close, None)],
+                None => {
+                    let opening = THINKING.into_iter().map(|(open, close)| (open, Some(close)));
+                    opening.chain(UNSAID.into_iter().map(|tag| (tag, None))).collect()
+                }
+            };
+            let first = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag)?, tag, then))).min();
+            if let Some((at, tag, then)) = first {
                 self.give(&mut pieces, at);
                 self.held.drain(..tag.len());
-                self.thinking = !self.thinking;
+                self.thinking = *then;
                 continue;
             }
-            let safe = if last { self.held.len() } else { self.held.len() - half_tag(&self.held, tag) };
-            self.give(&mut pieces, safe);
+            let half = tags.iter().map(|(tag, _)| half_tag(&self.held, tag)).max().unwrap_or(0);
+            self.give(&mut pieces, if last { self.held.len() } else { self.held.len() - half });
             return pieces;
         }
     }
@@ -103,7 +117,7 @@ impl TextStream {
     fn give(&mut self, pieces: &mut Vec<TextPiece>, length: usize) {
         if length > 0 {
             let text: String = self.held.drain(..length).collect();
-            pieces.push(if self.thinking { TextPiece::Thinking(text) } else { TextPiece::Answer(text) });
+            pieces.push(if self.thinking.is_some() { TextPiece::Thinking(text) } else { TextPiece::Answer(text) });
         }
     }
 }
@@ -153,8 +167,17 @@ mod tests {
     }
 
     #[test]
+    fn the_channels_of_a_reply_are_told_apart() {
+        let reply = b"<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>so";
+        check(&[reply], &[thinking("why"), answer("so")]);
+        check(&[&reply[..14], &reply[14..40], &reply[40..]], &[thinking("why"), answer("so")]);
+        let call = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}";
+        check(&[b"<|channel|>analysis<|message|>why<|end|>", call.as_bytes()], &[thinking("why"), answer(call)]);
+    }
+
+    #[test]
     fn thinking_that_the_prompt_opened_ends_at_its_tag() {
-        let mut stream = TextStream { thinking: true, ..TextStream::default() };
+        let mut stream = TextStream { thinking: Some(CLOSE), ..TextStream::default() };
         let mut pieces = stream.push(b"why</th");
         pieces.extend(stream.push(b"ink>so"));
         pieces.extend(stream.flush());

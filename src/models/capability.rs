@@ -7,6 +7,7 @@ use std::{fs, io};
 use serde::{Deserialize, Serialize};
 
 use super::gguf::Header;
+use crate::base::file;
 
 /// Parameters from which a model is taken to plan and reason on its own. Below that, published scores fall
 /// off a cliff: 1.2B models carry 8 % of multi-step requests through, 24B ones 26 to 66 % (LocalCowork's benchmark).
@@ -74,7 +75,7 @@ impl Share {
     }
 }
 
-/// What a model did with the probe's prompts (`orchestrate/probe.rs` asks them).
+/// What a model did with the probe's prompts (`orchestrate/probe/` asks them).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Every prompt was asked, or only as many as it took to decide.
@@ -141,10 +142,7 @@ impl Measured {
     }
 
     pub fn remember(&self, folder: &Path, fingerprint: &str) -> io::Result<()> {
-        fs::create_dir_all(folder)?;
-        let partial = folder.join(format!("{fingerprint}.{}.partial", std::process::id()));
-        fs::write(&partial, serde_json::to_vec_pretty(self)?)?;
-        fs::rename(&partial, folder.join(format!("{fingerprint}.json")))
+        file::replace(&folder.join(format!("{fingerprint}.json")), &serde_json::to_vec_pretty(self)?)
     }
 }
 

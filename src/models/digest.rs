@@ -8,6 +8,8 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 
+use crate::base::file;
+
 /// Bytes hashed from the beginning of a file (a GGUF header with its vocabulary is a few MiB).
 const HEAD_BYTES: u64 = 1 << 20;
 /// Blocks hashed from the rest, evenly spread.
@@ -61,12 +63,7 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
 }
 
 fn remember(memory: &Path, known: &BTreeMap<String, String>) -> io::Result<()> {
-    if let Some(dir) = memory.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    let partial = memory.with_extension(format!("{}.partial", std::process::id()));
-    fs::write(&partial, serde_json::to_vec_pretty(known)?)?;
-    fs::rename(&partial, memory)
+    file::replace(memory, &serde_json::to_vec_pretty(known)?)
 }
 
 fn sha256_now(path: &Path) -> io::Result<String> {

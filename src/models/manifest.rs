@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::dialect::DIALECTS;
-use super::{ModelsError, Role};
+use super::{ModelsError, Role, scan};
 
 /// The file built into the program; it explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");
 
 /// Types of keys and values that llama.cpp's CPU, CUDA and Metal code all serve.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
+/// Half the memory of f16 for hardly a difference in the text (seed 003).
+const KV_TYPE: &str = "q8_0";
 
 /// What a user may say of a model instead of having it measured.
 pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];
@@ -83,6 +85,8 @@ pub struct Candidate {
     pub pull: Option<String>,
     /// 64 hexadecimal digits.
     pub sha256: Option<String>,
+    /// How this model keeps keys and values, where nothing else is asked for.
+    pub kv_type: Option<String>,
     /// Taken only after every other chat model at hand.
     #[serde(default)]
     pub fallback: bool,
@@ -149,6 +153,13 @@ impl Manifest {
         table.clone().unwrap_or_default()
     }
 
+    /// How the file called `name` keeps keys and values, by the candidate of any role that it is.
+    pub fn kv_type(&self, name: &str) -> String {
+        let tables = [&self.planner, &self.router].into_iter().flatten();
+        let mut candidates = tables.flat_map(|table| &table.models).filter(|one| scan::matches(&one.file, name));
+        candidates.find_map(|candidate| candidate.kv_type.clone()).unwrap_or_else(|| KV_TYPE.to_owned())
+    }
+
     /// Candidates of a role, best first.
     pub fn candidates(&self, role: Role) -> Vec<Candidate> {
         self.table(role).models
@@ -171,6 +182,7 @@ impl RoleTable {
                     return Err(format!("has sha256 = \"{sha256}\", which is not 64 hexadecimal digits"));
                 }
             }
+            one_of("kv_type", candidate.kv_type.as_deref(), &KV_TYPES)?;
             if candidate.hub.as_deref().is_some_and(|hub| hub.split('/').filter(|part| !part.is_empty()).count() != 2) {
                 return Err("has a `hub` that is not of the form owner/repository".into());
             }

@@ -10,7 +10,7 @@ use crate::base::config::When;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::protocol::{CognitiveState, Decision, Doubt, Event, Proposal, Verification, VerificationResult};
+use crate::protocol::{CognitiveState, Doubt, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
 use super::check;
@@ -19,7 +19,7 @@ use super::evidence::Evidence;
 use super::plan::Plan;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, decompose, excerpt, technique, words};
+use super::{Choosing, Deciding, Host, decompose, excerpt, technique, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// What the verifier may write: score, verdict, one sentence.
@@ -235,15 +235,11 @@ impl Host for Quiet<'_> {
         }
     }
 
-    fn approve<'a>(
-        &'a self,
-        step: StepId,
-        proposal: &'a Proposal,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         self.host.approve(step, proposal)
     }
 
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> std::pin::Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
         self.host.choose(doubt)
     }
 

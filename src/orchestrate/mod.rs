@@ -41,19 +41,21 @@ use evidence::Evidence;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
+/// What the user decides, once they have.
+pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+
+/// A place among the candidates of a [`Doubt`].
+pub type Choosing<'a> = Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>>;
+
 /// The only way up from a turn: what happens is emitted, what needs consent is asked.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
     /// Asks the user; a host that cannot ask rejects.
-    fn approve<'a>(
-        &'a self,
-        step: StepId,
-        proposal: &'a Proposal,
-    ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
 
     /// Asks which of several tools is meant; a host that cannot ask leaves it to the program.
-    fn choose<'a>(&'a self, _: &'a Doubt) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+    fn choose<'a>(&'a self, _: &'a Doubt) -> Choosing<'a> {
         Box::pin(std::future::ready(None))
     }
 

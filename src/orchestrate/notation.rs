@@ -26,16 +26,11 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
     let (before, after) = dialect.call_marks();
     let call = |tool: &ToolText| {
         let written = dialect.write_call(&tool.name, &Map::new());
-        match written.strip_suffix("()") {
-            Some(name) => format!("{} \"(\" ARGUMENTS \")\"", quoted(name)),
+        match written.split_once("{}") {
+            Some((head, tail)) => format!("{} %json {} {}", marks(head), tool.parameters, marks(tail)),
             None => {
-                let (head, tail) = written.split_once("{}").unwrap_or((&written, ""));
-                let arguments = if tail.is_empty() { String::new() } else { format!(" %json {}", tool.parameters) };
-                format!(
-                    "{}{arguments}{}",
-                    quoted(head),
-                    if tail.is_empty() { String::new() } else { format!(" {}", quoted(tail)) }
-                )
+                let (name, close) = written.split_once('(').unwrap_or((&written, ""));
+                format!("{} \"(\" ARGUMENTS {}", quoted(name), quoted(close))
             }
         }
     };
@@ -84,6 +79,10 @@ mod tests {
     #[test]
     fn a_call_is_written_with_the_familys_marks() {
         assert!(written("chatml").starts_with("start: WORDS | \"[\" tool \"]\"\ntool: \"read\" \"(\" ARGUMENTS \")\""));
+        assert!(written("hermes").starts_with(
+            "start: WORDS | \"<tool_call>\\n{\\\"name\\\": \\\"\" tool \"}\\n</tool_call>\"\ntool: \"read\\\", \\\"arguments\\\": \" %json {\"type\":\"object\"} \"\"\n"
+        ));
+        assert!(written("harmony").contains("tool: \"read \" <|constrain|> \"json\" <|message|> %json"));
         assert!(written("lfm2").starts_with("start: WORDS | <|tool_call_start|> \"[\" tool \"]\" <|tool_call_end|>\n"));
     }
 }

@@ -73,7 +73,8 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     let named = symbol.map(str::to_lowercase);
     let is_name = |word: &&str| named.as_deref().is_some_and(|name| word.trim_end_matches("()") == name);
     let file = words.iter().position(|word| names::is_path(word) && !is_name(word));
-    let at = |target: Option<usize>, verb: Option<usize>| target.zip(verb).map(|(target, verb)| target < verb);
+    // Whether the name stands before the verb: `what does F import` against `which files import F`.
+    let precedes = |name: usize, verbs: &str| place(verbs).map(|verb| name < verb);
     let first = *words.first()?;
     if shows_command(&part.text) {
         return Some(Builtin::RunCommand);
@@ -83,17 +84,16 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         return (!has("file, files, named")).then_some(Builtin::SearchText);
     }
     if let Some(file) = file {
-        let target = Some(file);
         let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
         return match () {
             () if has("imports, dependencies") && before(&words, file) == Some("of") => Some(Builtin::IndexImports),
             () if has("dependents, importers") => Some(Builtin::IndexDependents),
-            () if is_question(&words) && has(IMPORTS) && is_file => match at(target, place(IMPORTS))? {
+            () if is_question(&words) && has(IMPORTS) && is_file => match precedes(file, IMPORTS)? {
                 true if has("who, which") => Some(Builtin::IndexDependents),
                 true => Some(Builtin::IndexImports),
                 false => Some(Builtin::IndexDependents),
             },
-            () if has("import, imports") && is_file && at(target, place(IMPORTS)) == Some(false) => {
+            () if has("import, imports") && is_file && precedes(file, IMPORTS) == Some(false) => {
                 Some(Builtin::IndexDependents)
             }
             () if has(INSIDE) && is_file && symbol.is_none() => Some(Builtin::IndexReadFile),
@@ -104,15 +104,13 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
             () => None,
         };
     }
-    let asks = is_question(&words) || listed(ASKS, first);
+    let asks = is_question(&words);
     if let Some(name) = words.iter().position(is_name) {
-        let target = Some(name);
-        let called = place(CALLS).or_else(|| place("callers, callees"));
         return match () {
             () if has("callers") => Some(Builtin::IndexCallers),
             () if has("callees") => Some(Builtin::IndexCallees),
             () if has("impact, break, breaks, broken, affected, affects") => Some(Builtin::IndexImpact),
-            () if asks && called.is_some() => match at(target, called)? {
+            () if asks && has(CALLS) => match precedes(name, CALLS)? {
                 true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
                 _ => Some(Builtin::IndexCallers),
             },

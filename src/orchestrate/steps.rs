@@ -4,7 +4,6 @@
 //! order of the steps, so that a turn is the same as if its steps had been made one after the other. A step that turns
 //! out to change something, to need consent or to want more than its fork knows is put off until its turn.
 
-use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -20,7 +19,7 @@ use super::execute::{self, Scene, StepEnd};
 use super::learn::{self, Attempt, Recollection};
 use super::plan::{Plan, Step};
 use super::toolkit::{Meter, Toolkit, TurnError};
-use super::{Host, recover};
+use super::{Deciding, Host, recover};
 
 /// Steps that were made before their turn.
 #[derive(Default)]
@@ -227,7 +226,7 @@ impl Host for Buffer {
     }
 
     /// Never reached: what needs consent is put off.
-    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {
         Box::pin(std::future::ready(Decision::Reject))
     }
 

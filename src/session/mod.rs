@@ -10,9 +10,7 @@ mod rewind;
 mod telemetry;
 
 use std::collections::VecDeque;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +20,7 @@ use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::orchestrate::{self, Host, Meter, Toolkit, TurnError, recall};
+use crate::orchestrate::{self, Choosing, Deciding, Host, Meter, Toolkit, TurnError, recall};
 use crate::protocol::{Decision, Doubt, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
@@ -267,11 +265,7 @@ impl Host for SessionHost {
         self.send(Message::Record(record));
     }
 
-    fn approve<'a>(
-        &'a self,
-        step: StepId,
-        proposal: &'a Proposal,
-    ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Approve { proposal: proposal.clone(), reply });
         Box::pin(async move {
@@ -289,7 +283,7 @@ impl Host for SessionHost {
         })
     }
 
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Choose { doubt: doubt.clone(), reply });
         Box::pin(async move {

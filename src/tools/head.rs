@@ -2,8 +2,8 @@
 
 use crate::tools::features::{COUNT, Features};
 
-/// Set by hand, with a search over some 770 settings on a development suite, with and without telling names. Trained on public data sets (softmax over catalogues of 80 tools) they came out alike, found no more on
-/// those sets and 3 of 100 fewer on that suite.
+/// Set by hand, with a search over some 770 settings on a development suite, with and without telling names. Trained on public data
+/// sets (softmax over catalogues of 80 tools) they came out alike, found no more on those sets and 3 of 100 fewer on that suite.
 const CHOICE: [f32; COUNT] = [
     1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.5, 0.3, 0.0, 0.0, 0.0, 0.15, 0.3, 0.4, 0.4, 0.1, 0.1, 0.0, 0.0, -0.3, -0.5,
     -0.5,

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::base::file;
+
 /// Projects remembered; the oldest goes first.
 const PROJECTS_MAX: usize = 1_000;
 
@@ -52,10 +54,8 @@ fn lines(store: &Path) -> Vec<String> {
 }
 
 fn write(store: &Path, lines: &[String]) -> io::Result<()> {
-    fs::create_dir_all(store.parent().unwrap_or(Path::new(".")))?;
-    let beside = store.with_extension("new");
-    fs::write(&beside, lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
-    fs::rename(beside, store)
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    file::replace(store, text.as_bytes())
 }
 
 #[cfg(test)]

@@ -32,8 +32,8 @@ pub struct Config {
     pub slots: usize,
     /// Tokens a slot, where models.toml does not say (seed 003: 8192).
     pub context: u32,
-    /// Where models.toml does not say (KV_CACHE_TYPE).
-    pub kv_type: String,
+    /// Where models.toml does not say (KV_CACHE_TYPE); `None` leaves it to the model.
+    pub kv_type: Option<String>,
     /// Idle seconds before a model may be dropped, where models.toml does not say.
     pub keep_alive_s: u64,
     /// Model files in memory at once; `None` leaves it to the memory (MAX_LOADED_MODELS).
@@ -179,7 +179,7 @@ impl Default for Config {
             budget: None,
             slots: 2,
             context: 8_192,
-            kv_type: "q8_0".to_owned(),
+            kv_type: None,
             keep_alive_s: 300,
             max_loaded: None,
             repack: true,

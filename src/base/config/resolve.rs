@@ -226,7 +226,7 @@ impl Settings {
             budget: profile.budget(budget),
             slots: profile.slots(self.count("parallel").unwrap_or(plain.slots)),
             context: self.number("context_tokens").unwrap_or(plain.context),
-            kv_type: self.value("kv_cache_type").map_or(plain.kv_type, str::to_owned),
+            kv_type: self.value("kv_cache_type").map(str::to_owned),
             keep_alive_s: self.number("keep_alive_s").unwrap_or(plain.keep_alive_s),
             max_loaded: self.count("max_loaded"),
             repack: self.value("repack") != Some("false"),

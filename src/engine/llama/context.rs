@@ -56,6 +56,9 @@ impl<'w> Context<'w> {
         params.n_threads_batch = int(shape.threads);
         params.type_k = shape.kv.ggml_type();
         params.type_v = shape.kv.ggml_type();
+        if shape.kv.is_read_in_products() {
+            params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_DISABLED;
+        }
         params.kv_unified = false;
         params.swa_full = true;
         params.no_perf = true;

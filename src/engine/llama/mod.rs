@@ -20,6 +20,8 @@ use llama_cpp_2::{LogOptions, send_logs_to_tracing};
 pub use decoder::{LlamaDecoder, MARKS_MAX};
 pub use weights::{Loading, Weights};
 
+use crate::budget::cache;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlamaError {
     #[error("llama.cpp could not start: {0}")]
@@ -55,6 +57,11 @@ impl KvFormat {
             KvFormat::Q8_0 => "q8_0",
             KvFormat::Q4_0 => "q4_0",
         }
+    }
+
+    /// See [`cache::is_read_in_products`], which the estimate of memory rests on too.
+    pub fn is_read_in_products(self) -> bool {
+        cache::is_read_in_products(self.name())
     }
 
     fn ggml_type(self) -> llama_cpp_sys_2::ggml_type {

@@ -44,13 +44,14 @@ impl Fingerprint {
         }
         // The number of slots is part of the format of a state; how long a slot is, is not.
         let rest = format!(
-            "{} {} {} {} slots={} kv={} threads={} chunk={} {extra}",
+            "{} {} {} {} slots={} kv={} products={} threads={} chunk={} {extra}",
             about.len(),
             changed.as_nanos(),
             llama::BINDING,
             llama::system_info(),
             shape.slots,
             shape.kv.name(),
+            shape.kv.is_read_in_products(),
             shape.threads,
             shape.chunk,
         );

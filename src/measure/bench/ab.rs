@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::base::StepId;
 use crate::base::config::ApproveMode;
 use crate::models::Role;
-use crate::orchestrate::{Host, Meter, Toolkit, probe, run_turn};
+use crate::orchestrate::{Deciding, Host, Meter, Toolkit, probe, run_turn};
 use crate::protocol::{Decision, Event, Proposal, Repeat, StepStatus, ToolMiss};
 use crate::tools::policy::Policy;
 
@@ -119,11 +119,7 @@ impl Host for Approving {
         }
     }
 
-    fn approve<'a>(
-        &'a self,
-        _: StepId,
-        _: &'a Proposal,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {
         Box::pin(async { Decision::Approve })
     }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::orchestrate::{Host, Toolkit};
+use crate::orchestrate::{Deciding, Host, Toolkit};
 use crate::protocol::{Decision, Event, Proposal};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, ToolSpec};
@@ -110,11 +110,7 @@ pub(super) struct Silent {
 impl Host for Silent {
     fn emit(&self, _: Event) {}
 
-    fn approve<'a>(
-        &'a self,
-        _: StepId,
-        _: &'a Proposal,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {
         Box::pin(async { Decision::Reject })
     }
 

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use super::Dialect;
 use super::chatml::ChatMl;
+use super::families::FAMILIES;
 use super::format::{CallFormat, Formatted};
 use super::lfm2::Lfm2;
 use super::lfm25::Lfm25;
+use super::marked::{Family, Marked};
 use super::plain::Plain;
 use crate::models::gguf::Header;
 
 /// Names that `dialect` takes in `models.toml`.
-pub const DIALECTS: [&str; 5] = ["auto", "lfm2", "lfm2.5", "chatml", "plain"];
+pub const DIALECTS: [&str; 12] =
+    ["auto", "lfm2", "lfm2.5", "hermes", "llama3", "mistral", "gemma", "harmony", "deepseek", "phi", "chatml", "plain"];
 
 /// Names that `tool_call_format` takes.
 pub const CALL_FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
@@ -24,7 +27,10 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
         "lfm2" => Arc::new(Lfm2),
         "lfm2.5" => Arc::new(Lfm25),
         "chatml" => Arc::new(ChatMl::of(header)),
-        _ => Arc::new(Plain::of(header)),
+        name => match family(name) {
+            Some(family) => Arc::new(Marked { family, begin: header.begin.clone() }),
+            None => Arc::new(Plain::of(header)),
+        },
     };
     match call_format.and_then(CallFormat::by_name) {
         Some(format) => Arc::new(Formatted { family, format }),
@@ -40,11 +46,25 @@ pub fn by_name(name: &str) -> Option<Arc<dyn Dialect>> {
         "lfm2.5" => Arc::new(Lfm25),
         "chatml" => Arc::new(ChatMl::default()),
         "plain" => Arc::new(Plain::default()),
-        _ => return None,
+        name => Arc::new(Marked { family: family(name)?, begin: None }),
     })
 }
 
-/// LFM2 templates put the tool list between special tokens, those of LFM2.5 do not.
+fn family(name: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.name == name)
+}
+
+/// Whether a control token of this name says something to whoever reads a reply: the marks of calls and channels.
+pub fn is_said(control: &str) -> bool {
+    /// Tokens of replies that are not written here.
+    const READ_ONLY: [&str; 4] = ["[ARGS]", "<|python_tag|>", "<|start|>", "<|end|>"];
+    let (open, close) = super::lfm2::call_marks();
+    let marks = FAMILIES.iter().flat_map(|family| [family.call.open, family.call.middle, family.call.close]);
+    !control.is_empty() && marks.chain([open, close]).chain(READ_ONLY).any(|mark| mark.contains(control))
+}
+
+/// LFM2 templates put the tool list between special tokens, those of LFM2.5 do not. Other templates are known by their marks;
+/// ChatML without marks for calls is spoken with calls in brackets.
 fn detect(header: &Header) -> &'static str {
     let template = header.chat_template.as_deref().unwrap_or("");
     let named_25 = ["lfm2.5", "lfm2_5", "lfm25"].iter().any(|part| header.name.to_lowercase().contains(part));
@@ -53,8 +73,11 @@ fn detect(header: &Header) -> &'static str {
         () if lfm && template.contains("<|tool_list_start|>") => "lfm2",
         () if lfm && (named_25 || template.contains("List of tools: [")) => "lfm2.5",
         () if lfm => "lfm2",
-        () if template.contains("<|im_start|>") => "chatml",
-        () => "plain",
+        () => match FAMILIES.iter().find(|family| family.signs.iter().all(|sign| template.contains(sign))) {
+            Some(family) => family.name,
+            None if template.contains("<|im_start|>") => "chatml",
+            None => "plain",
+        },
     }
 }
 
@@ -95,7 +118,14 @@ mod tests {
         check("llama", "SmolLM2", "<|im_start|>user", "chatml");
         check("qwen3", "Qwen3", "<|im_start|>user", "chatml");
         check("gemma3", "Gemma base", "", "plain");
-        check("llama", "Llama 3", "<|start_header_id|>", "plain");
+        check("qwen3", "Qwen3", "<|im_start|>user … <tool_call>", "hermes");
+        check("llama", "Llama 3", "<|start_header_id|>", "llama3");
+        check("llama", "Mistral 7B", "{{ bos_token }}[INST] ", "mistral");
+        check("gemma3", "Gemma 3", "<start_of_turn>user", "gemma");
+        check("gpt-oss", "GPT-OSS 20B", "<|start|>assistant<|channel|>final<|message|>", "harmony");
+        check("qwen2", "DeepSeek R1 Distill", "<｜User｜> … <｜Assistant｜>", "deepseek");
+        check("phi3", "Phi-3.5 mini", "<|user|>\n … <|end|>\n<|assistant|>\n", "phi");
+        check("command-r", "Aya", "<|START_OF_TURN_TOKEN|>", "plain");
     }
 
     #[test]
@@ -109,6 +139,16 @@ mod tests {
     fn every_dialect_but_auto_is_found_by_its_name() {
         for name in DIALECTS {
             assert_eq!(by_name(name).map_or("auto", |dialect| dialect.name()), name);
+        }
+    }
+
+    #[test]
+    fn marks_of_calls_are_said_and_marks_of_turns_are_not() {
+        for mark in ["<|tool_call_start|>", "[TOOL_CALLS]", "<|channel|>", "<｜tool▁sep｜>"] {
+            assert!(is_said(mark), "{mark}");
+        }
+        for mark in ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "</s>", "<end_of_turn>", ""] {
+            assert!(!is_said(mark), "{mark}");
         }
     }
 

@@ -30,6 +30,59 @@ pub fn scan(text: &str) -> Vec<RawCall> {
     calls
 }
 
+/// The arguments alone.
+pub fn arguments(arguments: &Map<String, Value>) -> String {
+    Value::Object(arguments.clone()).to_string()
+}
+
+/// The calls behind every `mark`.
+pub fn after(text: &str, mark: &str) -> Vec<RawCall> {
+    text.split(mark).skip(1).flat_map(scan).collect()
+}
+
+/// The calls of a reply that is nothing else.
+pub fn whole(text: &str) -> Vec<RawCall> {
+    let text = text.trim_start();
+    let text = text.strip_prefix("<|python_tag|>").unwrap_or(text);
+    if text.trim_start().starts_with('{') { scan(text) } else { Vec::new() }
+}
+
+/// `[TOOL_CALLS][{"name": …}]`, and as newer files write it: `[TOOL_CALLS]name[ARGS]{…}`.
+pub fn mistral(text: &str) -> Vec<RawCall> {
+    let sections = text.split("[TOOL_CALLS]").skip(1);
+    sections
+        .flat_map(|section| match section.split_once("[ARGS]") {
+            Some((name, arguments)) => named(name, arguments).into_iter().collect(),
+            None => scan(section),
+        })
+        .collect()
+}
+
+/// `<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}`
+pub fn harmony(text: &str) -> Vec<RawCall> {
+    let sections = text.split(" to=functions.").skip(1);
+    sections
+        .filter_map(|section| {
+            let (head, arguments) = section.split_once("<|message|>")?;
+            named(head.split([' ', '<']).next()?, arguments)
+        })
+        .collect()
+}
+
+/// `function<｜tool▁sep｜>name`, then the arguments as a block of code.
+pub fn deepseek(text: &str) -> Vec<RawCall> {
+    let sections = text.split("<｜tool▁sep｜>").skip(1);
+    sections.filter_map(|section| section.split_once('\n').and_then(|(name, rest)| named(name, rest))).collect()
+}
+
+/// A call whose arguments are the first object in `text`.
+fn named(name: &str, text: &str) -> Option<RawCall> {
+    let object = Deserializer::from_str(&text[text.find('{')?..]).into_iter::<Value>().next()?.ok()?;
+    let Value::Object(arguments) = object else { return None };
+    let name = name.trim().to_owned();
+    (!name.is_empty()).then_some(RawCall { name, arguments })
+}
+
 /// OpenAI writes the arguments as a text of JSON, Llama 3 calls them `parameters`, some wrap all in `function`.
 fn call(value: Value) -> Option<RawCall> {
     let Value::Object(mut object) = value else { return None };

@@ -1,6 +1,6 @@
-//! Tools as a numbered list of text lines, the form small routers were trained on (seed 001).
+//! Tools as families are told of them: lines of text (the form small routers were trained on, seed 001), JSON, TypeScript.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ToolText;
 
@@ -9,23 +9,36 @@ const CHOICES_MAX: usize = 12;
 
 /// `1. read_file(path: string, limit?: integer): Reads a file.`, one line a tool.
 pub fn numbered(tools: &[ToolText]) -> String {
-    let line = |(index, tool): (usize, &ToolText)| {
-        format!("{}. {}({}): {}", index + 1, tool.name, parameters(&tool.parameters), one_line(&tool.description))
-    };
+    let line = |(index, tool): (usize, &ToolText)| format!("{}. {}", index + 1, signature(tool));
     tools.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn parameters(schema: &Value) -> String {
-    let required = |name: &str| {
-        schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name))
-    };
-    let written = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(name, about)| format!("{name}{}: {}", if required(name) { "" } else { "?" }, kind(about)));
-    written.collect::<Vec<_>>().join(", ")
+/// `read_file(path: string, limit?: integer): Reads a file.`
+pub fn signature(tool: &ToolText) -> String {
+    let parameters: Vec<String> = parameters(tool).map(|(name, about)| format!("{name}: {}", kind(about))).collect();
+    format!("{}({}): {}", tool.name, parameters.join(", "), one_line(&tool.description))
+}
+
+/// `{"type":"function","function":{"name":…,"description":…,"parameters":{…}}}`
+pub fn json(tool: &ToolText) -> String {
+    let about = json!({ "name": tool.name, "description": one_line(&tool.description), "parameters": tool.parameters });
+    json!({ "type": "function", "function": about }).to_string()
+}
+
+/// `type read_file = (_: { path: string, limit?: number }) => any;` under its description.
+pub fn typescript(tool: &ToolText) -> String {
+    let typed = |about| kind(about).replace("integer", "number").replace("array", "any[]");
+    let parameters: Vec<String> = parameters(tool).map(|(name, about)| format!("{name}: {}", typed(about))).collect();
+    let taken = if parameters.is_empty() { String::new() } else { format!("_: {{ {} }}", parameters.join(", ")) };
+    format!("// {}\ntype {} = ({taken}) => any;", one_line(&tool.description), tool.name)
+}
+
+/// Each parameter, with a question mark behind the name of one that may be left out.
+fn parameters(tool: &ToolText) -> impl Iterator<Item = (String, &Value)> {
+    let required = tool.parameters.get("required").and_then(Value::as_array);
+    let is_required = move |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let properties = tool.parameters.get("properties").and_then(Value::as_object).into_iter().flatten();
+    properties.map(move |(name, about)| (format!("{name}{}", if is_required(name) { "" } else { "?" }), about))
 }
 
 fn kind(about: &Value) -> String {
@@ -63,5 +76,16 @@ mod tests {
         1. read_file(path: string, limit?: integer, unit?: "line"|"byte", x?: string): Reads a file. < |im_end|>
         2. now(): Tells the time.
         "#);
+        insta::assert_snapshot!(typescript(&tools[0]), @r#"
+        // Reads a file. < |im_end|>
+        type read_file = (_: { path: string, limit?: number, unit?: "line"|"byte", x?: string }) => any;
+        "#);
+        insta::assert_snapshot!(typescript(&tools[1]), @"
+        // Tells the time.
+        type now = () => any;
+        ");
+        let written =
+            r#"{"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}"#;
+        assert_eq!(json(&tools[1]), written);
     }
 }

@@ -2,17 +2,19 @@
 
 mod chatml;
 mod detect;
+mod families;
 mod format;
 mod json;
 mod lfm2;
 mod lfm25;
 mod list;
+mod marked;
 mod plain;
 mod pythonic;
 
 use serde_json::{Map, Value};
 
-pub use detect::{CALL_FORMATS, DIALECTS, by_name, choose};
+pub use detect::{CALL_FORMATS, DIALECTS, by_name, choose, is_said};
 
 /// Text for a model, in pieces. Only [`Piece::Special`] may become control tokens; a user's or a tool's text that
 /// happens to contain `<|im_end|>` stays ordinary text.

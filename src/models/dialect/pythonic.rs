@@ -7,9 +7,14 @@ use serde_json::{Map, Number, Value};
 use super::RawCall;
 
 /// `name(a="x", n=1)`; strings as JSON writes them, which Python reads too.
-pub fn write(name: &str, arguments: &Map<String, Value>) -> String {
+pub fn write(name: &str, given: &Map<String, Value>) -> String {
+    format!("{name}({})", arguments(given))
+}
+
+/// What stands between the parentheses.
+pub fn arguments(arguments: &Map<String, Value>) -> String {
     let arguments: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
-    format!("{name}({})", arguments.join(", "))
+    arguments.join(", ")
 }
 
 fn literal(value: &Value) -> String {
@@ -44,6 +49,17 @@ pub fn scan(text: &str) -> Vec<RawCall> {
         };
     }
     calls
+}
+
+/// The calls in blocks of `tool_code`, one a line, within `print(…)` or not.
+pub fn fenced(text: &str) -> Vec<RawCall> {
+    let blocks = text.split("```tool_code").skip(1).filter_map(|block| block.split("```").next());
+    let call = |line: &str| {
+        let line = line.trim();
+        let inner = line.strip_prefix("print(").and_then(|inner| inner.strip_suffix(')')).unwrap_or(line);
+        list(&format!("[{inner}]")).map(|(calls, _)| calls)
+    };
+    blocks.flat_map(str::lines).take(STARTS_MAX).filter_map(call).flatten().collect()
 }
 
 /// A list of calls at the very beginning of `text`, and how many bytes it takes.

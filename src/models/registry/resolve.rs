@@ -180,6 +180,7 @@ pub(super) fn settled(
     let table = manifest.table(role);
     let places = [manifest.path.as_deref().and_then(Path::parent).unwrap_or(dir), dir];
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
+    let kv_type = manifest.kv_type(&name_of(&choice.path));
     Ok(ModelSpec {
         role,
         lora: lora.collect::<Result<_, _>>()?,
@@ -188,7 +189,7 @@ pub(super) fn settled(
         dialect: table.dialect.unwrap_or_else(|| "auto".into()),
         context: table.context.unwrap_or(config.context),
         slots: table.slots.unwrap_or(config.slots),
-        kv_type: table.kv_type.unwrap_or_else(|| config.kv_type.clone()),
+        kv_type: table.kv_type.or_else(|| config.kv_type.clone()).unwrap_or(kv_type),
         gpu_layers: table.gpu_layers,
         keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(config.keep_alive_s)),
         pinned: table.pinned,

@@ -117,6 +117,19 @@ fn shipped_candidates_win_over_size_and_the_small_default_does_not() {
 }
 
 #[test]
+fn a_model_keeps_keys_and_values_as_it_is_known_to_do_best_unless_told_otherwise() {
+    let kept = |file: &str, told: &str| {
+        let world = World::new();
+        world.model(file, 4).manifest(told);
+        let registry = world.open();
+        [Role::Planner, Role::Router].map(|role| registry.get(role).unwrap().kv_type.clone())
+    };
+    assert_eq!(kept("SmolLM2-135M-Instruct.Q4_1.gguf", ""), ["f16", "f16"]);
+    assert_eq!(kept("qwen.gguf", ""), ["q8_0", "q8_0"]);
+    assert_eq!(kept("SmolLM2-135M-Instruct.Q4_1.gguf", "[router]\nkv_type = \"q4_0\""), ["f16", "q4_0"]);
+}
+
+#[test]
 fn models_toml_overrides_names_and_settings() {
     let world = World::new();
     world.model("big.gguf", 40).model("small.gguf", 10);

@@ -107,8 +107,12 @@ impl Probe<'_> {
                 left -= 1;
                 if self.depth == Depth::Whole && *count < TASKS[2].0 {
                     self.found.free.add(right);
-                    let (text, _) = self.call(task.task, &tools, true).await?;
-                    let right = self.is_right(&text, task, &tools);
+                    let right = match self.call(task.task, &tools, true).await {
+                        Ok((text, _)) => self.is_right(&text, task, &tools),
+                        // A family's marks need not be tokens of this file: no grammar can hold it to them.
+                        Err(TurnError::Engine(EngineError::Grammar(_))) => false,
+                        Err(error) => return Err(error),
+                    };
                     self.found.grammar.add(right);
                 }
             }
@@ -181,13 +185,7 @@ impl Probe<'_> {
     ) -> Result<Output, TurnError> {
         self.found.prompts += 1;
         let request = self.model.engine.request(&self.model.dialect.render(messages), tokens);
-        let constrained = Request { grammar, ..request.clone() };
-        match self.toolkit.generate(self.model, constrained, "measuring the model", self.host).await {
-            // A family's marks need not be tokens of this file; then it is asked without.
-            Err(TurnError::Engine(EngineError::Grammar(_))) => {
-                self.toolkit.generate(self.model, request, "measuring the model", self.host).await
-            }
-            output => output,
-        }
+        let request = Request { grammar, ..request };
+        self.toolkit.generate(self.model, request, "measuring the model", self.host).await
     }
 }

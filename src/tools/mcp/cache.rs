@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest, Sha256};
 
 use crate::base::config::Server;
+use crate::base::file;
 use crate::tools::spec::ToolSpec;
 
 /// A list that is older is asked for anew before it is planned with.
@@ -32,12 +33,7 @@ pub fn read(place: &Path) -> Option<(Vec<ToolSpec>, Duration)> {
 
 /// Keeps a list. Without it the next run starts the server, so a failure costs only time.
 pub fn write(place: &Path, tools: &[ToolSpec]) {
-    let beside = place.with_extension(format!("{}.new", std::process::id()));
-    let written = serde_json::to_vec(tools).map_err(std::io::Error::from).and_then(|text| {
-        fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))?;
-        fs::write(&beside, text)?;
-        fs::rename(&beside, place)
-    });
+    let written = serde_json::to_vec(tools).map_err(std::io::Error::from).and_then(|text| file::replace(place, &text));
     if let Err(error) = written {
         tracing::warn!(%error, place = %place.display(), "a tool list was not kept");
     }

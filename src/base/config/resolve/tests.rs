@@ -186,7 +186,7 @@ fn commands_and_models_are_set_like_everything_else() {
     assert!(config.commands.network && config.commands.confined);
     assert_eq!(config.commands.reads, [world.dir.path().join("data"), PathBuf::from("/srv")]);
     assert_eq!((config.commands.memory, config.commands.writes.len()), (Bytes(512 << 20), 0));
-    assert_eq!((config.context, config.kv_type.as_str(), config.keep_alive_s), (4_096, "f16", 0));
+    assert_eq!((config.context, config.kv_type.as_deref(), config.keep_alive_s), (4_096, Some("f16"), 0));
     assert_eq!(config.iterations_max, Some(5));
     assert_eq!(settings.left_out.len(), 2, "{:?}", settings.left_out);
     assert_eq!(resolve(&World::new("", "").given).unwrap().config().commands, Commands::default());

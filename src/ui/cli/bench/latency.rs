@@ -36,28 +36,19 @@ pub struct Latency {
 
 impl Latency {
     pub async fn run(self, app: &App) -> Result<()> {
-        let files = if self.files.is_empty() { super::roles(app)? } else { self.files };
         let effort = Effort {
             prompt_tokens: self.prompt as usize,
             generated_tokens: self.generate as usize,
             rounds: usize::from(self.rounds),
             bare: self.bare,
         };
-        let mut models = Vec::new();
-        for file in files {
-            // Prompt, answer, the question of the second turn, and a little room.
-            let context = self.prompt + self.prompt / 10 + self.generate + 64;
+        // Prompt, answer, the question of the second turn, and a little room.
+        let context = self.prompt + self.prompt / 10 + self.generate + 64;
+        let measure = async |file| {
             let setting = Setting { file, context, slots: 1, kv_type: self.kv_type.clone() };
-            let figures = latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await?;
-            if !self.json {
-                print(&figures);
-            }
-            models.push(figures);
-        }
-        if self.json {
-            println!("{}", serde_json::json!({ "models": models }));
-        }
-        Ok(())
+            latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
+        };
+        super::each(app, self.files, self.json, measure, print).await
     }
 }
 

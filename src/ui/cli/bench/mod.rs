@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::measure::bench::subject::About;
@@ -53,6 +54,29 @@ fn roles(app: &App) -> Result<Vec<PathBuf>> {
     files.extend(registry.get(Role::Router).ok().map(|spec| spec.path.clone()));
     files.dedup();
     Ok(files)
+}
+
+/// Measures the models of `files`, by default those of the registry, one after another, and shows the figures of each; with `json` all at once.
+async fn each<F: Serialize>(
+    app: &App,
+    files: Vec<PathBuf>,
+    json: bool,
+    measure: impl AsyncFn(PathBuf) -> Result<F>,
+    print: fn(&F),
+) -> Result<()> {
+    let files = if files.is_empty() { roles(app)? } else { files };
+    let mut models = Vec::new();
+    for file in files {
+        let figures = measure(file).await?;
+        if !json {
+            print(&figures);
+        }
+        models.push(figures);
+    }
+    if json {
+        println!("{}", serde_json::json!({ "models": models }));
+    }
+    Ok(())
 }
 
 /// What is measured, in the two lines above its figures.

@@ -39,27 +39,18 @@ pub struct Slots {
 
 impl Slots {
     pub async fn run(self, app: &App) -> Result<()> {
-        let files = if self.files.is_empty() { super::roles(app)? } else { self.files };
         let effort = Effort {
             preamble_tokens: self.preamble as usize,
             own_tokens: self.own as usize,
             generated_tokens: self.generate as usize,
             rounds: usize::from(self.rounds),
         };
-        let mut models = Vec::new();
-        for file in files {
-            let context = (self.preamble + self.own + self.generate + 64).max(512);
+        let context = (self.preamble + self.own + self.generate + 64).max(512);
+        let measure = async |file| {
             let setting = Setting { file, context, slots: usize::from(self.slots), kv_type: self.kv_type.clone() };
-            let figures = slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await?;
-            if !self.json {
-                print(&figures);
-            }
-            models.push(figures);
-        }
-        if self.json {
-            println!("{}", serde_json::json!({ "models": models }));
-        }
-        Ok(())
+            slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
+        };
+        super::each(app, self.files, self.json, measure, print).await
     }
 }
 
