@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::base::mask::Mask;
-use crate::base::{Bytes, Cancel, Config};
+use crate::base::{Bytes, Cancel, Config, ConversationId};
 use crate::budget::estimate::PROCESS;
 use crate::budget::ladder::Asked;
 use crate::budget::machine::{DeviceName, HEADROOM, Machine};
@@ -24,7 +24,6 @@ use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, places};
-use crate::orchestrate::cognitive::{CognitiveConfig, When};
 use crate::orchestrate::names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
@@ -424,22 +423,13 @@ impl App {
             orchestrate: self.config.orchestrate,
             iterations_max: self.config.iterations_max,
             mode: Mode::Agent,
-            cognitive: self.cognitive(),
+            cognitive: self.config.cognitive,
             given: Vec::new(),
+            conversation: ConversationId::fresh(),
             earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),
         })
-    }
-
-    fn cognitive(&self) -> CognitiveConfig {
-        let when = match self.config.cognitive.as_str() {
-            "on" => When::On,
-            "off" => When::Off,
-            _ => When::Auto,
-        };
-        let verification_threshold = self.config.verification_threshold as f64 / 100.0;
-        CognitiveConfig { when, max_iterations: self.config.max_cognitive_iterations, verification_threshold }
     }
 
     /// The project held still, to be taken back; what a killed program had begun is finished first.

@@ -12,7 +12,9 @@ use crate::base::{Bytes, CallId, ConversationId, StepId};
 
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use state::StepState;
-pub use telemetry::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult};
+pub use telemetry::{
+    CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,
+};
 
 /// What a user interface submits to a session.
 #[derive(Clone, Debug)]
@@ -135,6 +137,9 @@ pub enum Event {
     /// It is written again, with what failed so far in mind.
     #[serde(rename = "REFINEMENT")]
     Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
+    /// The cognitive loop is over; its state then.
+    #[serde(rename = "cognition")]
+    Cognition(CognitiveState),
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
     /// What was asked could not be done; in a conversation the next request may follow.
@@ -143,6 +148,13 @@ pub enum Event {
     /// A [`ModelsOp`] was carried out; what is in memory now.
     #[serde(rename = "models-changed")]
     ModelsChanged { text: String, memory: Memory },
+}
+
+impl Event {
+    /// Only says that something is still going on.
+    pub fn is_sign_of_life(&self) -> bool {
+        matches!(self, Event::Pulse { .. } | Event::QueueUpdate { .. } | Event::ModelLoading { .. })
+    }
 }
 
 /// A rewind that was carried out.
@@ -339,6 +351,22 @@ pub enum Decision {
     Reject,
     /// Run it with these arguments instead; they are checked again like any others.
     Modify(Map<String, Value>),
+}
+
+/// A step for which several tools fit about equally well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// What the step says.
+    pub step: String,
+    /// Best first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A tool that may be meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub tool: String,
+    pub description: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]

@@ -5,7 +5,7 @@ use super::words;
 /// Whether every mark of `sentence` (numbers, paths, identifiers) stands in one of `sources`, and whether the sentence
 /// shares a content word with them at all.
 pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
-    let known = |mark: &str| sources.iter().any(|source| contains_mark(source, mark));
+    let known = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
     let marks = words::marks(sentence);
     if !marks.iter().all(|mark| known(mark)) {
         return false;
@@ -17,8 +17,8 @@ pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
     }
 }
 
-/// `mark` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
-fn contains_mark(source: &str, mark: &str) -> bool {
+/// Whether `mark` stands in `source` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
+pub fn is_backed(source: &str, mark: &str) -> bool {
     let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_');
     source
         .match_indices(mark)
@@ -47,6 +47,14 @@ impl Sentences {
         let rest = std::mem::take(&mut self.held);
         (!rest.trim().is_empty()).then_some(rest)
     }
+}
+
+/// Every sentence of a whole text.
+pub fn sentences(text: &str) -> Vec<String> {
+    let mut cut = Sentences::default();
+    let mut all = cut.push(text);
+    all.extend(cut.rest());
+    all
 }
 
 /// The byte after the first sentence: behind a newline, or behind `.`, `!` or `?` with white space after it.

@@ -3,22 +3,23 @@
 //! What code can check comes first. Models that correct themselves without new facts get no better, so the model's own
 //! opinion is asked only of a draft that passes, and every round goes on from what failed before.
 
-use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, PoisonError};
 
 use crate::base::StepId;
+use crate::base::config::When;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::protocol::{Event, Proposal, Verification, VerificationResult};
+use crate::protocol::{CognitiveState, Doubt, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
-use super::check::{self, Sentences};
+use super::check;
 use super::classify::{self, Tier};
 use super::evidence::Evidence;
 use super::plan::Plan;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Deciding, Host, decompose, words};
+use super::{Choosing, Deciding, Host, decompose, excerpt, technique, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// What the verifier may write: score, verdict, one sentence.
@@ -27,48 +28,11 @@ const VERDICT_TOKENS: usize = 90;
 /// Failures remembered, each so many characters: what a prompt can carry.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
+/// Lines of the evidence that the judge is shown, and their letters together with the calls.
+const LINES_SHOWN: usize = 30;
+const EVIDENCE_CHARS: usize = 6_000;
 /// Weight of what code has checked beside the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
-
-/// When the loop runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
-    /// For complex requests, on models that can reason.
-    #[default]
-    Auto,
-    On,
-    Off,
-}
-
-/// Seed 003: CognitiveConfig.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CognitiveConfig {
-    pub when: When,
-    pub max_iterations: usize,
-    pub verification_threshold: f64,
-}
-
-impl Default for CognitiveConfig {
-    fn default() -> CognitiveConfig {
-        CognitiveConfig { when: When::Auto, max_iterations: 5, verification_threshold: 0.85 }
-    }
-}
-
-/// Seed 003: what the nodes hand on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CognitiveState {
-    pub input: String,
-    pub conversation_id: String,
-    pub plan: Option<String>,
-    pub steps: Vec<String>,
-    pub draft_answer: String,
-    pub critique: String,
-    /// 0 to 1.
-    pub score: f64,
-    pub iterations: usize,
-    pub past_failures: Vec<String>,
-    pub thinking_tokens: Vec<String>,
-}
 
 /// Whether a request goes through the loop.
 pub fn applies(toolkit: &Toolkit, request: &str, plan: &Plan) -> bool {
@@ -98,6 +62,7 @@ pub async fn answer(
     host.notice("this is a complex request: expect 30 to 60 seconds");
     let mut state = CognitiveState {
         input: request.to_owned(),
+        conversation_id: toolkit.conversation.0.clone(),
         plan: Some(
             plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect::<Vec<_>>().join("\n"),
         ),
@@ -105,7 +70,7 @@ pub async fn answer(
         ..CognitiveState::default()
     };
     let mut best = (String::new(), -1.0);
-    let quiet = Quiet(host);
+    let quiet = Quiet { host, thoughts: Mutex::default() };
     while state.iterations < config.max_iterations {
         state.iterations += 1;
         let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
@@ -116,7 +81,7 @@ pub async fn answer(
         if same {
             break;
         }
-        let verdict = verify(toolkit, &mut state, plan, evidence, host).await?;
+        let verdict = verify(toolkit, &mut state, plan, evidence, &quiet).await?;
         let (iteration, confidence) = (state.iterations, state.score);
         let critique = state.critique.clone();
         host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
@@ -133,6 +98,8 @@ pub async fn answer(
         }
     }
     host.emit(Event::Token { text: best.0.clone() });
+    state.thinking_tokens = quiet.thoughts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    host.emit(Event::Cognition(state));
     Ok(best.0)
 }
 
@@ -147,20 +114,32 @@ async fn verify(
     let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
     (state.score, state.critique) = (backed, wrong);
     let threshold = toolkit.cognitive.verification_threshold;
-    let model = toolkit.model(Role::Planner, host).await?;
     if backed < threshold {
         // Nothing that was asked for was done: another wording does not help.
         let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(|entry| entry.succeeded());
         return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
     }
+    let model = toolkit.model(Role::Planner, host).await?;
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
-    let shown = words::shorten(&state.steps.join("\n"), 4_000);
+    let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
+    let lines = lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim()));
+    let shown: Vec<String> = state.steps.iter().cloned().chain(lines).collect();
+    let shown = words::shorten(&shown.join("\n"), EVIDENCE_CHARS);
+    let look = technique::look(toolkit, &model, &prose(&state.draft_answer), &shown, host).await?;
+    if !look.against.is_empty() {
+        state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
+        state.critique = look.against.join("; ");
+        return Ok(VerificationResult::NeedsRefinement);
+    }
     let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
     let messages = [
         Message::system(PROMPT.trim().replace("{past_failures}", &past)),
-        Message::user(format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}", state.input, state.draft_answer)),
+        Message::user(format!(
+            "Question: {}\nEvidence:\n{shown}\nAnswer: {}{}",
+            state.input, state.draft_answer, look.heard
+        )),
     ];
     let request = Request {
         grammar: Some(Grammar::Lark(VERDICT.to_owned())),
@@ -178,15 +157,16 @@ async fn verify(
     })
 }
 
+/// What a model has written of a draft: lines that code has written name the call they stand on.
+fn prose(draft: &str) -> String {
+    draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ")
+}
+
 /// Share of the draft that the evidence backs times share of the plan that has something to show, and what is wrong.
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
     let sources: Vec<&str> =
         evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
-    let mut sentences = Sentences::default();
-    // Lines that code has written name the call they stand on.
-    let prose: String = draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ");
-    let mut said = sentences.push(&prose);
-    said.extend(sentences.rest());
+    let said = check::sentences(&prose(draft));
     let unbacked: Vec<&String> = said.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / said.len().max(1) as f64;
     let open: Vec<&str> = plan
@@ -233,22 +213,38 @@ fn remember(state: &mut CognitiveState) {
     state.past_failures.push(failure);
 }
 
-/// A host that hears everything but the drafts.
-struct Quiet<'a>(&'a dyn Host);
+/// A host that hears everything but the drafts, and keeps what was thought on the way.
+struct Quiet<'a> {
+    host: &'a dyn Host,
+    thoughts: Mutex<Vec<String>>,
+}
+
+/// Pieces of thinking that are kept.
+const THOUGHTS_MAX: usize = 4_000;
 
 impl Host for Quiet<'_> {
     fn emit(&self, event: Event) {
+        if let Event::Thinking { text } = &event {
+            let mut thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+            if thoughts.len() < THOUGHTS_MAX {
+                thoughts.push(text.clone());
+            }
+        }
         if !matches!(event, Event::Token { .. }) {
-            self.0.emit(event);
+            self.host.emit(event);
         }
     }
 
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
-        self.0.approve(step, proposal)
+        self.host.approve(step, proposal)
+    }
+
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
+        self.host.choose(doubt)
     }
 
     fn policy(&self) -> &Policy {
-        self.0.policy()
+        self.host.policy()
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Evidence {
     version: usize,
     /// Steps that an earlier step's call answers, with its place.
     answered: Vec<(StepId, usize)>,
+    /// Calls that failed and were made another way.
+    mended: Vec<CallId>,
 }
 
 /// A call as it goes into the evidence.
@@ -125,6 +127,24 @@ impl Evidence {
         &self.entries
     }
 
+    /// Grows with every change of the project.
+    pub fn version(&self) -> usize {
+        self.version
+    }
+
+    /// Takes in the calls of `fork` that came after the first `known`, which both have; none of them changes anything.
+    /// Gives by how much their numbers grow.
+    pub fn absorb(&mut self, fork: &Evidence, known: usize) -> usize {
+        let shift = self.entries.len() - known;
+        for entry in &fork.entries[known..] {
+            self.known.insert(self.signature(&entry.tool, &entry.arguments), self.entries.len());
+            self.entries.push(Entry { id: CallId(self.entries.len() + 1), ..entry.clone() });
+        }
+        let moved = |place: usize| if place < known { place } else { place + shift };
+        self.answered.extend(fork.answered.iter().map(|&(step, place)| (step, moved(place))));
+        shift
+    }
+
     /// The calls of a step, and those of earlier steps that answer it too.
     pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
         let answered =
@@ -137,6 +157,17 @@ impl Evidence {
         if known.0 > 0 && known.0 <= self.entries.len() {
             self.answered.push((step, known.0 - 1));
         }
+    }
+
+    /// Notes that the call with these arguments did what `failed` was to do.
+    pub fn mended(&mut self, failed: CallId, tool: &str, arguments: &Map<String, Value>) {
+        if self.repeated(tool, arguments).is_some_and(Entry::succeeded) {
+            self.mended.push(failed);
+        }
+    }
+
+    pub fn is_mended(&self, failed: CallId) -> bool {
+        self.mended.contains(&failed)
     }
 
     /// Tool, arguments in a fixed order, and the state of the project they belong to.

@@ -5,7 +5,8 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::protocol::{Event, StepReport, StepState, StepStatus};
+use crate::protocol::{Candidate, Doubt, Event, StepReport, StepState, StepStatus};
+use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
@@ -22,11 +23,24 @@ const CALLS_A_STEP_MAX: usize = 12;
 /// Text of an earlier result that arguments may be taken from.
 const EARLIER_CHARS: usize = 8_000;
 
+/// Characters of a tool's description that the user is shown.
+const DESCRIPTION_CHARS: usize = 100;
 /// How much it speaks against a tool, in nats, that nothing is said for any of its required arguments: with 3, two development suites
 /// together lost least (of requests without a tool those that got one, of the others those that got none).
 const MISSING_WEIGHT: f32 = 3.0;
 /// A tool chosen with this confidence stands out among the others.
 const STANDS_OUT: f64 = 0.9;
+
+/// Where a step is carried out: what it works with, the request it is part of, and who hears of it.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub toolkit: &'a Toolkit,
+    pub context: &'a Context,
+    pub request: &'a str,
+    pub host: &'a dyn Host,
+    /// Before its turn: what changes something or needs consent is put off.
+    pub ahead: bool,
+}
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +49,8 @@ pub enum StepEnd {
     Done,
     /// A tool failed or the user said no; the evidence says which.
     Failed,
+    /// It has to wait for its turn; nothing was run.
+    PutOff,
     /// No call could be made: no tool fits, or something is missing that the request does not give.
     Stuck(String),
 }
@@ -51,17 +67,31 @@ pub struct Intent {
 
 /// Runs `step`, all its calls in order.
 pub async fn step(
-    toolkit: &Toolkit,
-    context: &Context,
+    scene: Scene<'_>,
     step: &Step,
-    request: &str,
     evidence: &mut Evidence,
     memory: &mut Recollection,
-    host: &dyn Host,
 ) -> Result<StepEnd, TurnError> {
-    let found = intent(toolkit, step, request, evidence, memory, host).await?;
+    let Scene { toolkit, context, request, host, ahead } = scene;
+    let mut chosen = choose(toolkit, step, memory, host).await?;
+    let mut unasked = None;
+    if let Some((tool, choice)) = &mut chosen
+        && choice.rivals > 0
+    {
+        if ahead {
+            return Ok(StepEnd::PutOff);
+        }
+        (*tool, unasked) = cleared(toolkit, step, choice, host).await;
+    }
+    let found = match chosen {
+        Some(chosen) => settled(toolkit, chosen, step, request, evidence, memory, host).await?,
+        None => None,
+    };
     let (tool, arguments) = match found {
-        Some(intent) if intent.missing.is_empty() => (intent.tool, intent.arguments),
+        Some(intent) if intent.missing.is_empty() => {
+            unasked.iter().for_each(|others| host.notice(others));
+            (intent.tool, intent.arguments)
+        }
         found => match (asked_of_the_index(toolkit, step), found) {
             (Some(question), _) => question,
             (None, None) => return Ok(StepEnd::Stuck("no tool fits".to_owned())),
@@ -72,9 +102,13 @@ pub async fn step(
             }
         },
     };
+    let all = one_a_file(&tool, step, arguments);
+    if ahead && (tool.mutates || !all.iter().all(|arguments| is_allowed(&tool, arguments, host))) {
+        return Ok(StepEnd::PutOff);
+    }
     host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let mut end = StepEnd::Done;
-    for mut arguments in one_a_file(&tool, step, arguments) {
+    for mut arguments in all {
         if tool.name == "replace_in_file" && !arguments.contains_key("old") {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
             match edit::arguments(toolkit, context, &path, &step.text(), host).await? {
@@ -86,11 +120,17 @@ pub async fn step(
         if let Some(known) = evidence.repeated(&call.tool, &call.arguments).map(|entry| entry.id) {
             evidence.answers(known, step.id);
         }
-        if perform(toolkit, context, step.id, call, &tool, evidence, host).await? != StepStatus::Succeeded {
+        if perform(scene, step.id, call, &tool, evidence).await? != StepStatus::Succeeded {
             end = StepEnd::Failed;
         }
     }
     Ok(end)
+}
+
+/// Whether the user has allowed such a call beforehand.
+fn is_allowed(tool: &ToolSpec, arguments: &Map<String, Value>, host: &dyn Host) -> bool {
+    let call = ToolCall { tool: tool.name.clone(), arguments: arguments.clone() };
+    matches!(host.policy().assess(&call, tool), Verdict::Allow)
 }
 
 /// A question that no tool can be called for is put to the index as it stands.
@@ -108,6 +148,9 @@ pub async fn choose(
     memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
+    if let Some(choice) = memory.chosen() {
+        return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
+    }
     let text = step.text();
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
     let selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
@@ -115,13 +158,12 @@ pub async fn choose(
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
     }
-    if let Some(choice) = relation::choice(toolkit, &step.part, &selection.ranked) {
-        return Ok(Some((toolkit.catalog.specs()[choice.tool].clone(), choice)));
-    }
-    let choice = match memory.tool(step.id, toolkit, &selection.ranked, host) {
+    let by_form = relation::choice(toolkit, &step.part, &selection.ranked);
+    let choice = match by_form.or_else(|| memory.tool(step.id, toolkit, &selection.ranked, host)) {
         Some(choice) => Some(choice),
         None => route::choose(toolkit, &text, &selection.ranked, host).await?,
     };
+    memory.choose(choice.as_ref());
     tracing::debug!(?choice, "chosen for a step");
     Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
 }
@@ -135,7 +177,51 @@ pub async fn intent(
     memory: &mut Recollection,
     host: &dyn Host,
 ) -> Result<Option<Intent>, TurnError> {
-    let Some((tool, choice)) = choose(toolkit, step, memory, host).await? else { return Ok(None) };
+    match choose(toolkit, step, memory, host).await? {
+        Some(chosen) => settled(toolkit, chosen, step, request, evidence, memory, host).await,
+        None => Ok(None),
+    }
+}
+
+/// The tool that is meant where several are as good: as the user says, else the best, with what is to be said then.
+async fn cleared(
+    toolkit: &Toolkit,
+    step: &Step,
+    choice: &mut route::Choice,
+    host: &dyn Host,
+) -> (ToolSpec, Option<String>) {
+    let tools: Vec<&ToolSpec> =
+        choice.order.iter().take(choice.rivals + 1).filter_map(|&place| toolkit.catalog.specs().get(place)).collect();
+    let candidate = |tool: &&ToolSpec| Candidate {
+        tool: tool.name.clone(),
+        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
+    };
+    let doubt = Doubt { step: step.text(), candidates: tools.iter().map(candidate).collect() };
+    choice.rivals = 0;
+    match host.choose(&doubt).await.filter(|place| *place < tools.len()) {
+        Some(place) => {
+            (choice.tool, choice.fits, choice.confidence) = (choice.order[place], f32::INFINITY, 1.0);
+            (tools[place].clone(), None)
+        }
+        None => {
+            let others: Vec<String> = tools[1..].iter().map(|tool| format!("`{}`", tool.name)).collect();
+            let (best, others) = (&tools[0].name, others.join(" and "));
+            let said = format!("{}: `{best}` is taken, though {others} would fit about as well", step.id);
+            (tools[0].clone(), Some(said))
+        }
+    }
+}
+
+/// The arguments of the chosen tool; `None` when it does not fit after all.
+async fn settled(
+    toolkit: &Toolkit,
+    (tool, choice): (ToolSpec, route::Choice),
+    step: &Step,
+    request: &str,
+    evidence: &Evidence,
+    memory: &mut Recollection,
+    host: &dyn Host,
+) -> Result<Option<Intent>, TurnError> {
     let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, memory, host).await?;
     let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
     let missing_share = missing.len() as f32 / required.max(1) as f32;
@@ -234,14 +320,13 @@ fn earlier(entry: &super::evidence::Entry) -> Earlier {
 
 /// One call: not again what was done already, not without consent, and never a failure counted as success.
 pub async fn perform(
-    toolkit: &Toolkit,
-    context: &Context,
+    scene: Scene<'_>,
     step: StepId,
     call: ToolCall,
     spec: &ToolSpec,
     evidence: &mut Evidence,
-    host: &dyn Host,
 ) -> Result<StepStatus, TurnError> {
+    let Scene { toolkit, context, host, .. } = scene;
     if let Some(known) = evidence.repeated(&call.tool, &call.arguments) {
         let report = StepReport {
             step,

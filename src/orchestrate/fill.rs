@@ -4,11 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::{Grammar, Request, Sampling};
 use crate::models::Role;
-use crate::models::dialect::{Message, ToolText};
+use crate::models::dialect::Message;
 use crate::tools::ToolSpec;
 use crate::tools::spec::Parameter;
 
 use super::Host;
+use super::notation;
 use super::toolkit::{Toolkit, TurnError};
 
 const PROMPT: &str = include_str!("prompts/fill.md");
@@ -42,11 +43,7 @@ pub async fn missing(
     }
     let names: Vec<&str> = wanted.iter().map(|parameter| parameter.name).collect();
     let task = super::words::shorten(task, TASK_CHARS);
-    let text = ToolText {
-        name: tool.name.clone(),
-        description: tool.description.clone(),
-        parameters: tool.parameters.clone(),
-    };
+    let text = notation::shown(tool, notation::WHOLE);
     let messages = [
         Message::system(format!("{}\n{}", PROMPT.trim(), router.dialect.tool_list(&[text]))),
         Message::user(format!("Task: {task}\nArguments: {}", names.join(", "))),
@@ -81,7 +78,9 @@ fn grammar(wanted: &[Parameter<'_>], task: &str) -> String {
     for (number, parameter) in wanted.iter().enumerate() {
         start.push_str(&format!(" \"{}: \" v{number} \"\\n\"", parameter.name));
         let rule = match (parameter.choices(), parameter.kind()) {
-            (Some(choices), _) => choices.iter().map(|choice| quoted(&plain(choice))).collect::<Vec<_>>().join(" | "),
+            (Some(choices), _) => {
+                choices.iter().map(|choice| notation::quoted(&plain(choice))).collect::<Vec<_>>().join(" | ")
+            }
             (None, "boolean") => "\"true\" | \"false\"".to_owned(),
             (None, "integer") => "/-?[0-9]{1,12}/".to_owned(),
             (None, "number") => "/-?[0-9]{1,12}(\\.[0-9]{1,6})?/".to_owned(),
@@ -104,10 +103,6 @@ fn is_content(parameter: &Parameter<'_>) -> bool {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn quoted(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
 }
 
 fn read(text: &str, wanted: &[Parameter<'_>]) -> Map<String, Value> {

@@ -1,17 +1,18 @@
 //! Runs a turn as a graph of nodes: each does its part on the state and says which comes next, within a budget.
 
-use crate::base::{CallId, StepId};
+use crate::base::CallId;
 use crate::models::ModelCapability;
-use crate::protocol::{Event, Mode, StepState, StepStatus};
-use crate::tools::Context;
+use crate::protocol::{Event, Exchange, Mode};
 
 use super::classify::{self, RequestKind};
-use super::evidence::{Entry, Evidence};
-use super::execute::{self, StepEnd};
-use super::plan::{self, Plan, Step};
+use super::decompose::Part;
+use super::evidence::Evidence;
+use super::execute::Scene;
+use super::plan::{self, Plan};
+use super::steps::{self, Ahead};
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, decompose, learn, plan_turn, recover, solo};
+use super::{Host, cognitive, plan_turn, recall, solo};
 
 /// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
 /// steps that code owns together are one, for they run on every model.
@@ -40,7 +41,11 @@ pub enum Transition {
 /// What the nodes of a turn share.
 pub struct State<'a> {
     pub request: &'a str,
+    /// What it asks for, with what the conversation adds.
+    parts: Vec<Part>,
     pub plan: Plan,
+    /// Steps that began while the plan was worded.
+    ahead: Ahead,
     pub evidence: Evidence,
     /// What a model has said that may become the answer.
     pub draft: Option<String>,
@@ -81,9 +86,11 @@ impl Transitions {
 }
 
 impl<'a> State<'a> {
-    pub fn of(request: &'a str, evidence: Evidence) -> State<'a> {
+    pub fn of(request: &'a str, earlier: &[Exchange], evidence: Evidence) -> State<'a> {
         State {
             request,
+            parts: recall::parts(request, earlier),
+            ahead: Ahead::default(),
             plan: Plan { steps: Vec::new(), questions: Vec::new() },
             evidence,
             draft: None,
@@ -108,23 +115,37 @@ impl<'a> State<'a> {
 
     async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Transition, TurnError> {
         tracing::debug!(?node, spent = self.transitions.spent, results = ?self.last_results, "node");
-        let parts = || decompose::parts(self.request);
         Ok(match (node, &toolkit.context) {
-            (Node::Sort, Some(_)) if classify::kind(&parts()) != RequestKind::Chat => {
+            (Node::Sort, Some(_))
+                if classify::kind(&self.parts) != RequestKind::Chat && !recall::asks(self.request) =>
+            {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
                 Transition::Next(if plans { Node::Plan } else { Node::Free })
             }
-            (Node::Plan, _) => {
-                self.plan = plan_turn(toolkit, self.request, host).await?;
+            (Node::Plan, Some(context)) => {
+                let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
+                let floor = plan::floor(&self.parts).steps;
+                // A plan of one step is made at once; while a longer one is worded, its first steps begin.
+                let floor = if floor.len() > 1 { floor } else { Vec::new() };
+                let ahead = Ahead::of(scene, &floor, &self.evidence);
+                let planned = plan_turn(toolkit, &self.parts, self.request, host);
+                (self.plan, self.ahead) = tokio::try_join!(planned, ahead)?;
                 Transition::Next(Node::Execute)
             }
             (Node::Execute, Some(context)) => {
-                self.execute(toolkit, context, host).await?;
-                Transition::Next(if self.trouble.is_empty() { Node::Answer } else { Node::Free })
+                let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
+                let ahead = std::mem::take(&mut self.ahead);
+                self.trouble = steps::run(scene, &self.plan, &mut self.evidence, ahead).await?.join("; ");
+                if self.trouble.is_empty() {
+                    Transition::Next(Node::Answer)
+                } else {
+                    host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
+                    Transition::Next(Node::Free)
+                }
             }
             (Node::Free, Some(context)) => {
                 if self.plan.steps.is_empty() {
-                    self.plan = plan::floor(&parts());
+                    self.plan = plan::floor(&self.parts);
                 }
                 let (request, trouble, transitions) = (self.request, self.trouble.as_str(), &mut self.transitions);
                 let task = solo::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
@@ -144,70 +165,18 @@ impl<'a> State<'a> {
             }
             (Node::Sort, _) => Transition::Next(Node::Talk),
             // Without a project there is nothing to be done but talk.
-            (Node::Talk | Node::Execute | Node::Free, _) => {
-                self.response = Some(solo::reply(toolkit, self.request, host).await?);
+            (Node::Talk | Node::Plan | Node::Execute | Node::Free, _) => {
+                self.response = Some(match recall::answer(self.request, &toolkit.earlier) {
+                    Some(known) => {
+                        host.emit(Event::Token { text: known.clone() });
+                        known
+                    }
+                    None => solo::reply(toolkit, self.request, host).await?,
+                });
                 Transition::End
             }
         })
     }
-
-    /// Makes every step whose needs are met.
-    async fn execute(&mut self, toolkit: &Toolkit, context: &Context, host: &dyn Host) -> Result<(), TurnError> {
-        let mut stuck = Vec::new();
-        for step in &self.plan.steps {
-            let state = |state| host.emit(Event::StepState { step: step.id, state });
-            if !step.needs.iter().all(|need| succeeded(&self.evidence, *need)) {
-                stuck.push(format!("{}: a step it needs did not succeed", step.description));
-                continue;
-            }
-            host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-            state(StepState::Thinking);
-            match learn::step(toolkit, context, step, self.request, &mut self.evidence, host).await? {
-                StepEnd::Done => state(StepState::Complete),
-                StepEnd::Stuck(reason) => {
-                    state(StepState::FailedToThink);
-                    host.notice(&format!("{}: {reason}", step.id));
-                    stuck.push(format!("{}: {reason}", step.description));
-                }
-                StepEnd::Failed => {
-                    state(StepState::FailedToExecute);
-                    if again(toolkit, context, step, &mut self.evidence, host).await? {
-                        state(StepState::Complete);
-                    }
-                }
-            }
-        }
-        self.trouble = stuck.join("; ");
-        if !stuck.is_empty() {
-            host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
-        }
-        Ok(())
-    }
-}
-
-/// A step that failed is tried another way, once, where code knows one.
-async fn again(
-    toolkit: &Toolkit,
-    context: &Context,
-    step: &Step,
-    evidence: &mut Evidence,
-    host: &dyn Host,
-) -> Result<bool, TurnError> {
-    let failed = evidence.of(step.id).find(|entry| !entry.succeeded());
-    let Some((call, why)) = failed.and_then(|failed| recover::other_way(failed, toolkit, context)) else {
-        return Ok(false);
-    };
-    let Some(spec) = toolkit.catalog.get(&call.tool) else { return Ok(false) };
-    host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
-    host.notice(&format!("{}: {why}", step.id));
-    host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
-    Ok(execute::perform(toolkit, context, step.id, call, spec, evidence, host).await? == StepStatus::Succeeded)
-}
-
-/// A step without evidence was stuck itself; of one that was tried another way the last call counts.
-fn succeeded(evidence: &Evidence, step: StepId) -> bool {
-    let calls: Vec<&Entry> = evidence.of(step).collect();
-    !calls.is_empty() && calls.iter().all(|entry| entry.succeeded() || recover::replaced(entry, &calls))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What worked before: taken where a model would be asked, and written down after each step.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -7,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::base::StepId;
 use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
 use crate::protocol::{Event, StepStatus};
-use crate::tools::{Context, Ranked};
+use crate::tools::Ranked;
 
 use super::Host;
 use super::evidence::{Entry, Evidence};
-use super::execute::{self, StepEnd};
+use super::execute::{self, Scene, StepEnd};
 use super::plan::{Plan, Step};
 use super::route::{self, Choice};
 use super::toolkit::{Toolkit, TurnError};
@@ -37,9 +38,28 @@ pub struct Recollection {
     /// The very same step.
     same: Option<(Stored, Solution)>,
     used: Vec<i64>,
+    /// The tool that was chosen when the step was made before its turn.
+    chosen: Option<Choice>,
+}
+
+/// What came of a step.
+pub struct Attempt {
+    pub end: StepEnd,
+    pub memory: Recollection,
+    /// Its calls, as places in the evidence.
+    calls: Range<usize>,
+    tokens: usize,
 }
 
 impl Recollection {
+    pub fn chosen(&mut self) -> Option<Choice> {
+        self.chosen.take()
+    }
+
+    pub fn choose(&mut self, choice: Option<&Choice>) {
+        self.chosen = choice.cloned();
+    }
+
     /// The tool that worked for this very step, or, where a model would be asked, for the step most like it; `None`
     /// unless it is offered and is not what retrieval alone would choose.
     pub fn tool(&mut self, step: StepId, toolkit: &Toolkit, ranked: &[Ranked], host: &dyn Host) -> Option<Choice> {
@@ -116,29 +136,42 @@ impl Recollection {
 }
 
 /// Carries out one step with what is remembered, and notes what came of it.
-pub async fn step(
-    toolkit: &Toolkit,
-    context: &Context,
+pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
+    let attempt = attempt(scene, step, evidence, None).await?;
+    note(scene, step, &attempt, evidence.entries()).await;
+    Ok(attempt.end)
+}
+
+/// Carries out one step with what is remembered: what an earlier attempt has looked up, or what is looked up now.
+pub async fn attempt(
+    scene: Scene<'_>,
     step: &Step,
-    request: &str,
     evidence: &mut Evidence,
-    host: &dyn Host,
-) -> Result<StepEnd, TurnError> {
-    let Some(lessons) = context.lessons.clone() else {
-        return execute::step(toolkit, context, step, request, evidence, &mut Recollection::default(), host).await;
+    memory: Option<Recollection>,
+) -> Result<Attempt, TurnError> {
+    let meter = &scene.toolkit.meter;
+    let mut memory = match (memory, &scene.context.lessons) {
+        (Some(memory), _) => memory,
+        (None, Some(lessons)) => recall(scene.toolkit, lessons, &step.text()).await,
+        (None, None) => Recollection::default(),
     };
-    let mut memory = recall(toolkit, &lessons, &step.text()).await;
-    let (known, before) = (evidence.entries().len(), toolkit.meter.tokens());
-    let end = execute::step(toolkit, context, step, request, evidence, &mut memory, host).await?;
-    let tokens = toolkit.meter.tokens() - before;
-    let calls = &evidence.entries()[known..];
+    let (known, before) = (evidence.entries().len(), meter.tokens());
+    let end = execute::step(scene, step, evidence, &mut memory).await?;
+    let calls = known..evidence.entries().len();
+    Ok(Attempt { end, memory, calls, tokens: meter.tokens() - before })
+}
+
+/// Writes down what came of `step`; `entries` are those of the evidence it was made on.
+pub async fn note(scene: Scene<'_>, step: &Step, attempt: &Attempt, entries: &[Entry]) {
+    let Some(lessons) = scene.context.lessons.clone() else { return };
+    let Attempt { end, memory, tokens, .. } = attempt;
+    let calls = &entries[attempt.calls.clone()];
     let worked = calls.iter().filter(|call| call.succeeded());
-    let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, tokens, &memory)).collect();
+    let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, *tokens, memory)).collect();
     // A no of the user says nothing about what works.
     let failed = matches!(end, StepEnd::Stuck(_)) || calls.iter().any(|call| call.status == StepStatus::Failed);
-    let (helped, blamed) = if failed { (Vec::new(), memory.blamed(calls)) } else { (memory.used, Vec::new()) };
-    note(lessons, learned, helped, blamed).await;
-    Ok(end)
+    let (helped, blamed) = if failed { (Vec::new(), memory.blamed(calls)) } else { (memory.used.clone(), Vec::new()) };
+    write(lessons, learned, helped, blamed).await;
 }
 
 pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
@@ -162,7 +195,7 @@ pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Re
     let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
     let alike =
         alike.filter_map(|found| read(found.stored).map(|(stored, read)| (stored, read, found.score))).collect();
-    Recollection { vector, alike, same: same.and_then(read), used: Vec::new() }
+    Recollection { vector, alike, same: same.and_then(read), used: Vec::new(), chosen: None }
 }
 
 pub fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
@@ -184,7 +217,7 @@ fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-pub async fn note(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
+pub async fn write(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
     let written = tokio::task::spawn_blocking(move || {
         learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;
         helped.iter().try_for_each(|id| lessons.record_success(*id).map(drop))?;

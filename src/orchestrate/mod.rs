@@ -5,6 +5,7 @@ pub mod check;
 pub mod classify;
 pub mod cognitive;
 pub mod consent;
+mod conversation;
 pub mod decompose;
 pub mod edit;
 pub mod evidence;
@@ -18,11 +19,14 @@ pub mod names;
 mod notation;
 pub mod plan;
 pub mod probe;
+pub mod recall;
 mod recover;
 pub mod relation;
 pub mod route;
 pub mod solo;
+mod steps;
 pub mod synthesize;
+mod technique;
 pub mod toolkit;
 pub mod words;
 
@@ -30,9 +34,10 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::base::StepId;
-use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
+use crate::protocol::{Decision, Doubt, Event, PlanStatus, Proposal, TurnFinished};
 use crate::tools::policy::Policy;
 
+use decompose::Part;
 use evidence::Evidence;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
@@ -40,12 +45,20 @@ pub use toolkit::{Meter, Toolkit, TurnError};
 /// What the user decides, once they have.
 pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
+/// A place among the candidates of a [`Doubt`].
+pub type Choosing<'a> = Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>>;
+
 /// The only way up from a turn: what happens is emitted, what needs consent is asked.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
     /// Asks the user; a host that cannot ask rejects.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
+
+    /// Asks which of several tools is meant; a host that cannot ask leaves it to the program.
+    fn choose<'a>(&'a self, _: &'a Doubt) -> Choosing<'a> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// What the user consented to beforehand.
     fn policy(&self) -> &Policy;
@@ -58,9 +71,8 @@ impl dyn Host + '_ {
 }
 
 /// The plan of a request, shown; nothing is run.
-pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
-    let parts = decompose::parts(request);
-    let plan = plan::make(toolkit, &parts, request, host).await?;
+pub async fn plan_turn(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
+    let plan = plan::make(toolkit, parts, request, host).await?;
     host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
     Ok(plan)
 }
@@ -71,7 +83,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     for given in &toolkit.given {
         evidence.take_in(given);
     }
-    let ended = graph::State::of(request, evidence).run(toolkit, host).await?;
+    let ended = graph::State::of(request, &toolkit.earlier, evidence).run(toolkit, host).await?;
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps = calls.map(evidence::Entry::report).collect();

@@ -1,12 +1,26 @@
-//! A grammar in which a reply is either words or one call of an offered tool, as the model's family writes it.
+//! Tools as models read and write them: how one is listed, and a grammar in which a reply is words or one call.
 
 use serde_json::{Map, Value};
 
 use crate::engine::Grammar;
 use crate::models::dialect::{Dialect, ToolText};
+use crate::tools::ToolSpec;
 
+use super::words;
+
+/// A whole description.
+pub const WHOLE: usize = usize::MAX;
 /// Longest arguments of a call, in characters.
 const ARGUMENTS_CHARS: usize = 4_000;
+
+/// A tool as models are shown it, its description cut to so many characters.
+pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
+    ToolText {
+        name: tool.name.clone(),
+        description: words::shorten(&tool.description, description_chars),
+        parameters: tool.parameters.clone(),
+    }
+}
 
 pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
     let (before, after) = dialect.call_marks();
@@ -44,7 +58,7 @@ fn marks(text: &str) -> String {
     if parts.is_empty() { "\"\"".to_owned() } else { parts.join(" ") }
 }
 
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
 

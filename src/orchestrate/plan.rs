@@ -8,6 +8,7 @@ use crate::models::dialect::Message;
 use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
 use super::Host;
+use super::conversation;
 use super::decompose::{self, Part, PartKind};
 use super::learn;
 use super::toolkit::{Toolkit, TurnError};
@@ -45,7 +46,14 @@ impl Step {
 pub struct Plan {
     pub steps: Vec<Step>,
     /// What the user wants to be told, beyond what the steps do.
-    pub questions: Vec<String>,
+    pub questions: Vec<Question>,
+}
+
+/// A clause that only asks, and the steps that find its answer.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub text: String,
+    pub about: Vec<StepId>,
 }
 
 impl Plan {
@@ -81,8 +89,10 @@ pub fn floor(parts: &[Part]) -> Plan {
     let mut questions = Vec::new();
     let acts = parts.iter().any(|part| part.kind == PartKind::Act);
     for (place, part) in parts.iter().enumerate() {
+        let mut needs: Vec<StepId> =
+            part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
         if part.kind == PartKind::Answer && acts {
-            questions.push(part.text.clone());
+            questions.push(Question { text: part.text.clone(), about: needs });
             continue;
         }
         if part.kind == PartKind::Given && acts {
@@ -90,8 +100,6 @@ pub fn floor(parts: &[Part]) -> Plan {
         }
         let id = StepId(steps.len() + 1);
         places[place] = Some(id);
-        let mut needs: Vec<StepId> =
-            part.depends_on.iter().filter_map(|&earlier| places.get(earlier).copied()?).collect();
         needs.retain(|need| *need < id);
         steps.push(Step { id, part: part.clone(), description: part.full_text(), needs });
     }
@@ -144,7 +152,7 @@ async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) 
     let parts: Vec<String> =
         plan.steps.iter().enumerate().map(|(n, step)| format!("{}. {}", n + 1, step.part.text)).collect();
     let mut messages = vec![Message::system(PROMPT.replace("{capabilities}", &toolkit.catalog.capabilities()))];
-    messages.extend(toolkit.conversation());
+    messages.extend(conversation::messages(&toolkit.earlier, &planner.engine));
     let asked = format!("Request: {}\nParts:\n{}", words::shorten(request, 4_000), parts.join("\n"));
     messages.push(Message::user(asked));
     let count = plan.steps.len();

@@ -1,32 +1,77 @@
-//! Another way to do what failed, where code knows one: a file that lies elsewhere under the same name.
+//! Other ways to do what failed, where code knows some: another file, the tool for what the path is, a search.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::base::near::distance;
+use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
 
 use super::evidence::Entry;
+use super::plan::Step;
 use super::toolkit::Toolkit;
 
-/// Files of one name that are looked at; with more than one nobody is meant.
-const SAME_NAME_MAX: usize = 5;
+/// Files of like names that are looked at.
+const LIKE_NAMES_MAX: usize = 20;
+/// Letters by which a misspelt file name differs from the one that was meant; shorter names are no evidence.
+const MISSPELT_MAX: usize = 2;
+const NAME_CHARS_MIN: usize = 6;
 
-/// The same call with another path, and why; only for tools that read: what is changed is what the user named.
-pub fn other_way(failed: &Entry, toolkit: &Toolkit, context: &Context) -> Option<(ToolCall, String)> {
-    let path = failed.arguments.get("path")?.as_str()?;
-    if failed.executing || context.root.path().join(path).exists() {
-        return None;
+/// Calls that may do what `failed` did not, best first, each with the reason: at most two. Only for calls that read:
+/// what is changed is what the user named.
+pub fn other_ways(failed: &Entry, step: &Step, toolkit: &Toolkit, context: &Context) -> Vec<(ToolCall, String)> {
+    if failed.executing {
+        return Vec::new();
     }
-    let name = path.rsplit('/').next().filter(|name| name.contains('.'))?;
-    let found = toolkit.index.as_ref()?.find_files(name, SAME_NAME_MAX).ok()?;
-    let mut same = found.into_iter().filter(|one| one.rsplit('/').next() == Some(name));
-    let (other, None) = (same.next()?, same.next()) else { return None };
-    let mut arguments = failed.arguments.clone();
-    let why = format!("{path} does not exist; {other} is the only file of that name");
-    arguments.insert("path".to_owned(), Value::String(other));
-    Some((ToolCall { tool: failed.tool.clone(), arguments }, why))
+    let text = |name: &str| failed.arguments.get(name).and_then(Value::as_str);
+    let call = |tool: &str, arguments| ToolCall { tool: tool.to_owned(), arguments };
+    let mut ways = Vec::new();
+    if let Some(path) = text("path") {
+        let with_path = |tool: &str, path: &str| {
+            let mut arguments = if tool == failed.tool { failed.arguments.clone() } else { Map::new() };
+            arguments.insert("path".to_owned(), Value::String(path.to_owned()));
+            call(tool, arguments)
+        };
+        let there = context.root.resolve(path, Access::Read).ok().map(|at| context.root.path().join(at.relative()));
+        match there.filter(|there| there.exists()) {
+            Some(there) if there.is_dir() && failed.tool == "read_file" => {
+                ways.push((with_path("list_dir", path), format!("{path} is a folder")));
+            }
+            Some(there) if there.is_file() && failed.tool == "list_dir" => {
+                ways.push((with_path("read_file", path), format!("{path} is a file")));
+            }
+            Some(_) => {}
+            None => ways.extend(like_named(path, toolkit).into_iter().map(|(other, why)| {
+                (with_path(&failed.tool, &other), format!("{path} does not exist; {other} is {why}"))
+            })),
+        }
+    }
+    if let Some(symbol) = text("symbol").filter(|_| toolkit.index.is_some()) {
+        let question = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
+        ways.push((call("index_search", question), format!("nothing is called {symbol}; searching by meaning")));
+    }
+    ways
 }
 
-/// Whether a later call did another way what this one failed at.
-pub fn replaced(failed: &Entry, calls: &[&Entry]) -> bool {
-    calls.iter().any(|other| other.id > failed.id && other.tool == failed.tool && other.succeeded())
+/// The only file of the same name, else the only one in that folder whose name is spelled nearly so.
+fn like_named(path: &str, toolkit: &Toolkit) -> Vec<(String, &'static str)> {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let wanted = name(path);
+    let stem = wanted.split('.').next().unwrap_or_default();
+    let Some(index) = toolkit.index.as_ref().filter(|_| wanted.contains('.')) else { return Vec::new() };
+    let find = |what: &str| index.find_files(what, LIKE_NAMES_MAX).unwrap_or_default();
+    let mut same: Vec<String> = find(&wanted).into_iter().filter(|one| name(one) == wanted).collect();
+    same.truncate(2);
+    let is_misspelt = |one: &String| {
+        let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        folder(one) == folder(path) && distance(&name(one), &wanted) <= MISSPELT_MAX
+    };
+    let near: Vec<String> = match wanted.chars().count() >= NAME_CHARS_MIN {
+        true => find(stem).into_iter().filter(is_misspelt).collect(),
+        false => Vec::new(),
+    };
+    match (same.as_slice(), near.as_slice()) {
+        ([only], _) => vec![(only.clone(), "the only file of that name")],
+        ([], [only]) => vec![(only.clone(), "the only one with nearly that name")],
+        _ => Vec::new(),
+    }
 }

@@ -3,6 +3,7 @@
 //! Bags of words and vectors do not see order, so grammar decides between the built-in tools here. It never takes a step away from a tool of
 //! another program: it is asked only where the chooser has taken a built-in one.
 
+use super::arguments::shows_command;
 use super::decompose::words::listed;
 use super::decompose::{Part, names};
 use super::route::Choice;
@@ -19,7 +20,7 @@ pub fn choice(toolkit: &Toolkit, part: &Part, ranked: &[Ranked]) -> Option<Choic
     let tool = specs.iter().position(|spec| spec.name == asked.name())?;
     let others = ranked.iter().map(|one| one.index).filter(|other| *other != tool);
     let order = std::iter::once(tool).chain(others).collect();
-    Some(Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order })
+    Some(Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order, rivals: 0 })
 }
 
 /// The name of code that a step is about, by the index where there is one.
@@ -81,6 +82,9 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     // Whether the name stands before the verb: `what does F import` against `which files import F`.
     let precedes = |name: usize, verbs: &str| place(verbs).map(|verb| name < verb);
     let first = *words.first()?;
+    if shows_command(&part.text) {
+        return Some(Builtin::RunCommand);
+    }
 
     if listed(SEARCHES, first) && words.get(1) == Some(&"for") || first == "grep" {
         return (!has("file, files, named")).then_some(Builtin::SearchText);
@@ -230,6 +234,8 @@ mod tests {
         check("Read src/app.rs", None, None);
         check("Replace 5 with 3 in src/retry.rs", None, None);
         check("Run the tests", None, None);
+        check("Show the git log", None, Some(Builtin::RunCommand));
+        check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
         check("Search for TODO in src", None, Some(Builtin::SearchText));
         check("What files are in src/budget?", None, Some(Builtin::ListDir));
     }

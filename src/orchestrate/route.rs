@@ -16,6 +16,7 @@ use crate::protocol::Event;
 use crate::tools::{Ranked, ToolSpec, features};
 
 use super::Host;
+use super::notation;
 use super::toolkit::{Toolkit, TurnError};
 
 const PROMPT: &str = include_str!("prompts/route.md");
@@ -29,6 +30,10 @@ const NAME_WEIGHT: f64 = 0.8;
 const STEP_WEIGHT: f64 = 0.25;
 /// Below this margin after the router's opinion the planner is asked too, where it is another model.
 const CLOSE_MARGIN: f64 = 0.5;
+/// Candidates that lie so close to the best after every opinion are as good as it: the user says which is meant.
+const UNCLEAR_MARGIN: f64 = 0.15;
+/// Rivals the user is shown.
+const RIVALS_MAX: usize = 3;
 /// A silent model is reported after this time, and every time it passes again.
 const BEAT: Duration = Duration::from_secs(1);
 /// Longest tool description a router is shown, in characters.
@@ -49,6 +54,8 @@ pub struct Choice {
     pub scored: bool,
     /// Candidates, best first, after every opinion.
     pub order: Vec<usize>,
+    /// So many behind the best are as good as it.
+    pub rivals: usize,
 }
 
 /// Whether retrieval alone decides: no model need be asked.
@@ -61,7 +68,7 @@ pub fn known(ranked: &[Ranked], is: impl Fn(usize) -> bool, confidence: f64) -> 
     let place = ranked.iter().take(CANDIDATES).position(|one| is(one.index))?;
     let mut order: Vec<usize> = ranked.iter().map(|one| one.index).collect();
     order[..=place].rotate_right(1);
-    Some(Choice { tool: ranked[place].index, fits: f32::INFINITY, confidence, scored: false, order })
+    Some(Choice { tool: ranked[place].index, fits: f32::INFINITY, confidence, scored: false, order, rivals: 0 })
 }
 
 /// Chooses among `ranked` (best first); `None` when there is nothing to choose from.
@@ -94,11 +101,14 @@ pub async fn choose(
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     order[..scores.len()].sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
     let distance = gap(&scores);
+    let close = |place: &&usize| scores[order[0]] - scores[**place] < UNCLEAR_MARGIN;
+    let rivals = order.iter().skip(1).take(RIVALS_MAX).take_while(close).count();
     Ok(Some(Choice {
         tool: ranked[order[0]].index,
         fits: ranked[order[0]].fits,
         confidence: 1.0 - (-distance).exp(),
         scored,
+        rivals,
         order: order.into_iter().map(|place| ranked[place].index).collect(),
     }))
 }
@@ -215,7 +225,7 @@ async fn score(
 
 /// Everything up to where a tool's name would come next: no history, the tools where the family looks for them.
 fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {
-    let texts: Vec<ToolText> = tools.iter().map(|tool| text(tool)).collect();
+    let texts: Vec<ToolText> = tools.iter().map(|tool| notation::shown(tool, DESCRIPTION_CHARS)).collect();
     let system = format!("{PROMPT}\n{}", model.dialect.tool_list(&texts));
     let prompt = model.dialect.render(&[Message::system(system), Message::user(step)]);
     model.engine.tokenize(&prompt.special(model.dialect.call_marks().0))
@@ -224,12 +234,4 @@ fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {
 /// Whether the family was taught to call tools in a form of its own.
 fn is_taught_tools(model: &Leased) -> bool {
     !matches!(model.dialect.name(), "chatml" | "plain")
-}
-
-fn text(tool: &ToolSpec) -> ToolText {
-    ToolText {
-        name: tool.name.clone(),
-        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
-        parameters: tool.parameters.clone(),
-    }
 }

@@ -1,5 +1,7 @@
 //! Writes the answer of a turn: the model words it, code checks every sentence, and code lists what it stands on.
 
+use crate::base::CallId;
+use crate::base::config::Technique;
 use crate::budget::permit::Priority;
 use crate::engine::{Grammar, Piece, Request, Sampling};
 use crate::models::Role;
@@ -8,6 +10,7 @@ use crate::protocol::{Event, StepStatus};
 
 use super::Host;
 use super::check::{self, Sentences};
+use super::decompose::words::listed;
 use super::evidence::{Entry, Evidence};
 use super::excerpt;
 use super::plan::Plan;
@@ -15,6 +18,8 @@ use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
+/// Seed 003: said with every draft after the first.
+const METHODS: &str = "\nThink of three methods to answer, then answer by the best of them alone.";
 const SMALL_PROMPT: &str = "Answer the question about the lines in one short sentence.";
 const EXAMPLES: &[(&str, &str, &str)] = &[
     (
@@ -82,7 +87,8 @@ pub async fn answer(
 /// What the user wants to be told: the clauses that only ask, or the request itself when it changed nothing.
 fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
     if !plan.questions.is_empty() {
-        return Some(plan.questions.join(" "));
+        let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.as_str()).collect();
+        return Some(texts.join(" "));
     }
     if evidence.entries().iter().filter(|entry| entry.succeeded()).all(is_relation) {
         return None;
@@ -93,27 +99,10 @@ fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
 
 /// Whether a request without changes wants words rather than a list.
 fn asks(request: &str) -> bool {
-    const QUESTIONS: &[&str] = &[
-        "what",
-        "how",
-        "why",
-        "which",
-        "who",
-        "when",
-        "where",
-        "is",
-        "are",
-        "does",
-        "do",
-        "can",
-        "explain",
-        "describe",
-        "tell",
-        "summarize",
-        "summarise",
-    ];
+    const ASKING: &str = "what, how, why, which, who, when, where, is, are, does, do, can, explain, describe, tell, \
+                          summarize, summarise";
     let low = request.trim().to_lowercase();
-    low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| QUESTIONS.contains(&word))
+    low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
 }
 
 /// One or two sentences of the planner that the evidence backs. Sentences that it does not back are left out.
@@ -152,7 +141,11 @@ async fn prose(
         }
     };
     let mut sentences = Sentences::default();
-    let messages = if capable { in_full(&shown, question, draft.past_failures) } else { by_example(&lines, question) };
+    let messages = if capable {
+        in_full(&shown, question, draft.past_failures, toolkit.cognitive.technique)
+    } else {
+        by_example(&lines, question)
+    };
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
@@ -181,17 +174,16 @@ async fn prose(
 
 /// The sentences of `draft` that the sources back.
 fn backed(draft: &str, sources: &[&str]) -> String {
-    let mut sentences = Sentences::default();
-    let mut said = sentences.push(draft);
-    said.extend(sentences.rest());
+    let mut said = check::sentences(draft);
     said.retain(|sentence| check::is_grounded(sentence, sources));
     said.concat().trim_end().to_owned()
 }
 
-fn in_full(shown: &str, question: &str, past_failures: &[String]) -> Vec<Message> {
+fn in_full(shown: &str, question: &str, past_failures: &[String], technique: Technique) -> Vec<Message> {
+    let methods = if technique == Technique::ThreeMethods { METHODS } else { "" };
     let past = match past_failures.is_empty() {
         true => String::new(),
-        false => format!("\nEarlier attempts failed because: {}", past_failures.join("; ")),
+        false => format!("\nEarlier attempts failed because: {}{methods}", past_failures.join("; ")),
     };
     vec![
         Message::system(format!("{}{past}", PROMPT.trim())),
@@ -228,9 +220,15 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             // The user knows what was handed over.
             StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
             StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
-            StepStatus::Succeeded if cited.is_empty() => facts.extend(result(entry)),
-            StepStatus::Succeeded => {}
-            StepStatus::Failed => facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)),
+            StepStatus::Succeeded => match shown(entry, &cited, plan, evidence) {
+                Shown::Whole => facts.extend(result(entry)),
+                Shown::Named => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
+                Shown::Cited => {}
+            },
+            StepStatus::Failed => {
+                facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id));
+                facts.extend(rest(&entry.outcome.text.lines().collect::<Vec<_>>()));
+            }
             StepStatus::Rejected => facts.push(format!("- not done, you said no: {} [{}]", entry.tool, entry.id)),
             StepStatus::Skipped => facts.push(format!("- not done: {} [{}]", entry.summary(), entry.id)),
         }
@@ -241,6 +239,25 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
         }
     }
     facts
+}
+
+/// How much of a result the user is shown.
+enum Shown {
+    /// Lines of it stand above.
+    Cited,
+    /// It was looked at for a question that another result answers.
+    Named,
+    Whole,
+}
+
+fn shown(entry: &Entry, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
+    let is_cited = |call: CallId| cited.iter().any(|line| line.call == call);
+    let asked = plan.questions.iter().any(|question| question.about.contains(&entry.step));
+    match () {
+        () if is_cited(entry.id) => Shown::Cited,
+        () if !cited.is_empty() && (asked || evidence.of(entry.step).any(|other| is_cited(other.id))) => Shown::Named,
+        () => Shown::Whole,
+    }
 }
 
 /// A call that asked who calls, imports or needs whom: the places it found are the answer.
@@ -262,17 +279,23 @@ fn places(entry: &Entry) -> Vec<String> {
             }
         }
     };
-    listed(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
+    itemised(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
 }
 
 /// A result that answers by itself.
 fn result(entry: &Entry) -> Vec<String> {
-    listed(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
+    itemised(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
 }
 
-fn listed(entry: &Entry, all: &[&str]) -> Vec<String> {
+fn itemised(entry: &Entry, all: &[&str]) -> Vec<String> {
     let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
-    lines.extend(all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")));
+    lines.extend(rest(all));
+    lines
+}
+
+/// What stands below the first line.
+fn rest(all: &[&str]) -> Vec<String> {
+    let mut lines: Vec<String> = all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")).collect();
     if all.len() > RESULT_LINES + 1 {
         lines.push(format!("  … {} more lines", all.len() - RESULT_LINES - 1));
     }

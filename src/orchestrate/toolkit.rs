@@ -3,18 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::base::Cancel;
+use crate::base::config::Cognitive;
+use crate::base::{Cancel, ConversationId};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
 use crate::index::Index;
 use crate::models::Role;
-use crate::models::dialect::Message;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
-use super::cognitive::CognitiveConfig;
-use super::{Host, words};
+use super::Host;
 
 /// How a streamed generation ended; its text was given out on the way.
 #[derive(Clone, Debug)]
@@ -42,10 +41,11 @@ pub struct Toolkit {
     /// Rounds of the single-model loop; `None` leaves it to the model.
     pub iterations_max: Option<usize>,
     pub mode: Mode,
-    pub cognitive: CognitiveConfig,
+    pub cognitive: Cognitive,
     /// What the user handed over with the request.
     pub given: Vec<Given>,
-    /// The last turns of the conversation, oldest first.
+    pub conversation: ConversationId,
+    /// The turns of the conversation before this one, oldest first.
     pub earlier: Vec<Exchange>,
     pub cancel: Cancel,
     pub meter: Meter,
@@ -183,18 +183,6 @@ impl Toolkit {
     }
 }
 
-/// Characters of an earlier request and answer that models are shown.
-const EARLIER_CHARS: usize = 400;
-
-impl Toolkit {
-    /// The last turns of the conversation as messages, shortened.
-    pub fn conversation(&self) -> Vec<Message> {
-        let shown = |text: &str| words::shorten(text, EARLIER_CHARS);
-        let messages = |turn: &Exchange| [Message::user(shown(&turn.request)), Message::assistant(shown(&turn.answer))];
-        self.earlier.iter().flat_map(messages).collect()
-    }
-}
-
 /// A load is reported when this much more of it is done; llama.cpp speaks up at every tensor.
 const SHARE_STEP: f32 = 0.05;
 
@@ -249,6 +237,17 @@ impl Meter {
     pub fn tokens(&self) -> usize {
         let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         usage.prompt_tokens + usage.generated_tokens
+    }
+
+    /// Counts what another meter has counted.
+    pub fn absorb(&self, other: &Meter) {
+        let other = other.usage();
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.model_calls += other.model_calls;
+        usage.prompt_tokens += other.prompt_tokens;
+        usage.cached_tokens += other.cached_tokens;
+        usage.generated_tokens += other.generated_tokens;
+        usage.calls.extend(other.calls);
     }
 
     /// Everything so far, with the time since [`Meter::start`].

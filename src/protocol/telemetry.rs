@@ -1,4 +1,4 @@
-//! What is counted and noticed while the single-model loop runs.
+//! What is counted and noticed while the single-model loop and the cognitive loop run.
 
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,22 @@ pub enum VerificationResult {
     Valid,
     NeedsRefinement,
     CriticalError,
+}
+
+/// What the nodes of a cognitive loop hand on (seed 003).
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct CognitiveState {
+    pub input: String,
+    pub conversation_id: String,
+    pub plan: Option<String>,
+    pub steps: Vec<String>,
+    pub draft_answer: String,
+    pub critique: String,
+    /// 0 to 1.
+    pub score: f64,
+    pub iterations: usize,
+    pub past_failures: Vec<String>,
+    pub thinking_tokens: Vec<String>,
 }
 
 /// One verification of a draft.

@@ -64,14 +64,7 @@ impl Journal {
 
     /// Tokens and signs of life are left out: the answer stands in `turn-finished`.
     pub fn keeps(event: &Event) -> bool {
-        !matches!(
-            event,
-            Event::Token { .. }
-                | Event::Thinking { .. }
-                | Event::Pulse { .. }
-                | Event::QueueUpdate { .. }
-                | Event::ModelLoading { .. }
-        )
+        !event.is_sign_of_life() && !matches!(event, Event::Token { .. } | Event::Thinking { .. })
     }
 
     /// Adds one event and gives its place; `None` for one that is not kept.

@@ -21,8 +21,8 @@ use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::orchestrate::{self, Deciding, Host, Meter, Toolkit, TurnError};
-use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::orchestrate::{self, Choosing, Deciding, Host, Meter, Toolkit, TurnError, recall};
+use crate::protocol::{Decision, Doubt, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
 
@@ -43,6 +43,11 @@ pub enum Message {
         proposal: Proposal,
         reply: oneshot::Sender<Decision>,
     },
+    /// The turn waits until `reply` is used; dropping it leaves the choice to the program.
+    Choose {
+        doubt: Doubt,
+        reply: oneshot::Sender<usize>,
+    },
     /// The last message of a turn that could not be finished.
     Failed(TurnError),
 }
@@ -60,15 +65,24 @@ pub struct Session {
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
 }
 
-/// Earlier turns that a later one is told about.
-const EARLIER_MAX: usize = 3;
+/// Earlier turns that a later one can be told about, and the letters that are kept of each request and answer.
+const EARLIER_MAX: usize = 64;
+const EARLIER_CHARS: usize = 8_000;
 
 impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        let (toolkit, conversation, earlier) = (Mutex::new(toolkit), ConversationId::fresh(), Arc::default());
-        Ok(Session { toolkit, conversation, journal, policy, mask: Mask::Nothing, command: "monobloc", earlier })
+        let (conversation, earlier) = (toolkit.conversation.clone(), Arc::default());
+        Ok(Session {
+            toolkit: Mutex::new(toolkit),
+            conversation,
+            journal,
+            policy,
+            mask: Mask::Nothing,
+            command: "monobloc",
+            earlier,
+        })
     }
 
     /// The same, run by this verb.
@@ -122,7 +136,10 @@ impl Session {
         }
         tokio::spawn(async move {
             let ended = match op {
-                Op::Plan(ask) => orchestrate::plan_turn(&toolkit, &ask.text, &host).await.map(|_| None),
+                Op::Plan(ask) => {
+                    let parts = recall::parts(&ask.text, &toolkit.earlier);
+                    orchestrate::plan_turn(&toolkit, &parts, &ask.text, &host).await.map(|_| None)
+                }
                 Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
                 Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };
@@ -131,7 +148,8 @@ impl Session {
             }
             match ended {
                 Ok(Some(finished)) => {
-                    let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
+                    let kept = |text: &str| text.chars().take(EARLIER_CHARS).collect();
+                    let exchange = Exchange { request: kept(&finished.request), answer: kept(&finished.answer) };
                     remember(&mut earlier.lock().unwrap_or_else(PoisonError::into_inner), exchange);
                     host.emit(Event::TurnFinished(with_memory(finished)));
                 }
@@ -268,6 +286,17 @@ impl Host for SessionHost {
             };
             self.note(Event::Decided { step, tool: proposal.tool.clone(), decision: told });
             decision
+        })
+    }
+
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Choose { doubt: doubt.clone(), reply });
+        Box::pin(async move {
+            let place = answer.await.ok()?;
+            let tool = &doubt.candidates.get(place)?.tool;
+            self.note(Event::Notice { text: format!("the user means `{tool}` by \"{}\"", doubt.step) });
+            Some(place)
         })
     }
 

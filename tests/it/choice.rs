@@ -38,6 +38,8 @@ const TABLE: &[(&str, &str)] = &[
     ("Search for TODO in src", "search_text"),
     ("Which files contain the word eviction?", "search_text"),
     ("Run cargo test", "run_command"),
+    ("Run the tests with cargo test", "run_command"),
+    ("Show the git log", "run_command"),
     ("Execute cargo build --release", "run_command"),
     ("Create a file notes.txt with the text hello", "write_file"),
     ("Replace 5 with 3 in src/retry.rs", "replace_in_file"),

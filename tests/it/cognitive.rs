@@ -1,9 +1,9 @@
 //! The cognitive loop with scripted models: drafts are judged, written again with what failed in mind, and bounded.
 
+use monobloc::base::config::{Cognitive, Technique, When};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::cognitive::{CognitiveConfig, When};
 use monobloc::orchestrate::{Toolkit, run_turn};
-use monobloc::protocol::{Decision, Event, Proposal, Verification, VerificationResult};
+use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
 
 use crate::cli::Project;
 use crate::scripted::{Witness, toolkit};
@@ -15,16 +15,17 @@ fn writer() -> Script {
     Script::saying("A request is tried again.")
         .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
         .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
-        .on("failed because: The number of tries is missing.", "A request is tried 5 times.")
+        .on("failed because: The number of tries is missing.", "<think>So 5 it is.</think>A request is tried 5 times.")
 }
 
 struct Seen {
     answer: String,
     verified: Vec<Verification>,
     failures: Vec<Vec<String>>,
+    state: Option<CognitiveState>,
 }
 
-async fn turn(script: Script, config: CognitiveConfig) -> Seen {
+async fn turn(script: Script, config: Cognitive) -> Seen {
     let project = Project::todo();
     let plain = toolkit(&project, script, Script::saying(""));
     let host = Witness::new(|_: &Proposal| Decision::Reject);
@@ -36,6 +37,7 @@ async fn turn(script: Script, config: CognitiveConfig) -> Seen {
     Seen {
         answer: finished.answer,
         verified: host.seen(|event| if let Event::Verification(one) = event { Some(one.clone()) } else { None }),
+        state: host.seen(|event| if let Event::Cognition(one) = event { Some(one.clone()) } else { None }).pop(),
         failures: host.seen(|event| match event {
             Event::Refinement { past_failures, .. } => Some(past_failures.clone()),
             _ => None,
@@ -43,8 +45,8 @@ async fn turn(script: Script, config: CognitiveConfig) -> Seen {
     }
 }
 
-fn on() -> CognitiveConfig {
-    CognitiveConfig { when: When::On, ..CognitiveConfig::default() }
+fn on() -> Cognitive {
+    Cognitive { when: When::On, ..Cognitive::default() }
 }
 
 #[tokio::test]
@@ -55,12 +57,18 @@ async fn a_draft_is_written_again_until_it_is_good_enough() {
     assert!(seen.verified[0].confidence < 0.85 && seen.verified[1].confidence >= 0.85, "{:?}", seen.verified);
     assert_eq!(seen.failures, [vec!["The number of tries is missing.".to_owned()]]);
     assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    let state = seen.state.expect("the state at the end");
+    assert!(!state.conversation_id.is_empty() && state.plan.is_some() && state.steps.len() == 1, "{state:?}");
+    assert_eq!((state.input.as_str(), state.iterations), (REQUEST, 2));
+    assert_eq!(state.past_failures, ["The number of tries is missing."]);
+    assert!(state.draft_answer.starts_with("A request is tried 5 times.") && state.score >= 0.85, "{state:?}");
+    assert_eq!(state.thinking_tokens.concat(), "So 5 it is.");
 }
 
 #[tokio::test]
 async fn off_changes_nothing_and_auto_leaves_simple_requests_alone() {
     for when in [When::Off, When::Auto] {
-        let seen = turn(writer(), CognitiveConfig { when, ..CognitiveConfig::default() }).await;
+        let seen = turn(writer(), Cognitive { when, ..Cognitive::default() }).await;
         assert!(seen.verified.is_empty() && seen.answer.starts_with("A request is tried again."), "{}", seen.answer);
     }
 }
@@ -75,9 +83,54 @@ async fn the_best_draft_is_the_answer_when_no_draft_is_good_enough() {
     }
     script = script.on("Judge the answer", "0.05\nneeds_refinement\nround 0 failed.");
     script = script.on("round 0 failed.", "A request is tried 5 times over.");
-    let seen = turn(script, CognitiveConfig { max_iterations: 3, ..on() }).await;
+    let seen = turn(script, Cognitive { max_iterations: 3, ..on() }).await;
     assert!(seen.verified.len() <= 3, "{:?}", seen.verified);
     assert!(seen.answer.starts_with("A request is tried 5 times over."), "{} {:?}", seen.answer, seen.verified);
+}
+
+fn by(technique: Technique) -> Cognitive {
+    Cognitive { technique, ..on() }
+}
+
+#[tokio::test]
+async fn a_chain_of_verification_asks_without_the_draft_and_code_compares() {
+    let script = Script::saying("A request is tried again.")
+        .on("Write up to three short questions", "How many times is a request tried?\n")
+        .on("Question: How many times is a request tried?", "It is tried 5 times.")
+        .on("Judge the answer", "0.95\nvalid\nIt says how many times.")
+        .on("The evidence says: It is tried 5 times.", "A request is tried 5 times.");
+    let seen = turn(script, by(Technique::ChainOfVerification)).await;
+    assert!(seen.failures[0][0].contains("The evidence says: It is tried 5 times."), "{:?}", seen.failures);
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    assert_eq!(seen.verified.last().map(|one| one.verdict), Some(VerificationResult::Valid));
+}
+
+#[tokio::test]
+async fn a_debate_is_heard_by_the_judge() {
+    let script = Script::saying("A request is tried again.")
+        .on("You are a sceptic", "It leaves out the number.")
+        .on("You are an advocate", "The first line is about tries.")
+        .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt is said.")
+        .on(
+            "A sceptic says: It leaves out the number.\nAn advocate says:",
+            "0.30\nneeds_refinement\nThe sceptic is right.",
+        )
+        .on("failed because: The sceptic is right.", "A request is tried 5 times.");
+    let seen = turn(script, by(Technique::Debate)).await;
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{} {:?}", seen.answer, seen.verified);
+}
+
+#[tokio::test]
+async fn three_methods_are_thought_of_when_a_draft_is_written_again() {
+    let script = || {
+        Script::saying("A request is tried again.")
+            .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
+            .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
+            .on("Think of three methods to answer", "A request is tried 5 times.")
+    };
+    let seen = turn(script(), by(Technique::ThreeMethods)).await;
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    assert!(!turn(script(), on()).await.answer.contains("5 times"), "nobody else is told to");
 }
 
 #[tokio::test]

@@ -106,7 +106,6 @@ async fn weak_and_chat_reads_within_three_iterations() {
 async fn weak_models_get_the_short_prompt_and_their_reasoning_is_no_answer() {
     let reasons = "<reasoning>The file says so.</reasoning> The pause is 250 ms, as PAUSE_MS in src/retry.ts says.";
     let script = Script::saying("I do not know.").on("Keep it short - 2-3 sentences maximum.", reasons);
-    let script = script.on("PAUSE_MS = 250;\n[e9]", "");
     let done = cell(false, Mode::Chat, QUESTION, script).await;
     assert!(
         !done.finished.answer.contains("reasoning") && !done.finished.answer.contains("says so"),

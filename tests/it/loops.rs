@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use monobloc::base::config::ApproveMode;
 use monobloc::base::{Cancel, StepId};
 use monobloc::engine::scripted::Script;
 use monobloc::index::Index;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{
-    Ask, Decision, Detection, Event, Op, Proposal, Record, Recovery, Remedy, Repeat, Stall, StepReport, StepState,
-    StepStatus, ToolMiss, TurnFinished,
+    Decision, Detection, Event, Proposal, Recovery, Remedy, Repeat, Stall, StepReport, StepState, StepStatus, ToolMiss,
+    TurnFinished,
 };
-use monobloc::session::{Message, Session};
-use monobloc::tools::policy::Policy;
 use serde_json::json;
 
 use crate::cli::Project;
@@ -319,20 +316,33 @@ async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_known_to_its_next_turn() {
-    let project = Project::todo();
-    let script = Script::saying("Nice to meet you.").on("Hello, I am Ada", "You told me: Ada.");
-    let script = script.on("Nice to meet you.<|im_end|>\n<|im_start|>user\nThanks", "You are welcome, Ada.");
-    let session = Session::open(toolkit(&project, script, Script::saying("")), None, Policy::of(ApproveMode::Never));
-    let session = session.expect("a session");
-    let mut answers = Vec::new();
-    for text in ["Hello!", "Thanks!"] {
-        let mut messages = session.submit(Op::Ask(Ask { text: text.to_owned(), ..Ask::default() }));
-        while let Some(message) = messages.recv().await {
-            if let Message::Record(Record { event: Event::TurnFinished(finished), .. }) = message {
-                answers.push(finished.answer);
-            }
-        }
+async fn what_fails_is_tried_another_way_where_code_knows_one() {
+    let stories = [
+        ("Read src/retr.ts", "read_file", "the only one with nearly that name"),
+        ("List the files in src/retry.ts", "read_file", "src/retry.ts is a file"),
+        ("Who calls `retri`?", "index_search", "nothing is called retri"),
+    ];
+    for (request, tool, why) in stories {
+        let project = Project::todo();
+        let index = Index::open(&project.path()).expect("an index");
+        index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
+        let plain = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
+        let index = Some(Arc::new(index));
+        let context = plain.context.clone().map(|context| monobloc::tools::Context { index: index.clone(), ..context });
+        let toolkit = Toolkit { index, context, ..plain };
+        let host = Witness::new(|_: &Proposal| Decision::Reject);
+        let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+        let ended: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
+        assert_eq!((ended.len(), ended.last()), (2, Some(&(tool, StepStatus::Succeeded))), "{request}: {ended:?}");
+        let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+        assert!(notices.iter().any(|notice| notice.contains(why)), "{notices:?}");
+        assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
     }
-    assert_eq!(answers, ["Nice to meet you.", "You are welcome, Ada."]);
+    // A name that is like nothing is not guessed at, and what was to be done with it is not done.
+    let project = Project::todo();
+    let silent = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Read src/missing.ts and src/todo.ts, then copy them to src/copy.ts";
+    let finished = run_turn(&silent, request, &host).await.expect("a turn");
+    assert!(finished.steps.iter().all(|step| step.tool != "write_file"), "{:?}", finished.steps);
 }

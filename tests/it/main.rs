@@ -9,6 +9,8 @@ mod cognitive;
 mod complete;
 #[cfg(target_os = "linux")]
 mod confined;
+mod conversation;
+mod doubt;
 mod engine;
 mod fit;
 mod gate;
@@ -28,7 +30,9 @@ mod offline;
 mod overhead;
 mod pool;
 mod pull;
+mod react;
 mod scripted;
+mod side_by_side;
 mod soak;
 mod stream;
 mod terminal;

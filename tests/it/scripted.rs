@@ -6,17 +6,16 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use monobloc::base::config::ApproveMode;
-use monobloc::base::{Cancel, StepId};
+use monobloc::base::config::{ApproveMode, Cognitive};
+use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::cognitive::CognitiveConfig;
 use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
-use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
+use monobloc::protocol::{Decision, Doubt, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Context, Prefilter};
@@ -31,11 +30,24 @@ pub struct Witness<F> {
     events: Mutex<Vec<Event>>,
     policy: Policy,
     decide: F,
+    /// Which of several tools is meant, if it is asked.
+    chosen: Option<usize>,
+    doubts: Mutex<Vec<Doubt>>,
 }
 
 impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
     pub fn new(decide: F) -> Witness<F> {
-        Witness { events: Mutex::default(), policy: Policy::of(ApproveMode::OnMutation), decide }
+        let policy = Policy::of(ApproveMode::OnMutation);
+        Witness { events: Mutex::default(), policy, decide, chosen: None, doubts: Mutex::default() }
+    }
+
+    /// The same, who takes this one of several tools.
+    pub fn choosing(self, chosen: Option<usize>) -> Witness<F> {
+        Witness { chosen, ..self }
+    }
+
+    pub fn doubts(&self) -> Vec<Doubt> {
+        self.doubts.lock().expect("nobody panics").clone()
     }
 
     /// What `pick` takes of the events.
@@ -56,6 +68,11 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
     fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
         let decision = (self.decide)(proposal);
         Box::pin(async move { decision })
+    }
+
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+        self.doubts.lock().expect("nobody panics").push(doubt.clone());
+        Box::pin(std::future::ready(self.chosen))
     }
 
     fn policy(&self) -> &Policy {
@@ -87,8 +104,9 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         orchestrate: true,
         iterations_max: None,
         mode: Mode::Agent,
-        cognitive: CognitiveConfig::default(),
+        cognitive: Cognitive::default(),
         given: Vec::new(),
+        conversation: ConversationId::fresh(),
         earlier: Vec::new(),
         cancel,
         meter: Meter::start(),

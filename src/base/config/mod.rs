@@ -50,11 +50,7 @@ pub struct Config {
     pub iterations_max: Option<usize>,
     /// Use and write down what works.
     pub learn: bool,
-    /// When answers are drafted, verified and refined: `auto`, `on` or `off` (seed 003).
-    pub cognitive: String,
-    pub max_cognitive_iterations: usize,
-    /// Per cent.
-    pub verification_threshold: usize,
+    pub cognitive: Cognitive,
     pub approve: ApproveMode,
     pub commands: Commands,
     /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
@@ -98,6 +94,46 @@ impl Default for Commands {
             processes: 1_024,
             timeout_s: 60,
         }
+    }
+}
+
+/// How answers are drafted, verified and refined (seed 003: CognitiveConfig).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cognitive {
+    pub when: When,
+    pub max_iterations: usize,
+    /// 0 to 1.
+    pub verification_threshold: f64,
+    pub technique: Technique,
+}
+
+/// How a draft is looked at twice (seed 003), where the model can reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Technique {
+    /// The judge alone.
+    #[default]
+    Plain,
+    /// Questions about the draft are answered without it.
+    ChainOfVerification,
+    /// A sceptic and an advocate speak before the judge.
+    Debate,
+    /// Each new draft begins with three methods.
+    ThreeMethods,
+}
+
+/// When the cognitive loop runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// For complex requests, on models that can reason.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl Default for Cognitive {
+    fn default() -> Cognitive {
+        Cognitive { when: When::Auto, max_iterations: 5, verification_threshold: 0.85, technique: Technique::Plain }
     }
 }
 
@@ -154,9 +190,7 @@ impl Default for Config {
             orchestrate: true,
             iterations_max: None,
             learn: true,
-            cognitive: "auto".to_owned(),
-            max_cognitive_iterations: 5,
-            verification_threshold: 85,
+            cognitive: Cognitive::default(),
             approve: ApproveMode::OnMutation,
             commands: Commands::default(),
             mask_private: false,

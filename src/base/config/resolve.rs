@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{ApproveMode, Commands, Config, Consent, Profile, Rule, Server, consent};
+use super::{ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, When, consent};
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
@@ -190,6 +190,26 @@ impl Settings {
         }
     }
 
+    fn cognitive(&self) -> Cognitive {
+        let plain = Cognitive::default();
+        let per_cent = self.number::<f64>("verification_threshold");
+        Cognitive {
+            when: match self.value("cognitive") {
+                Some("on") => When::On,
+                Some("off") => When::Off,
+                _ => When::Auto,
+            },
+            technique: match self.value("cognitive_technique") {
+                Some("chain-of-verification") => Technique::ChainOfVerification,
+                Some("debate") => Technique::Debate,
+                Some("three-methods") => Technique::ThreeMethods,
+                _ => Technique::Plain,
+            },
+            max_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_iterations),
+            verification_threshold: per_cent.map_or(plain.verification_threshold, |share| share / 100.0),
+        }
+    }
+
     /// The settings as the program uses them.
     pub fn config(&self) -> Config {
         let plain = Config::default();
@@ -215,9 +235,7 @@ impl Settings {
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
             iterations_max: self.count("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),
-            cognitive: self.value("cognitive").map_or(plain.cognitive, str::to_owned),
-            max_cognitive_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_cognitive_iterations),
-            verification_threshold: self.count("verification_threshold").unwrap_or(plain.verification_threshold),
+            cognitive: self.cognitive(),
             approve: match self.value("approve") {
                 Some("always") => ApproveMode::Always,
                 Some("on-destructive") => ApproveMode::OnDestructive,

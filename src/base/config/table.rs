@@ -4,10 +4,11 @@ use super::setting::{Kind, Setting, Trust};
 
 pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "always"];
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
+pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 32] = [
+pub const SETTINGS: [Setting; 33] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -185,6 +186,16 @@ pub const SETTINGS: [Setting; 32] = [
         kind: Kind::Choice(&COGNITIVE),
         default: Some("auto"),
         about: "Draft, verify and refine answers: auto does it for complex requests on models that can reason",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "cognitive_technique",
+        variable: "MONOBLOC_COGNITIVE_TECHNIQUE",
+        flag: "cognitive-technique",
+        kind: Kind::Choice(&TECHNIQUES),
+        default: Some("plain"),
+        about: "How a draft is looked at twice: by questions answered without it, by two personas, or by three methods",
         project: Trust::Free,
         negated: false,
     },

@@ -34,10 +34,21 @@ pub fn settle_edit(step: &str, file_text: &str) -> Option<Edit> {
     let old = intent.old.as_deref().filter(|old| *old != intent.new);
     match (old, intent.old.is_some()) {
         (Some(old), _) if intent.all => everywhere(file_text, &lines, old, &intent),
+        (Some(old), _) if is_renaming(old, &intent) => everywhere(file_text, &lines, old, &intent),
         (Some(old), _) => one_place(file_text, &lines, old, &intent),
         (None, true) => None,
         (None, false) => assignment(file_text, &lines, &intent),
     }
+}
+
+/// `replace createRoot with hydrateRoot`: a name of code for another, with no word about which place is meant.
+fn is_renaming(old: &str, intent: &Intent) -> bool {
+    let is_name = |text: &str| {
+        text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let coined = old.contains('_') || old.chars().skip(1).any(char::is_uppercase);
+    intent.exact && intent.about.is_empty() && coined && is_name(old) && is_name(&intent.new)
 }
 
 /// Every whole occurrence of `old`, in one block of lines.

@@ -69,6 +69,11 @@ impl fmt::Debug for Grounds<'_> {
     }
 }
 
+/// Whether `text` asks to see what a command says, as `show the git log` does.
+pub fn shows_command(text: &str) -> bool {
+    phrases::shown(&said::Said::read(text, DateTime::MIN)).is_some()
+}
+
 /// Arguments that stand on something.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settled {

@@ -3,6 +3,7 @@
 use super::said::Said;
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::Kind;
+use crate::orchestrate::decompose::words::listed;
 use crate::orchestrate::decompose::{verbs, words};
 
 const CONTENT_LEADS: &str = "\
@@ -173,22 +174,45 @@ pub(super) fn title<'a>(said: &Said<'a>) -> Option<&'a str> {
     piece(said, start, ends).filter(|_| verbs::class(said.low(0)).is_some() && said.tokens.len() > start)
 }
 
-/// What `run`, `execute` run, when it is written out: in backticks, or the words behind the verb that begin with a program.
+/// Programs that people have run by name.
+const PROGRAMS: &str = "\
+    cargo, npm, npx, pnpm, yarn, bun, deno, node, make, cmake, ninja, just, pytest, python, python3, pip, uv, tox, ruff, \
+    mypy, go, git, docker, gradle, mvn, dotnet, swift, ruby, rake, bundle, php, composer, eslint, prettier, tsc, jest, \
+    vitest, bash, sh";
+/// What `git` has to show, by the name of its subcommand.
+const GIT_SHOWS: &str = "log, status, diff, blame, shortlog";
+const SHOWING: &str = "show, print, display, give, get, see, view, check, list, what, what's";
+
+/// Where `show me the git log` names a command.
+pub(super) fn shown(said: &Said) -> Option<usize> {
+    let git = |&at: &usize| said.low(at) == "git" && listed(GIT_SHOWS, said.low(at + 1));
+    (0..said.tokens.len()).find(git).filter(|_| listed(SHOWING, said.low(0)))
+}
+
+/// What `run`, `execute` run, when it is written out: in backticks, or the words behind the verb that begin with a program;
+/// `with cargo test`; `the git log`.
 pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let Some((_, text)) = said.quotes().next() {
         return Some(text);
+    }
+    let stops = |said: &Said<'a>, i: usize| {
+        matches!(said.low(i), "and" | "then" | "in" | "for" | "of" | "to" | "please") && i + 1 < said.tokens.len()
+    };
+    let program = |at: usize| listed(PROGRAMS, said.low(at)) || said.low(at).starts_with("./");
+    let by = |&at: &usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
+    if let Some(at) = shown(said).or_else(|| (0..said.tokens.len()).find(by).map(|at| at + 1)) {
+        return piece(said, at, stops);
     }
     let at = said.after(["run the command", "execute the command", "run", "execute"])?;
     let general = words::is_determiner(said.low(at))
         || words::is_object_pronoun(said.low(at))
         || names::number(said.low(at)).is_some();
-    let program = said.tokens.get(at).is_some_and(|token| {
+    let written = said.tokens.get(at).is_some_and(|token| {
         token.kind == Kind::Word
             && token.text.chars().next().is_some_and(|c| c.is_lowercase() || matches!(c, '.' | '/'))
     });
     let noun = matches!(said.low(at), "tests" | "test" | "benchmarks" | "linter" | "everything" | "all");
-    piece(said, at, |said, i| matches!(said.low(i), "and" | "then" | "in" | "for" | "to") && i + 1 < said.tokens.len())
-        .filter(|_| program && !general && !noun)
+    piece(said, at, stops).filter(|_| written && !general && !noun)
 }
 
 /// A name of an existing thing: in quotes, as an identifier, as `the X app`, or with capitals.

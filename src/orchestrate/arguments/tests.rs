@@ -238,6 +238,13 @@ fn people_places_and_names_are_found() {
         "Run cargo test --lib",
         json!({"command": "cargo test --lib"}),
     );
+    let command = |step: &str, expected: Value| check(json!({"command": text("Command line")}), &[], step, expected);
+    command("Run the tests with cargo test", json!({"command": "cargo test"}));
+    command("Run the tests using npm run test:unit, please", json!({"command": "npm run test:unit"}));
+    command("Run the tests with great care", json!({}));
+    command("Show me the git log", json!({"command": "git log"}));
+    command("What is the git status?", json!({"command": "git status"}));
+    check(json!({"command": text("Command line")}), &[], "Run cargo build", json!({"command": "cargo build"}));
     check(json!({"command": text("Command line")}), &[], "Run `npm ci`", json!({"command": "npm ci"}));
     check(json!({"url": text("Address")}), &[], "Fetch https://a.org/x", json!({"url": "https://a.org/x"}));
     check(json!({"task_id": text("Task id")}), &[], "Close task id 12", json!({"task_id": "12"}));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::engine::pool::Leased;
 use crate::engine::{EngineError, Output, Request};
 use crate::models::capability::Measured;
-use crate::models::dialect::{Message, ToolText};
+use crate::models::dialect::Message;
 use crate::models::{ModelCapability, digest};
 use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
@@ -166,14 +166,7 @@ impl Probe<'_> {
 
     /// The reply to a task, and whether it is a call as the model's family writes it, of a tool there is.
     async fn call(&mut self, task: &str, tools: &[ToolSpec], grammar: bool) -> Result<(String, bool), TurnError> {
-        let texts: Vec<ToolText> = tools
-            .iter()
-            .map(|tool| ToolText {
-                name: tool.name.clone(),
-                description: tool.description.clone(),
-                parameters: tool.parameters.clone(),
-            })
-            .collect();
+        let texts: Vec<_> = tools.iter().map(|tool| notation::shown(tool, notation::WHOLE)).collect();
         let dialect = &*self.model.dialect;
         let messages =
             [Message::system(format!("{CALL_PROMPT}\n\n{}", dialect.tool_list(&texts))), Message::user(task)];

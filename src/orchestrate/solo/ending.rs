@@ -14,7 +14,7 @@ use super::{Loop, offer};
 
 impl Loop<'_> {
     /// What a loop that goes nowhere leaves open is carried out by code, where code has not tried yet.
-    pub(super) async fn end_well(&mut self, stall: Stall, request: &str, untried: bool) -> Result<(), TurnError> {
+    pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
         // What the user said no to is not asked again.
         let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
         let open: Vec<&Step> =
@@ -27,13 +27,13 @@ impl Loop<'_> {
         self.watch.detected(stall, Remedy::CodeOwnedSteps);
         self.report();
         for step in open {
-            let (toolkit, context, host) = (self.toolkit, self.context, self.host);
             if self.cell.mode == Mode::Chat {
                 self.looked_up(step).await?;
                 continue;
             }
+            let host = self.scene.host;
             host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-            if let StepEnd::Stuck(reason) = learn::step(toolkit, context, step, request, self.evidence, host).await? {
+            if let StepEnd::Stuck(reason) = learn::step(self.scene, step, self.evidence).await? {
                 host.notice(&format!("{}: {reason}", step.id));
             }
         }
@@ -42,13 +42,13 @@ impl Loop<'_> {
 
     /// A question is put to the index as it stands; in chat mode nothing else is done.
     async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
-        let (toolkit, context, host) = (self.toolkit, self.context, self.host);
+        let toolkit = self.scene.toolkit;
         let spec = toolkit.catalog.get("index_search").filter(|_| toolkit.index.is_some());
         let Some(spec) = spec.filter(|_| !offer::executes(step)) else { return Ok(()) };
         let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
         let call = ToolCall { tool: spec.name.clone(), arguments };
-        host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-        execute::perform(toolkit, context, step.id, call, spec, self.evidence, host).await?;
+        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+        execute::perform(self.scene, step.id, call, spec, self.evidence).await?;
         Ok(())
     }
 }

@@ -82,6 +82,6 @@ impl<'a> Memory<'a> {
             failed.take(1).flat_map(|_| memory.used())
         });
         let blamed = blamed.filter(|id| !helped.contains(id)).collect();
-        learn::note(self.lessons.clone(), learned, helped, blamed).await;
+        learn::write(self.lessons.clone(), learned, helped, blamed).await;
     }
 }

@@ -21,11 +21,12 @@ use crate::tools::{Context, ToolSpec};
 
 use super::Host;
 use super::evidence::Evidence;
+use super::execute::{self, Scene};
 use super::gate::{self, Cell};
 use super::graph::Transitions;
 use super::plan::{Plan, Step};
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, decompose, execute, notation, probe, words};
+use super::{classify, conversation, decompose, notation, probe, words};
 use offer::Shelf;
 pub use talk::reply;
 use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
@@ -76,9 +77,7 @@ pub async fn run(
     let told = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
     opening.push_str(&told.unwrap_or_default());
     let mut this = Loop {
-        toolkit,
-        context,
-        host,
+        scene: Scene { toolkit, context, request, host, ahead: false },
         plan,
         evidence,
         transitions,
@@ -92,7 +91,8 @@ pub async fn run(
         messages: vec![Message::system(String::new())],
         request_at: 1,
     };
-    this.messages.extend(toolkit.conversation());
+    let conversation = conversation::messages(&toolkit.earlier, &this.model.engine);
+    this.messages.extend(conversation);
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
@@ -101,16 +101,14 @@ pub async fn run(
         memory.learn(toolkit, this.evidence).await;
     }
     if let Some(stall) = ended {
-        this.end_well(stall, request, trouble.is_empty()).await?;
+        this.end_well(stall, trouble.is_empty()).await?;
     }
     Ok(last_words)
 }
 
 /// One run of the loop.
 struct Loop<'a> {
-    toolkit: &'a Toolkit,
-    context: &'a Context,
-    host: &'a dyn Host,
+    scene: Scene<'a>,
     plan: &'a Plan,
     evidence: &'a mut Evidence,
     transitions: &'a mut Transitions,
@@ -131,15 +129,15 @@ struct Loop<'a> {
 impl<'a> Loop<'a> {
     /// Iterates until the model has said its last word, which is given back, or goes nowhere.
     async fn turn(&mut self) -> Result<(Option<Stall>, Option<String>), TurnError> {
-        let most = self.toolkit.iterations_max.unwrap_or(self.capability.recommended_max_iterations);
+        let most = self.scene.toolkit.iterations_max.unwrap_or(self.capability.recommended_max_iterations);
         for iteration in 1..=most {
             if !self.transitions.spend() {
                 break;
             }
             self.watch.iteration = iteration;
-            let offered = self.shelf.offered(self.toolkit, &self.watch.offer);
+            let offered = self.shelf.offered(self.scene.toolkit, &self.watch.offer);
             let reply = self.reply(&offered).await?;
-            let reading = call::read(&reply.text, Some(&*self.model.dialect), self.toolkit.catalog.specs());
+            let reading = call::read(&reply.text, Some(&*self.model.dialect), self.scene.toolkit.catalog.specs());
             self.messages.push(Message::assistant(reply.text.clone()));
             let silent = reading.calls.is_empty();
             let verdict = if silent {
@@ -149,12 +147,12 @@ impl<'a> Loop<'a> {
                     circles: reply.finish == Finish::Repetition,
                 };
                 let open = self.open();
-                self.watch.silent(silence, still_open(self.toolkit, &open))
+                self.watch.silent(silence, still_open(self.scene.toolkit, &open))
             } else {
                 let textual = if reading.tier == Some(Tier::Strict) { 0 } else { reading.calls.len() };
                 let batch = Batch { textual, ..self.calls(reading.calls).await? };
                 let open = self.open();
-                self.watch.called(&batch, still_open(self.toolkit, &open))
+                self.watch.called(&batch, still_open(self.scene.toolkit, &open))
             };
             self.report();
             match verdict {
@@ -194,15 +192,15 @@ impl<'a> Loop<'a> {
         };
         let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools));
         let request = Request { grammar, ..free.clone() };
-        let mut output = match self.toolkit.generate(model, request, "thinking", self.host).await {
+        let mut output = match self.scene.toolkit.generate(model, request, "thinking", self.scene.host).await {
             // Marks of the family that are no tokens of this file.
             Err(TurnError::Engine(EngineError::Grammar(_))) => {
                 self.constrained = false;
-                self.toolkit.generate(model, free, "thinking", self.host).await?
+                self.scene.toolkit.generate(model, free, "thinking", self.scene.host).await?
             }
             output => output?,
         };
-        let host = self.host;
+        let host = self.scene.host;
         output.text = prompt::without_reasoning(&output.text, |thought| {
             host.emit(Event::Thinking { text: thought.to_owned() });
         });
@@ -213,10 +211,10 @@ impl<'a> Loop<'a> {
     async fn calls(&mut self, calls: Vec<RawCall>) -> Result<Batch, TurnError> {
         let mut batch = Batch { calls: calls.len(), ..Batch::default() };
         for raw in calls {
-            let mut told = match check::check(&raw, self.toolkit.catalog.specs()) {
+            let mut told = match check::check(&raw, self.scene.toolkit.catalog.specs()) {
                 Err(problem) => problem.to_string(),
                 Ok(checked) => {
-                    let spec = self.toolkit.catalog.get(&checked.call.tool);
+                    let spec = self.scene.toolkit.catalog.get(&checked.call.tool);
                     match spec.filter(|spec| self.shelf.allows(spec, &self.watch.offer)) {
                         None => format!("`{}` is not offered now; use one of the listed tools", checked.call.tool),
                         Some(spec) => self.call(checked, spec, &mut batch).await?,
@@ -234,7 +232,7 @@ impl<'a> Loop<'a> {
     /// Runs one call, unless the evidence has its result.
     async fn call(&mut self, checked: check::Checked, spec: &ToolSpec, batch: &mut Batch) -> Result<String, TurnError> {
         for repair in &checked.repairs {
-            self.host.notice(&format!("{}: {repair}", spec.name));
+            self.scene.host.notice(&format!("{}: {repair}", spec.name));
         }
         let call = checked.call;
         let (tool, arguments) = (call.tool.clone(), call.arguments.clone());
@@ -248,10 +246,9 @@ impl<'a> Loop<'a> {
         let known = self.evidence.repeated(&tool, &arguments).is_some();
         let open = self.open();
         let step = prompt::step_of(&Value::Object(arguments.clone()).to_string(), &open);
-        self.host.emit(Event::StepExecuting { step, description: tool.clone() });
-        self.host.emit(Event::StepState { step, state: StepState::Deciding });
-        let (toolkit, context, host) = (self.toolkit, self.context, self.host);
-        let status = execute::perform(toolkit, context, step, call, spec, self.evidence, host).await?;
+        self.scene.host.emit(Event::StepExecuting { step, description: tool.clone() });
+        self.scene.host.emit(Event::StepState { step, state: StepState::Deciding });
+        let status = execute::perform(self.scene, step, call, spec, self.evidence).await?;
         batch.repeated += usize::from(known);
         batch.executed += usize::from(spec.mutates && !known);
         let text = self.evidence.repeated(&tool, &arguments).or(self.evidence.entries().last());
@@ -267,10 +264,10 @@ impl<'a> Loop<'a> {
     /// Sends out what was counted and noticed.
     fn report(&mut self) {
         let (miss, repeat) = self.watch.counts();
-        self.host.emit(Event::ToolMiss(miss));
-        self.host.emit(Event::Repeat(repeat));
+        self.scene.host.emit(Event::ToolMiss(miss));
+        self.scene.host.emit(Event::Repeat(repeat));
         for noticed in std::mem::take(&mut self.watch.events) {
-            self.host.emit(match noticed {
+            self.scene.host.emit(match noticed {
                 Noticed::Detection(detection) => Event::Detection(detection),
                 Noticed::Recovery(recovery) => Event::Recovery(recovery),
             });

@@ -6,9 +6,9 @@ use crate::tools::{Ranked, ToolSpec};
 use super::super::classify::{self, RequestKind};
 use super::super::evidence::Evidence;
 use super::super::gate::{Access, Cell};
+use super::super::notation;
 use super::super::plan::{Plan, Step};
 use super::super::toolkit::Toolkit;
-use super::super::words;
 use super::watch::Offer;
 
 /// Longest description of a tool in the list, in characters.
@@ -59,12 +59,7 @@ impl Shelf {
 }
 
 pub fn texts(offered: &[&ToolSpec]) -> Vec<ToolText> {
-    let text = |spec: &&ToolSpec| ToolText {
-        name: spec.name.clone(),
-        description: words::shorten(&spec.description, DESCRIPTION_CHARS),
-        parameters: spec.parameters.clone(),
-    };
-    offered.iter().map(text).collect()
+    offered.iter().map(|spec| notation::shown(spec, DESCRIPTION_CHARS)).collect()
 }
 
 /// Whether a step asks for something to be different, or run.

@@ -7,7 +7,7 @@ use crate::models::dialect::Message;
 use crate::protocol::Event;
 
 use super::super::toolkit::{Toolkit, TurnError};
-use super::super::{Host, words};
+use super::super::{Host, conversation, words};
 
 const CHAT: &str = include_str!("../prompts/chat.md");
 /// Longest reply to small talk.
@@ -17,7 +17,7 @@ const CHAT_TOKENS: usize = 160;
 pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
     let model = toolkit.model(Role::Planner, host).await?;
     let mut messages = vec![Message::system(CHAT.trim())];
-    messages.extend(toolkit.conversation());
+    messages.extend(conversation::messages(&toolkit.earlier, &model.engine));
     messages.push(Message::user(words::shorten(request, 8_000)));
     let request = Request {
         priority: Priority::User,

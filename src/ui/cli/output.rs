@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
 use super::chat::consent::choices;
+use super::chat::which::Which;
 use crate::protocol::{
     Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
 };
@@ -58,6 +59,22 @@ impl Printer {
         }
         self.show(&paint_diff(&proposal.preview));
         ask_on_terminal(proposal)
+    }
+
+    /// Asks which tool is meant, where somebody can be asked.
+    pub fn which(&mut self, which: Which, yes: bool) -> Result<()> {
+        if yes || matches!(self, Printer::Json) || !io::stdin().is_terminal() {
+            return Ok(());
+        }
+        let (mut lines, mut open) = (io::stdin().lock().lines(), Some(which));
+        while let Some(question) = open {
+            self.show("");
+            print!("{}", question.prompt());
+            io::stdout().flush()?;
+            let Some(line) = lines.next().transpose()? else { break };
+            open = question.answer(&line);
+        }
+        Ok(())
     }
 
     /// Text between the events of a turn; nothing in a transcript for programs.
@@ -157,6 +174,7 @@ impl Text {
             Event::TurnStarted { .. }
             | Event::StepState { .. }
             | Event::Refinement { .. }
+            | Event::Cognition(_)
             | Event::Decided { .. }
             | Event::ApprovalRequested { .. }
             | Event::Thinking { .. }

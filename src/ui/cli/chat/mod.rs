@@ -5,6 +5,7 @@ pub(super) mod consent;
 mod input;
 mod line;
 mod table;
+pub mod which;
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -15,8 +16,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use tokio::sync::mpsc;
 
-use self::consent::Question;
+use self::consent::{Open, Question};
 use self::line::{Line, Show, Work};
+use self::which::Which;
 use super::ask::{ModeName, REQUEST_BYTES_MAX};
 use super::output::Printer;
 use crate::app::App;
@@ -94,7 +96,7 @@ struct Conversation {
     terminal: bool,
     queue: VecDeque<Work>,
     running: Option<Running>,
-    question: Option<Question>,
+    question: Option<Open>,
     /// Standard input has not ended.
     listening: bool,
 }
@@ -209,7 +211,12 @@ impl Conversation {
             Some(Message::Record(record)) => self.printer.print(&record),
             Some(Message::Approve { proposal, reply }) if self.terminal && !self.json && !self.yes => {
                 self.printer.preview(&proposal);
-                self.question = Some(Question::new(proposal, reply));
+                self.question = Some(Open::Consent(Question::new(proposal, reply)));
+                self.prompt()
+            }
+            Some(Message::Choose { doubt, reply }) => {
+                let asked = self.terminal && !self.json && !self.yes;
+                self.question = asked.then(|| Open::Which(Which::new(doubt, reply)));
                 self.prompt()
             }
             Some(Message::Approve { proposal, reply }) => {

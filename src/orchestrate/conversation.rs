@@ -1,0 +1,101 @@
+//! The turns of a conversation as models are shown them: the last ones as they were, older ones a line each, as much as fits.
+
+use crate::engine::Engine;
+use crate::models::dialect::Message;
+use crate::protocol::Exchange;
+
+use super::words;
+
+/// Turns shown as they were, and the letters of a request or an answer.
+const WHOLE_TURNS: usize = 3;
+const WHOLE_CHARS: usize = 400;
+/// Older turns with a line each, and the letters of its halves.
+const CONDENSED_TURNS: usize = 24;
+const CONDENSED_CHARS: usize = 80;
+/// Part of a slot that a conversation may take; the rest is for instructions, the request and the answer.
+const SLOT_SHARE: usize = 4;
+
+/// The conversation for a prompt of `engine`.
+pub fn messages(earlier: &[Exchange], engine: &Engine) -> Vec<Message> {
+    fitting(earlier, engine.limits().context / SLOT_SHARE, &|text| engine.count(text))
+}
+
+/// At most `tokens_max` tokens, by `count`: first the oldest lines go, then whole turns become lines, then nothing is left.
+fn fitting(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
+    let most = CONDENSED_TURNS.min(earlier.len().saturating_sub(WHOLE_TURNS));
+    let shapes = (0..=most).rev().map(|lines| (WHOLE_TURNS, lines));
+    let shapes = shapes.chain((1..WHOLE_TURNS).rev().map(|whole| (whole, 1)));
+    let made = shapes.map(|(whole, lines)| shaped(earlier, whole.min(earlier.len()), lines));
+    let fits = |messages: &Vec<Message>| messages.iter().map(|one| count(&one.content)).sum::<usize>() <= tokens_max;
+    made.into_iter().find(fits).unwrap_or_default()
+}
+
+/// The last `whole` turns, with the `lines` before them condensed in front of the first.
+fn shaped(earlier: &[Exchange], whole: usize, lines: usize) -> Vec<Message> {
+    let (older, last) = earlier.split_at(earlier.len() - whole);
+    let told = older.len().saturating_sub(lines);
+    let mut before: Vec<String> = older[told..].iter().map(condensed).collect();
+    if told > 0 && !before.is_empty() {
+        before.insert(0, format!("- {told} turns before these"));
+    }
+    let mut messages = Vec::new();
+    for (place, turn) in last.iter().enumerate() {
+        let request = words::shorten(&turn.request, WHOLE_CHARS);
+        messages.push(Message::user(match place == 0 && !before.is_empty() {
+            true => format!("Earlier in this conversation:\n{}\n\n{request}", before.join("\n")),
+            false => request,
+        }));
+        messages.push(Message::assistant(words::shorten(&turn.answer, WHOLE_CHARS)));
+    }
+    messages
+}
+
+/// `- what was asked: the first line of the answer`.
+fn condensed(turn: &Exchange) -> String {
+    let line = |text: &str| {
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
+        words::shorten(first, CONDENSED_CHARS)
+    };
+    format!("- {}: {}", line(&turn.request), line(&turn.answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(count: usize) -> Vec<Exchange> {
+        let turn = |n| Exchange { request: format!("request {n}"), answer: format!("answer {n}\nand more") };
+        (1..=count).map(turn).collect()
+    }
+
+    fn shown(earlier: &[Exchange], tokens_max: usize) -> Vec<String> {
+        let messages = fitting(earlier, tokens_max, &|text| text.split_whitespace().count());
+        messages.into_iter().map(|message| message.content).collect()
+    }
+
+    #[test]
+    fn the_last_turns_stay_whole_and_older_ones_become_lines() {
+        assert_eq!(shown(&turns(2), 100), ["request 1", "answer 1\nand more", "request 2", "answer 2\nand more"]);
+        let five = shown(&turns(5), 100);
+        let before = "Earlier in this conversation:\n- request 1: answer 1\n- request 2: answer 2\n\nrequest 3";
+        assert_eq!((five.len(), five[0].as_str()), (6, before));
+        assert!(shown(&turns(60), 1_000)[0].starts_with("Earlier in this conversation:\n- 33 turns before these\n"));
+    }
+
+    #[test]
+    fn a_conversation_never_takes_more_than_its_part() {
+        let all = turns(40);
+        let mut kept = usize::MAX;
+        for tokens_max in (0..200).rev() {
+            let shown = shown(&all, tokens_max);
+            let tokens: usize = shown.iter().map(|text| text.split_whitespace().count()).sum();
+            assert!(tokens <= tokens_max, "{tokens} of {tokens_max}");
+            assert!(
+                shown.is_empty() || shown.last().is_some_and(|last| last.starts_with("answer 40")),
+                "the last stays"
+            );
+            assert!(shown.len() <= kept, "less room, fewer turns");
+            kept = shown.len();
+        }
+    }
+}

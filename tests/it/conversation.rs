@@ -1,0 +1,67 @@
+//! A conversation with scripted models: what a later turn knows of the earlier ones.
+
+use monobloc::base::config::ApproveMode;
+use monobloc::engine::scripted::Script;
+use monobloc::protocol::{Ask, Event, Op, Record, TurnFinished};
+use monobloc::session::{Message, Session};
+use monobloc::tools::policy::Policy;
+
+use crate::cli::Project;
+use crate::scripted::toolkit;
+
+/// Says `requests` one after the other; every change is allowed.
+async fn talk(project: &Project, planner: Script, requests: &[&str]) -> Vec<TurnFinished> {
+    let session = Session::open(toolkit(project, planner, Script::saying("")), None, Policy::of(ApproveMode::Never));
+    let session = session.expect("a session");
+    let mut turns = Vec::new();
+    for request in requests {
+        let mut messages = session.submit(Op::Ask(Ask { text: (*request).to_owned(), ..Ask::default() }));
+        while let Some(message) = messages.recv().await {
+            if let Message::Record(Record { event: Event::TurnFinished(finished), .. }) = message {
+                turns.push(finished);
+            }
+        }
+    }
+    turns
+}
+
+#[tokio::test]
+async fn a_conversation_is_known_to_its_next_turn() {
+    let script = Script::saying("Nice to meet you.").on("Hello, I am Ada", "You told me: Ada.");
+    let script = script.on("Nice to meet you.<|im_end|>\n<|im_start|>user\nThanks", "You are welcome, Ada.");
+    let turns = talk(&Project::todo(), script, &["Hello!", "Thanks!"]).await;
+    let answers: Vec<&str> = turns.iter().map(|turn| turn.answer.as_str()).collect();
+    assert_eq!(answers, ["Nice to meet you.", "You are welcome, Ada."]);
+}
+
+#[tokio::test]
+async fn a_bare_it_is_what_the_turn_before_was_about() {
+    let project = Project::todo();
+    let change = "In src/retry.ts change the maximum number of attempts from 5 to 3";
+    let turns = talk(&project, Script::saying("It is as it is."), &[change, "change it to 4", "Read it"]).await;
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 4;"), "{turns:?}");
+    let read = &turns[2].steps[0];
+    assert_eq!((read.tool.as_str(), read.arguments["path"].as_str()), ("read_file", Some("src/retry.ts")));
+}
+
+#[tokio::test]
+async fn what_was_said_is_told_by_code() {
+    let planner = Script::saying("You said that the moon is made of cheese.").on("Hello", "Nice to meet you.");
+    let turns = talk(&Project::todo(), planner, &["Hello!", "What did I just say to you?"]).await;
+    assert_eq!(turns[1].answer, "You said: Hello!");
+    assert_eq!((turns[1].steps.len(), turns[1].usage.model_calls), (0, 0));
+}
+
+#[tokio::test]
+async fn a_long_conversation_is_condensed_and_fits_its_slot() {
+    let script = || Script::saying("Hello.").on("- Good morning!: Hello.", "It was morning when we began.");
+    let requests = ["Good morning!", "Thanks!", "Cheers!", "ok", "cool", "Good night!"];
+    let turns = talk(&Project::todo(), script(), &requests).await;
+    assert_eq!(turns[3].answer, "Hello.", "three turns are shown as they were");
+    assert_eq!(turns[5].answer, "It was morning when we began.");
+    let mut small = script();
+    small.context = 1_200;
+    let turns = talk(&Project::todo(), small, &["Thank you so much for your help!"; 30]).await;
+    assert_eq!(turns.len(), 30);
+    assert!(turns.iter().all(|turn| !turn.answer.is_empty() && turn.usage.prompt_tokens < 1_200), "{:?}", turns.last());
+}

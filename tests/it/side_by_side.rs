@@ -1,0 +1,114 @@
+//! Steps that need nothing of each other are made side by side, and the turn reads as if they had been made in order.
+
+use std::time::Duration;
+
+use monobloc::engine::scripted::Script;
+use monobloc::orchestrate::{Toolkit, run_turn};
+use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
+
+use crate::cli::Project;
+use crate::scripted::{Witness, toolkit};
+
+const READS: &str = "Read src/retry.ts, read src/todo.ts, then list the files in src/";
+
+struct Seen {
+    finished: TurnFinished,
+    reports: Vec<StepReport>,
+    /// `plan`, `s1 begins`, `s1 Complete`, `e1 read_file`, …
+    story: Vec<String>,
+}
+
+async fn turn(toolkit: &Toolkit, request: &str) -> Seen {
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(toolkit, request, &host).await.expect("a turn");
+    let story = host.seen(|event| match event {
+        Event::PlanCreated { .. } => Some("plan".to_owned()),
+        Event::StepExecuting { step, .. } => Some(format!("{step} begins")),
+        Event::StepState { step, state } => Some(format!("{step} {state:?}")),
+        Event::StepCompleted(report) => {
+            Some(format!("{} {}", report.call.map_or(String::new(), |call| call.to_string()), report.tool))
+        }
+        Event::Pulse { phase, .. } => Some(format!("pulse {phase}")),
+        _ => None,
+    });
+    Seen { finished, reports: host.reports(), story }
+}
+
+fn silent(project: &Project) -> Toolkit {
+    toolkit(project, Script::saying("It is as it is."), Script::saying(""))
+}
+
+#[tokio::test]
+async fn steps_side_by_side_are_told_and_filed_in_their_order() {
+    let seen = turn(&silent(&Project::todo()), READS).await;
+    let mut expected = vec!["plan".to_owned()];
+    for (n, tool) in [(1, "read_file"), (2, "read_file"), (3, "list_dir")] {
+        expected.extend(["begins", "Thinking", "Deciding", "Executing"].map(|state| format!("s{n} {state}")));
+        expected.push(format!("e{n} {tool}"));
+        expected.push(format!("s{n} Complete"));
+    }
+    assert_eq!(seen.story, expected);
+    assert_eq!(seen.reports, seen.finished.steps, "what was told is what is in the evidence");
+    for part in ["MAX_ATTEMPTS = 5", "TITLE_LENGTH_MAX", "src/clock.rs", "[e1]", "[e2]", "[e3]"] {
+        assert!(seen.finished.answer.contains(part), "no {part} in {}", seen.finished.answer);
+    }
+}
+
+#[tokio::test]
+async fn the_first_steps_begin_while_the_plan_is_written() {
+    let slow = |mut script: Script| {
+        script.row_time = Duration::from_millis(2);
+        script
+    };
+    // What is to be looked at has to be asked of the router.
+    let request = "Look at the entries, then read src/todo.ts";
+    let router = Script::saying("path: entries\n");
+    let toolkit = toolkit(&Project::todo(), slow(Script::saying("It is.")), slow(router));
+    let story = turn(&toolkit, request).await.story;
+    let at = |wanted: &str| story.iter().position(|told| told == wanted).unwrap_or_else(|| panic!("{story:?}"));
+    assert!(at("pulse filling in arguments") < at("plan"), "{story:?}");
+    assert!(at("plan") < at("s1 begins") && at("s1 begins") < at("s2 begins"), "{story:?}");
+}
+
+#[tokio::test]
+async fn a_question_that_takes_a_command_waits_for_its_turn_and_for_consent() {
+    let request = "Read src/retry.ts, show the git log, then read src/retry.ts";
+    let seen = turn(&silent(&Project::todo()), request).await;
+    // After a command the file may be another one: it is read again.
+    let tools: Vec<&str> = seen.finished.steps.iter().map(|step| step.tool.as_str()).collect();
+    assert_eq!(tools, ["read_file", "run_command", "read_file"]);
+    let at = |wanted: &str| seen.story.iter().position(|told| told == wanted).expect("it was told");
+    assert!(at("s1 Complete") < at("s2 AwaitingApproval") && at("s2 AwaitingApproval") < at("s3 begins"));
+}
+
+#[tokio::test]
+async fn the_same_call_of_two_steps_is_run_once() {
+    let seen =
+        turn(&silent(&Project::todo()), "Read src/retry.ts, read src/todo.ts, then read src/retry.ts again").await;
+    assert_eq!(seen.finished.steps.len(), 2, "{:?}", seen.finished.steps);
+    assert!(seen.reports[2].summary.starts_with("the same as e1"), "{:?}", seen.reports[2]);
+}
+
+#[tokio::test]
+async fn a_step_that_fails_beside_others_stops_only_those_that_need_it() {
+    let request = "Read src/missing.ts, copy it to src/copy.ts, then read src/todo.ts";
+    let seen = turn(&silent(&Project::todo()), request).await;
+    let ended: Vec<_> = seen.finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
+    assert!(ended.starts_with(&[("read_file", StepStatus::Failed), ("read_file", StepStatus::Succeeded)]), "{ended:?}");
+    assert!(seen.finished.answer.contains("not done"), "{}", seen.finished.answer);
+}
+
+#[tokio::test]
+async fn what_was_not_asked_for_in_words_is_shown_beside_what_was() {
+    let request = "Read src/retry.ts and tell me how many times a request is tried, then list the files in src/";
+    let planner = Script::saying("A request is tried 5 times.");
+    let seen = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await;
+    let answer = &seen.finished.answer;
+    assert!(answer.contains("MAX_ATTEMPTS = 5;` [e1]") && !answer.contains("lines 1-"), "{answer}");
+    assert!(answer.contains("5 entries [e2]") && answer.contains("src/clock.rs"), "{answer}");
+    // A file that was read for the question and does not answer it is only named.
+    let request = "Read src/retry.ts, read src/todo.ts and tell me how many times a request is tried";
+    let planner = Script::saying("A request is tried 5 times.");
+    let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;
+    assert!(answer.contains("src/todo.ts, lines 1-19 of 19 [e2]") && !answer.contains("interface Todo"), "{answer}");
+}
