@@ -85,14 +85,14 @@ pub(in crate::tools) async fn run(
         () = cancelled(context) => Ended::Cancelled,
         () = group.crowded(own.processes) => Ended::Crowded(own.processes),
     };
-    let removed = |path: &&Path| format!("[removed: {}, which would mislead git]\n", path.display());
+    let removed = |path: &&Path| format!("removed {}, which would mislead git; ", path.display());
     let made: String = group.made().iter().map(removed).collect();
     // What the command left running in the background ends with it, and so do its pipes.
     drop(group);
     let (out, err) = (drained(out).await, drained(err).await);
     let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
     // What was only tried for is no success.
-    Ok(if made.is_empty() { outcome } else { Outcome::error(outcome.text + &made) })
+    Ok(if made.is_empty() { outcome } else { Outcome::error(made + &outcome.text) })
 }
 
 fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'_>) {

@@ -149,6 +149,8 @@ async fn what_git_and_this_program_keep_stays_as_it_is() {
         let misled = ["commondir", "config.worktree"].map(|name| bench.project.dir.path().join(".git").join(name));
         assert!(!misled.iter().any(|path| path.is_symlink() || path.exists()), "{line}");
     }
+    let told = bench.run("echo ../evil > .git/commondir").await.text;
+    assert!(told.starts_with("removed ") && told.contains("commondir, which would mislead git; $ echo"), "{told}");
     bench.works("git add -A . ':!.monobloc' && git commit -qm first && git log --oneline", "first").await;
 }
 
