@@ -196,7 +196,8 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
         return Some(text);
     }
     let stops = |said: &Said<'a>, i: usize| {
-        matches!(said.low(i), "and" | "then" | "in" | "for" | "of" | "to" | "please") && i + 1 < said.tokens.len()
+        said.low(i) == "please"
+            || matches!(said.low(i), "and" | "then" | "in" | "for" | "of" | "to") && i + 1 < said.tokens.len()
     };
     let program = |at: usize| listed(PROGRAMS, said.low(at)) || said.low(at).starts_with("./");
     let by = |&at: &usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
