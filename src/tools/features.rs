@@ -200,7 +200,7 @@ impl Tool {
         };
         add(&spec.name, NAME_WEIGHT);
         let title = title(spec);
-        if !name_tells(spec) {
+        if !has_words(spec) {
             add(&title.join(" "), NAME_WEIGHT);
         }
         add(&spec.description, DESCRIPTION_WEIGHT);
@@ -231,9 +231,9 @@ impl Tool {
     }
 }
 
-/// The words that a tool goes by: those of its name without the server, or where that says nothing, those that its description begins with.
+/// The words that a tool goes by: those of its name without the server, or where there are none, those that its description begins with.
 pub fn title(spec: &ToolSpec) -> Vec<String> {
-    if name_tells(spec) {
+    if has_words(spec) {
         return words::parts(own_name(spec));
     }
     let said = words::parts(opening(&spec.description)).into_iter().filter(|word| !words::is_filler(word));
@@ -243,6 +243,14 @@ pub fn title(spec: &ToolSpec) -> Vec<String> {
 
 fn own_name(spec: &ToolSpec) -> &str {
     spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name)
+}
+
+/// Whether a tool's name has words, `t1.f7` and `tool_3` having none.
+pub fn has_words(spec: &ToolSpec) -> bool {
+    const OF_ANY_TOOL: [&str; 8] = ["tool", "function", "func", "method", "action", "command", "call", "api"];
+    let is_word = |part: &String| part.len() > 2 && part.chars().all(char::is_alphabetic);
+    name_tells(spec)
+        || words::parts(own_name(spec)).iter().any(|part| is_word(part) && !OF_ANY_TOOL.contains(&part.as_str()))
 }
 
 /// Whether a tool's name says what it does: a word of it, or one of the same meaning, stands in the description too.
@@ -306,5 +314,7 @@ mod tests {
         check("files.getDoc", "Load the document with this name", "get doc");
         check("t1.f7", "Search for the files of a folder by name. Slow.", "search files folder");
         check("t1.f7", "", "f7");
+        check("tool_7", "Search for the files of a folder by name. Slow.", "search files folder");
+        check("index_dependents", "List the files that import a file", "index dependents");
     }
 }

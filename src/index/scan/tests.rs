@@ -142,24 +142,26 @@ fn a_file_that_changes_while_it_is_read_is_read_again_the_next_time() {
     write(folder.path(), "b.ts", "export function other() {}\n");
     write(folder.path(), "c.ts", "export function gone() {}\n");
     let index = Index::open(folder.path()).unwrap();
+    let writers = std::cell::RefCell::new(Vec::new());
     let refresh = |change: bool| {
         let mut edit = |p: crate::index::Progress| {
             if change && p.stage == Stage::Scan {
                 // The first report comes before the scan: a thread makes the change while the files are read.
                 let folder = folder.path().to_owned();
-                std::thread::spawn(move || {
+                let writer = std::thread::spawn(move || {
                     for round in 0..50 {
                         write(&folder, "a.ts", &format!("export function late{round}() {{}}\n"));
                         drop(fs::remove_file(folder.join("c.ts")));
                         std::thread::sleep(Duration::from_millis(1));
                     }
                 });
+                writers.borrow_mut().push(writer);
             }
         };
         index.refresh_lexical(&mut edit, &Cancel::new()).unwrap()
     };
     refresh(true);
-    std::thread::sleep(Duration::from_millis(300));
+    writers.take().into_iter().for_each(|writer: std::thread::JoinHandle<()>| writer.join().unwrap());
     let wanted = fs::read_to_string(folder.path().join("a.ts")).unwrap();
     let report = refresh(false);
     assert_eq!(report.files, 2);

@@ -202,7 +202,7 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     let program = |at: usize| listed(PROGRAMS, said.low(at)) || said.low(at).starts_with("./");
     let by = |&at: &usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
     if let Some(at) = shown(said).or_else(|| (0..said.tokens.len()).find(by).map(|at| at + 1)) {
-        return piece(said, at, stops);
+        return piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
     }
     let at = said.after(["run the command", "execute the command", "run", "execute"])?;
     let general = words::is_determiner(said.low(at))
