@@ -349,8 +349,10 @@ async fn who_waits_hears_so_every_second() {
         if let Event::Pulse { phase, waited_ms } = event { Some((phase.clone(), *waited_ms)) } else { None }
     };
     let queued = |event: &Event| if let Event::QueueUpdate { position, .. } = event { Some(*position) } else { None };
-    let beats = first.seen(pulses);
+    // Either may come first on a busy machine; only one of them waits.
+    let (served, waited) = if first.seen(queued).is_empty() { (first, second) } else { (second, first) };
+    let beats = served.seen(pulses);
     assert!(beats.first().is_some_and(|(phase, ms)| phase == "answering" && (900..1600).contains(ms)), "{beats:?}");
-    assert_eq!(second.seen(queued).first(), Some(&1));
-    assert!(first.seen(queued).is_empty());
+    assert_eq!(waited.seen(queued).first(), Some(&1));
+    assert!(served.seen(queued).is_empty());
 }
