@@ -32,7 +32,14 @@ fn world() -> World {
 /// What a refusal must say: numbers, or who is in the way.
 fn is_explained(refusal: &str) -> bool {
     let arithmetic = refusal.contains(" needs ") && refusal.contains(" are free; ") && refusal.contains("iB");
-    let reasons = ["is not loaded", "is pinned; unpin it first", "is in use; wait", "--max-loaded 2 allows"];
+    // The last is of a machine that others keep busy.
+    let reasons = [
+        "is not loaded",
+        "is pinned; unpin it first",
+        "is in use; wait",
+        "--max-loaded 2 allows",
+        "within 5 s; try again",
+    ];
     arithmetic || reasons.iter().any(|reason| refusal.contains(reason))
 }
 
