@@ -267,7 +267,9 @@ fn an_idle_model_goes_when_its_time_is_up_and_a_pinned_one_stays() {
     assert_eq!(pool.active().len(), 2, "one is in use, one is pinned");
     drop(lease);
     eventually("the planner stays", || names(&pool.active()) == ["b.gguf router"]);
-    eventually("its memory stays", || held(&ledger) == pool.active()[0].bytes());
+    let gone = pool.unload("a.gguf").expect_err("not loaded").to_string();
+    assert!(gone.contains("a.gguf is not loaded"), "{gone}");
+    assert_eq!(held(&ledger), pool.active()[0].bytes(), "what is not loaded holds nothing");
 }
 
 #[test]

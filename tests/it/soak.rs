@@ -104,7 +104,9 @@ async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usi
     for name in NAMES {
         // What is not loaded needs no unpinning.
         let _ = pool.pin(name, false);
-        let _ = heeding(|| pool.unload(name));
+        if let Err(refusal) = heeding(|| pool.unload(name)) {
+            assert!(refusal.contains("is not loaded"), "nobody holds {name} any more: {refusal}");
+        }
     }
     assert_eq!((ledger.free(), ledger.entries().len()), (budget, 0), "all of it comes back");
     (DEEDS - refused, refused, generated.load(Ordering::SeqCst))

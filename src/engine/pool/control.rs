@@ -41,12 +41,14 @@ impl Pool {
         inner.described(&key)
     }
 
-    /// Gives up every context that `name` means, and waits until its memory is back. Gives what was freed.
+    /// Gives up every context that `name` means, and waits until its memory is back. Gives what was freed. A model that
+    /// is said not to be loaded holds nothing: what the keep-alive has just sent away is waited for before.
     pub fn unload(&self, name: &str) -> Result<Bytes, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
         let before = inner.ledger.free();
-        let gone = inner.taken_out(name)?;
+        let taken = inner.taken_out(name);
+        let gone = taken.or_else(|refusal| inner.released(Vec::new(), None).and(Err(refusal)))?;
         inner.released(gone, None)?;
         Ok(inner.ledger.free().saturating_sub(before))
     }
