@@ -65,8 +65,14 @@ const NOT_CODE: &str = "\
 const SEARCHES: &str = "search, grep, look";
 const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
+/// Stand between what is in a file and the file.
+const WITHIN: &str = "in, from, of";
 /// Stand before the verb of a request.
 const POLITE: &str = "please, kindly, now, then, also, and, just, can, could, would, you, i, want, to";
+/// May stand behind a file that a verb is about: with anything else the file only describes what is meant (`delete old.css import`).
+const BEHIND_FILE: &str = "\
+    and, or, to, into, as, onto, under, below, at, with, file, please, now, too, also, completely, entirely, permanently, then, again, if, \
+    since, because";
 /// Stand between a verb and the file that it is about.
 const BESIDE_FILE: &str = "the, a, this, that, my, our, file, script, module, document, old, unused, obsolete, empty, temporary, called, named";
 
@@ -141,18 +147,24 @@ fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
     let verb = words[lead];
     let is_object = |after: usize| {
         let between = words.get(lead + after..file);
-        between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
+        let whole = words.get(file + 1).is_none_or(|next| listed(BEHIND_FILE, next) || names::is_path(next));
+        whole && between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
     };
-    let within = before(words, file).is_some_and(|word| listed("in, from, of", word));
+    let holds = |at: &usize| {
+        let name = words[*at].rsplit('/').next().unwrap_or_default();
+        name.contains('.') && names::is_path(words[*at]) && before(words, *at).is_some_and(|word| listed(WITHIN, word))
+    };
+    let within = (lead..words.len()).any(|at| holds(&at));
     match () {
-        () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
-        () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
-        () if listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
-        () if within && (listed(DELETES, verb) || verb == "rename") => Some(Builtin::ReplaceInFile),
         () if verb == "in" && file == lead + 1 => {
             let next = words.get(file + 1).copied().unwrap_or_default();
             (listed(DELETES, next) || next == "rename").then_some(Builtin::ReplaceInFile)
         }
+        () if within && (listed(DELETES, verb) || verb == "rename") => Some(Builtin::ReplaceInFile),
+        () if words.iter().skip(file).any(|word| listed(WITHIN, word)) => None,
+        () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
+        () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
+        () if listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
         () => None,
     }
 }
@@ -222,7 +234,18 @@ mod tests {
         check("Move docs/old.md into archive/", None, Some(Builtin::MoveFile));
         check("Remove the unused imports from src/lib.rs", None, Some(Builtin::ReplaceInFile));
         check("In src/app.rs rename getUser to loadUser", None, Some(Builtin::ReplaceInFile));
+        check("Remove config.json from .gitignore", None, Some(Builtin::ReplaceInFile));
+        check("Remove jquery.min.js from index.html", None, Some(Builtin::ReplaceInFile));
+        check("Delete old.css import from a.html", None, Some(Builtin::ReplaceInFile));
+        check("Rename config.json in README.md to settings.json", None, Some(Builtin::ReplaceInFile));
+        check("Delete the notes.txt link", None, None);
+        check("Delete notes.txt from the list", None, None);
+        check("Get rid of a.txt of the backup", None, None);
+        check("Move a.rs out of src/ of the project", None, None);
+        check("Delete a.txt and b.txt", None, Some(Builtin::DeleteFile));
+        check("Move a.txt, please", None, Some(Builtin::MoveFile));
         check("Delete every file below tmp", None, None);
+        check("In src/app.rs remove the field of Store", None, Some(Builtin::ReplaceInFile));
         check("Where in src/app.rs do we delete rows?", None, None);
         check("Remove the word old from the title", None, None);
     }
@@ -235,6 +258,7 @@ mod tests {
         check("Replace 5 with 3 in src/retry.rs", None, None);
         check("Run the tests", None, None);
         check("Show the git log", None, Some(Builtin::RunCommand));
+        check("Show me where git status is parsed", None, None);
         check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
         check("Search for TODO in src", None, Some(Builtin::SearchText));
         check("What files are in src/budget?", None, Some(Builtin::ListDir));

@@ -12,6 +12,7 @@ pub(super) fn assign(parameters: &[Parameter], said: &[PathSaid]) -> Vec<(String
         parameters.iter().filter(|p| values::is_path(p)).map(|p| (p, values::want(p))).collect();
     let mut free: Vec<&PathSaid> = said.iter().collect();
     let mut given: Vec<(String, Vec<String>)> = Vec::new();
+    let edits = parameters.iter().any(|parameter| values::want(parameter) == Want::Old);
     let others = takers.iter().any(|(_, want)| *want == Want::Path);
     for (parameter, _) in takers.iter().filter(|(_, want)| *want == Want::Destination) {
         let led = free.iter().rposition(|path| matches!(path.lead.as_str(), "to" | "into" | "onto" | "as"));
@@ -31,10 +32,13 @@ pub(super) fn assign(parameters: &[Parameter], said: &[PathSaid]) -> Vec<(String
         let words = wants::name_words(parameter.name);
         let folder = words.iter().any(|word| matches!(word.as_str(), "dir" | "directory" | "folder" | "root" | "cwd"))
             || parameter.description().to_lowercase().contains("director");
+        // `remove a.json from b.txt`: what an edit is about stands in the file that is named with `in` or `from`.
+        let held = |lead: &str| free.iter().position(|path| edits && path.lead == lead && is_file(&path.text));
         let place = if folder {
             free.iter().position(|path| !is_file(&path.text))
         } else {
-            free.iter().position(|path| is_file(&path.text))
+            let within = ["in", "from", "of"].into_iter().find_map(held);
+            within.or_else(|| free.iter().position(|path| is_file(&path.text)))
         };
         let optional_folder = !parameter.required && folder;
         let at = if optional_folder { place } else { place.or((!free.is_empty()).then_some(0)) };
