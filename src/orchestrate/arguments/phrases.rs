@@ -1,5 +1,7 @@
 //! Arguments that are words of the step: contents, search terms, titles, names, commands.
 
+use std::ops::Range;
+
 use super::said::Said;
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::Kind;
@@ -183,37 +185,71 @@ const PROGRAMS: &str = "\
 const GIT_SHOWS: &str = "log, status, diff, blame, shortlog";
 const SHOWING: &str = "show, print, display, give, get, see, view, check, list, what, what's";
 
-/// Where `show me the git log` names a command.
-pub(super) fn shown(said: &Said) -> Option<usize> {
-    let git = |&at: &usize| said.low(at) == "git" && listed(GIT_SHOWS, said.low(at + 1));
-    (0..said.tokens.len()).find(git).filter(|_| listed(SHOWING, said.low(0)))
+/// Programs whose names are words that stand behind `with` for themselves: `with just one thread`.
+const ORDINARY: &str = "just, go, make";
+/// May stand between a verb that shows and `git`: with any other word `git log` is only spoken of (`show where git log is parsed`).
+const BEFORE_GIT: &str = "me, us, the, is, of, what, output, a, current, latest, recent";
+
+/// The command that `show me the git log` names, as tokens: with flags, paths and revisions, and nothing behind it that would make it a
+/// part of something else.
+pub(super) fn shown(said: &Said) -> Option<Range<usize>> {
+    let is_git = |at: usize| said.low(at) == "git" && listed(GIT_SHOWS, said.low(at + 1));
+    let at = (1..said.tokens.len()).take_while(|&at| is_git(at) || listed(BEFORE_GIT, said.low(at)));
+    let at = at.last().filter(|&at| is_git(at) && listed(SHOWING, said.low(0)))?;
+    let end = (at + 2..said.tokens.len()).find(|&i| !is_git_argument(said, i)).unwrap_or(said.tokens.len());
+    let ends = said.tokens.get(end).is_none_or(|next| {
+        next.kind != Kind::Word
+            || words::is_preposition(&next.low)
+            || words::is_connective(&next.low)
+            || words::is_adverb(&next.low)
+            || next.low == "output"
+    });
+    ends.then_some(at..end)
+}
+
+/// `--stat`, `src/a.rs`, `HEAD~2`, `main..topic`, `9b3baee`.
+fn is_git_argument(said: &Said, at: usize) -> bool {
+    let token = &said.tokens[at];
+    let text = token.text;
+    let hash = (7..=40).contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit());
+    let revision = hash && text.contains(|c: char| c.is_ascii_digit())
+        || text.starts_with("HEAD")
+        || text.contains("..")
+        || text.contains(['~', '^', '@']);
+    let path = said.paths.iter().any(|path| path.at == at);
+    matches!(token.kind, Kind::Word | Kind::Opaque) && (text.starts_with('-') || revision || path)
 }
 
 /// What `run`, `execute` run, when it is written out: in backticks, or the words behind the verb that begin with a program;
-/// `with cargo test`; `the git log`.
+/// else `with cargo test`; `the git log`.
 pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let Some((_, text)) = said.quotes().next() {
         return Some(text);
     }
+    if let Some(shown) = shown(said) {
+        return said.span(shown.start, shown.end);
+    }
+    let program = |at: usize| {
+        let low = said.low(at);
+        low.starts_with("./") || listed(PROGRAMS, low) && !listed(ORDINARY, low)
+    };
+    let by = |at: usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
     let stops = |said: &Said<'a>, i: usize| {
         said.low(i) == "please"
+            || by(i)
             || matches!(said.low(i), "and" | "then" | "in" | "for" | "of" | "to") && i + 1 < said.tokens.len()
     };
-    let program = |at: usize| listed(PROGRAMS, said.low(at)) || said.low(at).starts_with("./");
-    let by = |&at: &usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
-    if let Some(at) = shown(said).or_else(|| (0..said.tokens.len()).find(by).map(|at| at + 1)) {
-        return piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
-    }
-    let at = said.after(["run the command", "execute the command", "run", "execute"])?;
-    let general = words::is_determiner(said.low(at))
-        || words::is_object_pronoun(said.low(at))
-        || names::number(said.low(at)).is_some();
-    let written = said.tokens.get(at).is_some_and(|token| {
-        token.kind == Kind::Word
-            && token.text.chars().next().is_some_and(|c| c.is_lowercase() || matches!(c, '.' | '/'))
-    });
-    let noun = matches!(said.low(at), "tests" | "test" | "benchmarks" | "linter" | "everything" | "all");
-    piece(said, at, stops).filter(|_| written && !general && !noun)
+    let written_out = |at: usize| {
+        let low = said.low(at);
+        let general =
+            words::is_determiner(low) || words::is_object_pronoun(low) || names::number(low).is_some() || by(at);
+        let noun = matches!(low, "tests" | "test" | "benchmarks" | "linter" | "everything" | "all");
+        let lower = |text: &str| text.starts_with(|c: char| c.is_lowercase() || matches!(c, '.' | '/'));
+        said.tokens[at].kind == Kind::Word && lower(said.tokens[at].text) && !general && !noun
+    };
+    let behind = |at: usize| piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
+    let run = said.after(["run the command", "execute the command", "run", "execute"]).filter(|&at| written_out(at));
+    run.and_then(behind).or_else(|| (0..said.tokens.len()).find(|&at| by(at)).and_then(|at| behind(at + 1)))
 }
 
 /// A name of an existing thing: in quotes, as an identifier, as `the X app`, or with capitals.

@@ -246,8 +246,19 @@ fn a_command_is_what_stands_behind_run_or_with_or_what_git_shows() {
     check("Run the tests with cargo test", json!({"command": "cargo test"}));
     check("Run the tests using npm run test:unit, please", json!({"command": "npm run test:unit"}));
     check("Run the tests with great care", json!({}));
+    check("Run npm start with node 20", json!({"command": "npm start"}));
+    check("Run the tests with just one thread", json!({}));
+    check("Run the tests with make believe data", json!({}));
+    check("Execute ./deploy.sh using bash", json!({"command": "./deploy.sh"}));
+    check("Make a dry run with cargo publish --dry-run", json!({"command": "cargo publish --dry-run"}));
     check("Show me the git log", json!({"command": "git log"}));
     check("What is the git status?", json!({"command": "git status"}));
+    check("Show the git diff of src/a.rs", json!({"command": "git diff"}));
+    check("Show git log --oneline -5 src/a.rs", json!({"command": "git log --oneline -5 src/a.rs"}));
+    check("Check git diff HEAD~2, then run the tests", json!({"command": "git diff HEAD~2"}));
+    check("Show me where git status is parsed", json!({}));
+    check("Show the git log parser", json!({}));
+    check("Check that git status is clean", json!({}));
 }
 
 #[test]
