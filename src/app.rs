@@ -395,7 +395,7 @@ impl App {
         match (self.config.mask_names, self.config.mask_private, self.names.get()) {
             (true, _, Some(names)) => Ok(Mask::Names(names.clone())),
             (true, _, None) => {
-                let names = Arc::new(Names::new(pool()?));
+                let names = Arc::new(Names::new(pool()?, self.cancel.clone()));
                 Ok(Mask::Names(self.names.get_or_init(|| names).clone()))
             }
             (false, true, _) => Ok(Mask::Forms),

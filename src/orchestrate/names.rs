@@ -5,13 +5,15 @@
 //! 18 and nothing else; with the 135M router 54 are found, and 3 other things. (`tests/it/names.rs`)
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use crate::base::Cancel;
 use crate::base::mask::Judge;
 use crate::base::names::Form;
 use crate::budget::permit::Priority;
-use crate::engine::pool::Pool;
+use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{Engine, Token};
 use crate::models::Role;
 use crate::models::dialect::Prompt;
@@ -30,19 +32,42 @@ const ADDRESSES: [&str; 2] = [
 /// Verdicts that are remembered; then all are forgotten.
 const KNOWN_MAX: usize = 4_096;
 
+/// A router that could not be had is not asked again for so long: a load that fails takes its time, and every record would try it.
+const SILENT: Duration = Duration::from_secs(60);
+
 /// The router, and what it has said so far.
 pub struct Names {
     pool: Pool,
-    known: Mutex<HashMap<(Form, String), f64>>,
+    /// Ends a load that is under way.
+    cancel: Cancel,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    known: HashMap<(Form, String), f64>,
+    /// When it was last asked and did not answer.
+    failed: Option<Instant>,
 }
 
 impl Names {
-    pub fn new(pool: Pool) -> Names {
-        Names { pool, known: Mutex::default() }
+    pub fn new(pool: Pool, cancel: Cancel) -> Names {
+        Names { pool, cancel, memory: Mutex::default() }
+    }
+
+    /// Held for moments only: whoever writes a record whose names are known never waits for a model.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn router(&self) -> Result<Leased, PoolError> {
+        let cancel = self.cancel.clone();
+        let loaded = || self.pool.lease(Role::Router, move |_, _| !cancel.is_cancelled());
+        self.pool.resident(Role::Router).map_or_else(loaded, Ok)
     }
 
     fn ask(&self, asked: &[(Form, &str)]) -> Result<Vec<f64>, String> {
-        let leased = self.pool.lease(Role::Router, |_, _| true).map_err(|error| error.to_string())?;
+        let leased = self.router().map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
         let mut odds = vec![0.0; asked.len()];
         for (form, lists) in [(Form::Name, &NAMES[..]), (Form::Address, &ADDRESSES[..])] {
@@ -65,22 +90,43 @@ impl Names {
 impl Judge for Names {
     fn odds(&self, asked: &[(Form, &str)]) -> Vec<f64> {
         let key = |(form, text): &(Form, &str)| (*form, (*text).to_owned());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut fresh: Vec<(Form, &str)> = asked.iter().filter(|one| !known.contains_key(&key(one))).copied().collect();
+        let (mut odds, silent): (Vec<Option<f64>>, bool) = {
+            let memory = self.memory();
+            let known = asked.iter().map(|one| memory.known.get(&key(one)).copied());
+            (known.collect(), memory.failed.is_some_and(|at| at.elapsed() < SILENT))
+        };
+        let unknown = asked.iter().zip(&odds).filter(|(_, odds)| odds.is_none());
+        let mut fresh: Vec<(Form, &str)> = unknown.map(|(one, _)| *one).collect();
         fresh.sort_by_key(|(_, text)| *text);
         fresh.dedup();
-        if !fresh.is_empty() {
-            if known.len() + fresh.len() > KNOWN_MAX {
-                known.clear();
-            }
+        if !fresh.is_empty() && !silent {
             // On a thread of its own, because whoever writes the journal may be in the middle of asynchronous work.
             let said = thread::scope(|scope| scope.spawn(|| self.ask(&fresh)).join());
             match said.unwrap_or_else(|_| Err("it panicked".to_owned())) {
-                Ok(odds) => known.extend(fresh.iter().map(key).zip(odds)),
-                Err(error) => tracing::warn!(%error, "the router judges no names; all that may be one is masked"),
+                Ok(said) => {
+                    let said: HashMap<(Form, &str), f64> = fresh.iter().copied().zip(said).collect();
+                    for (one, odds) in asked.iter().zip(&mut odds) {
+                        *odds = odds.or_else(|| said.get(one).copied());
+                    }
+                    self.memory().learn(said);
+                }
+                Err(error) => {
+                    let wait_s = SILENT.as_secs();
+                    tracing::warn!(%error, wait_s, "the router judges no names; all that may be one is masked");
+                    self.memory().failed = Some(Instant::now());
+                }
             }
         }
-        asked.iter().map(|one| known.get(&key(one)).copied().unwrap_or(f64::INFINITY)).collect()
+        odds.into_iter().map(|odds| odds.unwrap_or(f64::INFINITY)).collect()
+    }
+}
+
+impl Memory {
+    fn learn(&mut self, said: HashMap<(Form, &str), f64>) {
+        if self.known.len() + said.len() > KNOWN_MAX {
+            self.known.clear();
+        }
+        self.known.extend(said.into_iter().map(|((form, text), odds)| ((form, text.to_owned()), odds)));
     }
 }
 
@@ -92,4 +138,59 @@ async fn score(engine: &Engine, list: Vec<Token>, texts: Vec<Vec<Token>>) -> Res
 fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
     let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     most + logs.map(|log| (log - most).exp()).sum::<f64>().ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::scripted::Script;
+    use crate::models::dialect;
+
+    fn names(role: Role, script: Script) -> Names {
+        let dialect = dialect::by_name("chatml").unwrap();
+        Names::new(Pool::scripted(vec![(role, script)], dialect).unwrap(), Cancel::new())
+    }
+
+    #[test]
+    fn what_is_known_is_not_forgotten_in_the_call_that_fills_the_memory() {
+        let names = names(Role::Router, Script::saying(""));
+        let ada = (Form::Name, "Ada");
+        let odds = names.odds(&[ada]);
+        assert!(odds[0].is_finite());
+        let filler = (0..KNOWN_MAX).map(|n| ((Form::Name, format!("Other {n}")), -1.0));
+        names.memory().known.extend(filler);
+        assert_eq!(names.odds(&[(Form::Name, "Grace"), ada])[1], odds[0]);
+        assert!(names.memory().known.len() <= KNOWN_MAX);
+    }
+
+    #[test]
+    fn a_router_that_cannot_be_had_is_not_asked_for_every_record() {
+        let nobody = names(Role::Planner, Script::saying(""));
+        assert_eq!(nobody.odds(&[(Form::Name, "Ada")]), [f64::INFINITY]);
+        let failed = nobody.memory().failed;
+        assert!(failed.is_some());
+        assert_eq!(nobody.odds(&[(Form::Name, "Grace")]), [f64::INFINITY]);
+        assert_eq!(nobody.memory().failed, failed, "it was asked again");
+        // One that is back is asked again after a while.
+        let names = names(Role::Router, Script::saying(""));
+        names.memory().failed = Some(Instant::now());
+        assert_eq!(names.odds(&[(Form::Name, "Ada")]), [f64::INFINITY]);
+        names.memory().failed = Instant::now().checked_sub(SILENT);
+        assert!(names.odds(&[(Form::Name, "Ada")])[0].is_finite());
+    }
+
+    #[test]
+    fn what_is_known_is_answered_while_the_router_is_asked() {
+        let mut slow = Script::saying("");
+        slow.row_time = Duration::from_millis(5);
+        let names = names(Role::Router, slow);
+        names.memory().known.insert((Form::Name, "Ada".to_owned()), 1.0);
+        thread::scope(|scope| {
+            // Some 400 rows.
+            let asked = scope.spawn(|| names.odds(&[(Form::Name, "Grace")]));
+            thread::sleep(Duration::from_millis(100));
+            assert_eq!(names.odds(&[(Form::Name, "Ada")]), [1.0]);
+            assert!(!asked.is_finished(), "it waited for the other");
+        });
+    }
 }

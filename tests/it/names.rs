@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use monobloc::base::Bytes;
-use monobloc::base::Config;
 use monobloc::base::mask::{Judge, Mask};
 use monobloc::base::names::{Form, candidates};
+use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
 use monobloc::engine::pool::{EngineMemory, Pool, PoolOptions};
@@ -82,7 +81,7 @@ fn judge() -> Names {
         memory: EngineMemory::default(),
     };
     let registry = Registry::open(&config).expect("a registry");
-    Names::new(Pool::new(registry, Ledger::new(Bytes::gib(2)), Permit::new(), options))
+    Names::new(Pool::new(registry, Ledger::new(Bytes::gib(2)), Permit::new(), options), Cancel::new())
 }
 
 /// The thresholds were set on the other half.
