@@ -7,19 +7,21 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::base::StepId;
 use crate::base::config::When;
+use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::protocol::{CognitiveState, Doubt, Event, Proposal, Verification, VerificationResult};
+use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
 use super::check;
 use super::classify::{self, Tier};
+use super::decompose::Part;
 use super::evidence::Evidence;
 use super::plan::Plan;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Choosing, Deciding, Host, decompose, excerpt, technique, words};
+use super::{Deciding, Host, excerpt, technique, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// What the verifier may write: score, verdict, one sentence.
@@ -34,44 +36,47 @@ const EVIDENCE_CHARS: usize = 6_000;
 /// Weight of what code has checked beside the model's opinion.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
+/// A turn that is to be answered, with all that an answer stands on.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub toolkit: &'a Toolkit,
+    pub request: &'a str,
+    pub parts: &'a [Part],
+    pub plan: &'a Plan,
+    pub evidence: &'a Evidence,
+    pub host: &'a dyn Host,
+}
+
 /// Whether a request goes through the loop.
-pub fn applies(toolkit: &Toolkit, request: &str, plan: &Plan) -> bool {
-    // A model that was not needed so far is not loaded to find out.
-    let resident = toolkit.pool.resident(Role::Planner);
-    let reasons = resident.is_some_and(|model| model.capability.supports_complex_reasoning);
-    let parts = decompose::parts(request);
-    let files = parts.iter().map(|part| part.paths.len()).sum();
-    let hard = classify::complexity(request, files, plan.steps.len()).tier > Tier::Small;
-    match toolkit.cognitive.when {
+pub fn applies(asked: Asked<'_>) -> bool {
+    match asked.toolkit.cognitive.when {
         When::On => true,
         When::Off => false,
-        When::Auto => hard && reasons,
+        // A model that was not needed so far is not loaded to find out.
+        When::Auto => {
+            let resident = asked.toolkit.pool.resident(Role::Planner);
+            is_complex(asked) && resident.is_some_and(|model| model.capability.supports_complex_reasoning)
+        }
     }
 }
 
+fn is_complex(asked: Asked<'_>) -> bool {
+    let files = asked.parts.iter().map(|part| part.paths.len()).sum();
+    classify::complexity(asked.request, files, asked.plan.steps.len()).tier > Tier::Small
+}
+
 /// The best answer within the rounds, sent to the host whole.
-pub async fn answer(
-    toolkit: &Toolkit,
-    request: &str,
-    plan: &Plan,
-    evidence: &Evidence,
-    said: Option<&str>,
-    host: &dyn Host,
-) -> Result<String, TurnError> {
-    let config = toolkit.cognitive;
-    host.notice("this is a complex request: expect 30 to 60 seconds");
-    let mut state = CognitiveState {
-        input: request.to_owned(),
-        conversation_id: toolkit.conversation.0.clone(),
-        plan: Some(
-            plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect::<Vec<_>>().join("\n"),
-        ),
-        steps: evidence.entries().iter().map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect(),
-        ..CognitiveState::default()
-    };
+pub async fn answer(asked: Asked<'_>, said: Option<&str>) -> Result<String, TurnError> {
+    let Asked { toolkit, request, plan, evidence, host, .. } = asked;
+    let rounds = toolkit.cognitive.max_iterations;
+    if is_complex(asked) {
+        host.notice(&format!("this is a complex request: expect 30 to 60 seconds, in at most {rounds} rounds"));
+    }
+    let mut state = opened(asked);
+    let shown = shown(&state, evidence);
     let mut best = (String::new(), -1.0);
     let quiet = Quiet { host, thoughts: Mutex::default() };
-    while state.iterations < config.max_iterations {
+    while state.iterations < rounds {
         state.iterations += 1;
         let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
         let drafted = synthesize::answer(toolkit, request, plan, evidence, draft, &quiet).await?;
@@ -81,17 +86,17 @@ pub async fn answer(
         if same {
             break;
         }
-        let verdict = verify(toolkit, &mut state, plan, evidence, &quiet).await?;
+        let verdict = verify(Asked { host: &quiet, ..asked }, &mut state, &shown).await?;
         let (iteration, confidence) = (state.iterations, state.score);
         let critique = state.critique.clone();
         host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
-        if state.score > best.1 {
+        if verdict == VerificationResult::Valid || state.score > best.1 {
             best = (state.draft_answer.clone(), state.score);
         }
-        if state.score >= config.verification_threshold || verdict == VerificationResult::CriticalError {
+        if verdict != VerificationResult::NeedsRefinement {
             break;
         }
-        if state.iterations < config.max_iterations {
+        if state.iterations < rounds {
             remember(&mut state);
             let past_failures = state.past_failures.clone();
             host.emit(Event::Refinement { iteration: state.iterations, confidence, past_failures });
@@ -103,14 +108,30 @@ pub async fn answer(
     Ok(best.0)
 }
 
-/// Scores the draft: what code can check, then, where that passes, what the model thinks of it.
-async fn verify(
-    toolkit: &Toolkit,
-    state: &mut CognitiveState,
-    plan: &Plan,
-    evidence: &Evidence,
-    host: &dyn Host,
-) -> Result<VerificationResult, TurnError> {
+/// The state before the first round.
+fn opened(asked: Asked<'_>) -> CognitiveState {
+    let plan: Vec<String> = asked.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect();
+    let calls = asked.evidence.entries().iter();
+    CognitiveState {
+        input: asked.request.to_owned(),
+        conversation_id: asked.toolkit.conversation.0.clone(),
+        plan: Some(plan.join("\n")),
+        steps: calls.map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect(),
+        ..CognitiveState::default()
+    }
+}
+
+/// What the judge is shown of the evidence: the calls, then the lines that have to do with the request.
+fn shown(state: &CognitiveState, evidence: &Evidence) -> String {
+    let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
+    let lines = lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim()));
+    let all: Vec<String> = state.steps.iter().cloned().chain(lines).collect();
+    words::shorten(&all.join("\n"), EVIDENCE_CHARS)
+}
+
+/// Scores the draft: what code can check, then, where that passes, what the model thinks of it. `shown` is the evidence for its eyes.
+async fn verify(asked: Asked<'_>, state: &mut CognitiveState, shown: &str) -> Result<VerificationResult, TurnError> {
+    let Asked { toolkit, plan, evidence, host, .. } = asked;
     let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
     (state.score, state.critique) = (backed, wrong);
     let threshold = toolkit.cognitive.verification_threshold;
@@ -123,29 +144,13 @@ async fn verify(
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
-    let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
-    let lines = lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim()));
-    let shown: Vec<String> = state.steps.iter().cloned().chain(lines).collect();
-    let shown = words::shorten(&shown.join("\n"), EVIDENCE_CHARS);
-    let look = technique::look(toolkit, &model, &prose(&state.draft_answer), &shown, host).await?;
+    let look = technique::look(toolkit, &model, &prose(&state.draft_answer), shown, host).await?;
     if !look.against.is_empty() {
         state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
         state.critique = look.against.join("; ");
         return Ok(VerificationResult::NeedsRefinement);
     }
-    let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
-    let messages = [
-        Message::system(PROMPT.trim().replace("{past_failures}", &past)),
-        Message::user(format!(
-            "Question: {}\nEvidence:\n{shown}\nAnswer: {}{}",
-            state.input, state.draft_answer, look.heard
-        )),
-    ];
-    let request = Request {
-        grammar: Some(Grammar::Lark(VERDICT.to_owned())),
-        ..model.engine.request(&model.dialect.render(&messages), VERDICT_TOKENS)
-    };
-    let text = toolkit.generate(&model, request, "verifying", host).await?.text;
+    let text = judged(asked, &model, state, shown, &look.heard).await?;
     // A verdict that cannot be read is no verdict: what code has checked stands.
     let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
     state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
@@ -155,6 +160,26 @@ async fn verify(
         false if verdict == VerificationResult::Valid => VerificationResult::NeedsRefinement,
         false => verdict,
     })
+}
+
+/// What the model says of the draft, in the form of [`VERDICT`].
+async fn judged(
+    asked: Asked<'_>,
+    model: &Leased,
+    state: &CognitiveState,
+    shown: &str,
+    heard: &str,
+) -> Result<String, TurnError> {
+    let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
+    let messages = [
+        Message::system(PROMPT.trim().replace("{past_failures}", &past)),
+        Message::user(format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}{heard}", state.input, state.draft_answer)),
+    ];
+    let request = Request {
+        grammar: Some(Grammar::Lark(VERDICT.to_owned())),
+        ..model.engine.request(&model.dialect.render(&messages), VERDICT_TOKENS)
+    };
+    Ok(asked.toolkit.generate(model, request, "verifying", asked.host).await?.text)
 }
 
 /// What a model has written of a draft: lines that code has written name the call they stand on.
@@ -237,10 +262,6 @@ impl Host for Quiet<'_> {
 
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         self.host.approve(step, proposal)
-    }
-
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
-        self.host.choose(doubt)
     }
 
     fn policy(&self) -> &Policy {

@@ -154,8 +154,9 @@ impl<'a> State<'a> {
             }
             (Node::Answer, _) => {
                 let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
-                self.response = Some(match cognitive::applies(toolkit, request, plan) {
-                    true => cognitive::answer(toolkit, request, plan, evidence, said, host).await?,
+                let asked = cognitive::Asked { toolkit, request, parts: &self.parts, plan, evidence, host };
+                self.response = Some(match cognitive::applies(asked) {
+                    true => cognitive::answer(asked, said).await?,
                     false => {
                         let draft = Draft { said, ..Draft::default() };
                         synthesize::answer(toolkit, request, plan, evidence, draft, host).await?

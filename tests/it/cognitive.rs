@@ -140,3 +140,24 @@ async fn what_nothing_backs_is_never_a_good_draft() {
     assert!(!seen.answer.contains("9 times"), "{}", seen.answer);
     assert!(seen.verified.iter().all(|one| one.verdict != VerificationResult::Valid), "{:?}", seen.verified);
 }
+
+#[tokio::test]
+async fn a_draft_that_was_objected_to_is_not_the_answer_whatever_its_score() {
+    let questions = "How many times is a request tried?\nWhich file says so?\nWhat is tried there?\n";
+    let script = || {
+        Script::saying("A request is tried again.")
+            .on("Write up to three short questions", questions)
+            .on("Question: How many times is a request tried?", "It is tried 5 times.")
+            .on("Question: Which file says so?", "unknown")
+            .on("Question: What is tried there?", "unknown")
+            .on("Judge the answer", "0.10\nvalid\nIt says how many times.")
+            .on("The evidence says: It is tried 5 times.", "A request is tried 5 times.")
+    };
+    // One objection of three leaves two thirds of the score, which this threshold would let pass.
+    let config = Cognitive { verification_threshold: 0.6, ..by(Technique::ChainOfVerification) };
+    let seen = turn(script(), config).await;
+    let verdicts: Vec<_> = seen.verified.iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [VerificationResult::NeedsRefinement, VerificationResult::Valid], "{:?}", seen.verified);
+    assert!(seen.verified[0].confidence > seen.verified[1].confidence, "{:?}", seen.verified);
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+}
