@@ -132,8 +132,13 @@ impl Evidence {
         self.version
     }
 
-    /// Takes in the calls of `fork` that came after the first `known`, which both have; none of them changes anything.
-    /// Gives by how much their numbers grow.
+    /// A copy for a step that is made before its turn. What earlier calls answer for other steps stays here.
+    pub fn fork(&self) -> Evidence {
+        Evidence { answered: Vec::new(), ..self.clone() }
+    }
+
+    /// Takes in what `fork` has more than the first `known` calls, which both have; none of it changes anything.
+    /// Gives by how much the numbers of its calls grow.
     pub fn absorb(&mut self, fork: &Evidence, known: usize) -> usize {
         let shift = self.entries.len() - known;
         for entry in &fork.entries[known..] {
@@ -159,11 +164,9 @@ impl Evidence {
         }
     }
 
-    /// Notes that the call with these arguments did what `failed` was to do.
-    pub fn mended(&mut self, failed: CallId, tool: &str, arguments: &Map<String, Value>) {
-        if self.repeated(tool, arguments).is_some_and(Entry::succeeded) {
-            self.mended.push(failed);
-        }
+    /// Notes that another call did what `failed` was to do.
+    pub fn mended(&mut self, failed: CallId) {
+        self.mended.push(failed);
     }
 
     pub fn is_mended(&self, failed: CallId) -> bool {
@@ -216,5 +219,20 @@ mod tests {
         let id = evidence.add(record("read_file", &arguments(json!({"path": "a"})), Outcome::ok("x"))).id;
         evidence.answers(id, StepId(2));
         assert_eq!(evidence.of(StepId(2)).count(), 1);
+    }
+
+    #[test]
+    fn what_answers_a_step_is_taken_in_once_however_many_forks_there_are() {
+        let mut evidence = Evidence::default();
+        let id = evidence.add(record("read_file", &arguments(json!({"path": "a"})), Outcome::ok("x"))).id;
+        evidence.answers(id, StepId(2));
+        let mut forks = [3, 4].map(|step| (StepId(step), evidence.fork()));
+        for (step, fork) in &mut forks {
+            fork.answers(id, *step);
+        }
+        for (_, fork) in &forks {
+            evidence.absorb(fork, 1);
+        }
+        assert_eq!([2, 3, 4].map(|step| evidence.of(StepId(step)).count()), [1, 1, 1]);
     }
 }

@@ -10,7 +10,7 @@ use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
-use super::arguments::{Earlier, Grounds, settle};
+use super::arguments::{Earlier, Grounds, ProjectFiles, Settled, settle};
 use super::consent::consent;
 use super::evidence::{Evidence, Record};
 use super::learn::Recollection;
@@ -42,6 +42,16 @@ pub struct Scene<'a> {
     pub ahead: bool,
 }
 
+/// A step that is to become calls, and what they are made of.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub toolkit: &'a Toolkit,
+    pub step: &'a Step,
+    /// The whole request of the user.
+    pub request: &'a str,
+    pub host: &'a dyn Host,
+}
+
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepEnd {
@@ -55,12 +65,14 @@ pub enum StepEnd {
     Stuck(String),
 }
 
+type Arguments = Map<String, Value>;
+
 /// The tool of a step, with whatever arguments could be settled.
 #[derive(Clone, Debug)]
 pub struct Intent {
     pub tool: ToolSpec,
     pub choice: route::Choice,
-    pub arguments: Map<String, Value>,
+    pub arguments: Arguments,
     /// Required arguments that nothing in the request says.
     pub missing: Vec<String>,
 }
@@ -73,37 +85,25 @@ pub async fn step(
     memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
     let Scene { toolkit, context, request, host, ahead } = scene;
-    let mut chosen = choose(toolkit, step, memory, host).await?;
-    let mut unasked = None;
-    if let Some((tool, choice)) = &mut chosen
-        && choice.rivals > 0
-    {
-        if ahead {
-            return Ok(StepEnd::PutOff);
-        }
-        (*tool, unasked) = cleared(toolkit, step, choice, host).await;
+    let asked = Asked { toolkit, step, request, host };
+    let mut chosen = choose(asked, memory).await?;
+    let waits = |(tool, choice): &(ToolSpec, route::Choice)| tool.mutates || choice.rivals > 0;
+    if ahead && chosen.as_ref().is_some_and(waits) {
+        return Ok(StepEnd::PutOff);
     }
-    let found = match chosen {
-        Some(chosen) => settled(toolkit, chosen, step, request, evidence, memory, host).await?,
-        None => None,
-    };
-    let (tool, arguments) = match found {
+    let unasked = cleared(asked, &mut chosen).await;
+    let (tool, arguments) = match settled(asked, chosen, evidence, memory).await? {
         Some(intent) if intent.missing.is_empty() => {
             unasked.iter().for_each(|others| host.notice(others));
             (intent.tool, intent.arguments)
         }
-        found => match (asked_of_the_index(toolkit, step), found) {
-            (Some(question), _) => question,
-            (None, None) => return Ok(StepEnd::Stuck("no tool fits".to_owned())),
-            (None, Some(intent)) => {
-                let names: Vec<String> = intent.missing.iter().map(|name| format!("`{name}`")).collect();
-                let (tool, needs) = (intent.tool.name, names.join(" and "));
-                return Ok(StepEnd::Stuck(format!("`{tool}` needs {needs}, which the request does not say")));
-            }
+        found => match asked_of_the_index(toolkit, step) {
+            Some(question) => question,
+            None => return Ok(StepEnd::Stuck(why_stuck(found))),
         },
     };
     let all = one_a_file(&tool, step, arguments);
-    if ahead && (tool.mutates || !all.iter().all(|arguments| is_allowed(&tool, arguments, host))) {
+    if ahead && !all.iter().all(|arguments| is_allowed(&tool, arguments, host)) {
         return Ok(StepEnd::PutOff);
     }
     host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
@@ -127,14 +127,20 @@ pub async fn step(
     Ok(end)
 }
 
+fn why_stuck(found: Option<Intent>) -> String {
+    let Some(Intent { tool, missing, .. }) = found else { return "no tool fits".to_owned() };
+    let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+    format!("`{}` needs {}, which the request does not say", tool.name, names.join(" and "))
+}
+
 /// Whether the user has allowed such a call beforehand.
-fn is_allowed(tool: &ToolSpec, arguments: &Map<String, Value>, host: &dyn Host) -> bool {
+fn is_allowed(tool: &ToolSpec, arguments: &Arguments, host: &dyn Host) -> bool {
     let call = ToolCall { tool: tool.name.clone(), arguments: arguments.clone() };
     matches!(host.policy().assess(&call, tool), Verdict::Allow)
 }
 
 /// A question that no tool can be called for is put to the index as it stands.
-fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Map<String, Value>)> {
+fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Arguments)> {
     let asks = classify::kind(std::slice::from_ref(&step.part)) == classify::RequestKind::Question;
     toolkit.index.as_ref().filter(|_| asks)?;
     let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
@@ -143,12 +149,11 @@ fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Map<S
 
 /// The tool for a step; `None` when no tool fits.
 pub async fn choose(
-    toolkit: &Toolkit,
-    step: &Step,
+    asked: Asked<'_>,
     memory: &mut Recollection,
-    host: &dyn Host,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
-    if let Some(choice) = memory.chosen() {
+    let Asked { toolkit, step, host, .. } = asked;
+    if let Some(choice) = memory.take_chosen() {
         return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
     }
     let text = step.text();
@@ -170,26 +175,19 @@ pub async fn choose(
 
 /// Tool and arguments of a step, without running anything; `None` when no tool fits.
 pub async fn intent(
-    toolkit: &Toolkit,
-    step: &Step,
-    request: &str,
+    asked: Asked<'_>,
     evidence: &Evidence,
     memory: &mut Recollection,
-    host: &dyn Host,
 ) -> Result<Option<Intent>, TurnError> {
-    match choose(toolkit, step, memory, host).await? {
-        Some(chosen) => settled(toolkit, chosen, step, request, evidence, memory, host).await,
-        None => Ok(None),
-    }
+    let chosen = choose(asked, memory).await?;
+    settled(asked, chosen, evidence, memory).await
 }
 
-/// The tool that is meant where several are as good: as the user says, else the best, with what is to be said then.
-async fn cleared(
-    toolkit: &Toolkit,
-    step: &Step,
-    choice: &mut route::Choice,
-    host: &dyn Host,
-) -> (ToolSpec, Option<String>) {
+/// Puts the tool that is meant in the place of the chosen one where several are as good: as the user says, else it stays the best. Gives
+/// what is to be said then.
+async fn cleared(asked: Asked<'_>, chosen: &mut Option<(ToolSpec, route::Choice)>) -> Option<String> {
+    let Asked { toolkit, step, host, .. } = asked;
+    let (tool, choice) = chosen.as_mut().filter(|(_, choice)| choice.rivals > 0)?;
     let tools: Vec<&ToolSpec> =
         choice.order.iter().take(choice.rivals + 1).filter_map(|&place| toolkit.catalog.specs().get(place)).collect();
     let candidate = |tool: &&ToolSpec| Candidate {
@@ -201,28 +199,26 @@ async fn cleared(
     match host.choose(&doubt).await.filter(|place| *place < tools.len()) {
         Some(place) => {
             (choice.tool, choice.fits, choice.confidence) = (choice.order[place], f32::INFINITY, 1.0);
-            (tools[place].clone(), None)
+            *tool = tools[place].clone();
+            None
         }
         None => {
             let others: Vec<String> = tools[1..].iter().map(|tool| format!("`{}`", tool.name)).collect();
             let (best, others) = (&tools[0].name, others.join(" and "));
-            let said = format!("{}: `{best}` is taken, though {others} would fit about as well", step.id);
-            (tools[0].clone(), Some(said))
+            Some(format!("{}: `{best}` is taken, though {others} would fit about as well", step.id))
         }
     }
 }
 
-/// The arguments of the chosen tool; `None` when it does not fit after all.
+/// The chosen tool with its arguments; `None` when none was chosen, or it does not fit after all.
 async fn settled(
-    toolkit: &Toolkit,
-    (tool, choice): (ToolSpec, route::Choice),
-    step: &Step,
-    request: &str,
+    asked: Asked<'_>,
+    chosen: Option<(ToolSpec, route::Choice)>,
     evidence: &Evidence,
     memory: &mut Recollection,
-    host: &dyn Host,
 ) -> Result<Option<Intent>, TurnError> {
-    let (arguments, missing) = arguments(toolkit, &tool, step, request, evidence, memory, host).await?;
+    let Some((tool, choice)) = chosen else { return Ok(None) };
+    let Settled { arguments, missing, .. } = arguments(asked, &tool, evidence, memory).await?;
     let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
     let missing_share = missing.len() as f32 / required.max(1) as f32;
     // A tool that stands out among several, for a step that says all it needs, is meant.
@@ -237,32 +233,24 @@ async fn settled(
 
 /// Grounded arguments, and the required ones that are not to be had. What code cannot find, the router reads out of the step.
 async fn arguments(
-    toolkit: &Toolkit,
+    asked: Asked<'_>,
     tool: &ToolSpec,
-    step: &Step,
-    request: &str,
     evidence: &Evidence,
     memory: &mut Recollection,
-    host: &dyn Host,
-) -> Result<(Map<String, Value>, Vec<String>), TurnError> {
+) -> Result<Settled, TurnError> {
+    let Asked { toolkit, step, request, host } = asked;
     let text = step.text();
     let earlier: Vec<Earlier> = evidence.entries().iter().filter(|entry| entry.succeeded()).map(earlier).collect();
-    let index = toolkit.index.clone();
-    let files = move |fragment: &str| match &index {
+    let files = |fragment: &str| match &toolkit.index {
         Some(index) => index.find_files(fragment, 5).unwrap_or_default(),
         None => Vec::new(),
     };
-    let grounds = |step: &str, proposed: Option<&Map<String, Value>>| {
-        let grounds = Grounds {
-            step,
-            request,
-            earlier: &earlier,
-            project_files: toolkit.index.is_some().then_some(&files as &dyn Fn(&str) -> Vec<String>),
-            now: jiff::Zoned::now().datetime(),
-        };
-        settle(tool, &grounds, proposed)
+    let settle_by = |proposed: Option<&Arguments>| {
+        let project_files = toolkit.index.is_some().then_some(&files as &ProjectFiles<'_>);
+        let now = jiff::Zoned::now().datetime();
+        settle(tool, &Grounds { step: &text, request, earlier: &earlier, project_files, now }, proposed)
     };
-    let mut settled = grounds(&text, None);
+    let mut settled = settle_by(None);
     if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
         && let Some(symbol) = relation::symbol_of(toolkit, &step.part)
     {
@@ -270,32 +258,39 @@ async fn arguments(
         settled.arguments.insert("symbol".to_owned(), Value::String(symbol));
     }
     let edits = tool.name == "replace_in_file";
-    settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
-    // What stands in a file is found in the file, unless the user quoted it.
-    let quoted = ["old", "new"].iter().all(|name| {
-        settled
-            .arguments
-            .get(*name)
-            .and_then(Value::as_str)
-            .is_some_and(|text| step.part.quoted.iter().any(|one| one == text))
-    });
-    if edits && !quoted {
-        settled.arguments.remove("old");
-        settled.arguments.remove("new");
+    if edits {
+        leave_to_the_file(&mut settled, &step.part.quoted);
     }
+    memory.lean(settled.leans || !settled.missing.is_empty());
     if !settled.missing.is_empty() {
         let proposed = match memory.arguments(step.id, &tool.name, &settled.missing, host) {
             Some(known) => known,
             None => fill::missing(toolkit, tool, &text, &settled.missing, host).await?,
         };
-        settled = grounds(&text, Some(&proposed));
-        settled.missing.retain(|name| !(edits && matches!(name.as_str(), "old" | "new")));
+        settled = settle_by(Some(&proposed));
+        settled.missing.retain(|name| !(edits && is_passage(name)));
     }
-    Ok((settled.arguments, settled.missing))
+    Ok(settled)
+}
+
+/// What stands in a file is found in the file, unless the user quoted it.
+fn leave_to_the_file(settled: &mut Settled, quoted: &[String]) {
+    settled.missing.retain(|name| !is_passage(name));
+    let is_quoted = |name: &str| {
+        let text = settled.arguments.get(name).and_then(Value::as_str);
+        text.is_some_and(|text| quoted.iter().any(|one| one == text))
+    };
+    if !(is_quoted("old") && is_quoted("new")) {
+        settled.arguments.retain(|name, _| !is_passage(name));
+    }
+}
+
+fn is_passage(name: &str) -> bool {
+    matches!(name, "old" | "new")
 }
 
 /// A step that names several files, for a tool that takes one, becomes one call a file.
-fn one_a_file(tool: &ToolSpec, step: &Step, arguments: Map<String, Value>) -> Vec<Map<String, Value>> {
+fn one_a_file(tool: &ToolSpec, step: &Step, arguments: Arguments) -> Vec<Arguments> {
     let several = tool.name == "read_file" && step.part.paths.len() > 1 && arguments.contains_key("path");
     if !several {
         return vec![arguments];

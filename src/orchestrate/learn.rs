@@ -1,5 +1,6 @@
 //! What worked before: taken where a model would be asked, and written down after each step.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,9 +38,12 @@ pub struct Recollection {
     alike: Vec<(Stored, Solution, f32)>,
     /// The very same step.
     same: Option<(Stored, Solution)>,
-    used: Vec<i64>,
+    /// With what each was used for.
+    used: Vec<(i64, &'static str)>,
     /// The tool that was chosen when the step was made before its turn.
     chosen: Option<Choice>,
+    /// Arguments were looked for outside the step: with other evidence they may be others.
+    leans: bool,
 }
 
 /// What came of a step.
@@ -52,8 +56,16 @@ pub struct Attempt {
 }
 
 impl Recollection {
-    pub fn chosen(&mut self) -> Option<Choice> {
+    pub fn take_chosen(&mut self) -> Option<Choice> {
         self.chosen.take()
+    }
+
+    pub fn lean(&mut self, leans: bool) {
+        self.leans = leans;
+    }
+
+    pub fn leans(&self) -> bool {
+        self.leans
     }
 
     pub fn choose(&mut self, choice: Option<&Choice>) {
@@ -88,7 +100,7 @@ impl Recollection {
                 && kept(&call.arguments) == solution.arguments
         };
         let same = self.same.iter().filter(|(_, solution)| calls.iter().any(|call| says(call, solution)));
-        let mut blamed: Vec<i64> = same.map(|(stored, _)| stored.id).chain(self.used.iter().copied()).collect();
+        let mut blamed: Vec<i64> = same.map(|(stored, _)| stored.id).chain(self.used()).collect();
         blamed.sort_unstable();
         blamed.dedup();
         blamed
@@ -120,12 +132,17 @@ impl Recollection {
         self.best().is_some_and(|(_, said)| call.tool == said.tool && kept(&call.arguments) == said.arguments)
     }
 
-    pub fn used(&self) -> impl Iterator<Item = i64> + '_ {
-        self.used.iter().copied()
+    /// Each once, whatever it was used for.
+    pub fn used(&self) -> BTreeSet<i64> {
+        self.used.iter().map(|(id, _)| *id).collect()
     }
 
-    pub fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &str, host: &dyn Host) {
-        self.used.push(stored.id);
+    /// Tells that a lesson is used. A step that is made again has told so already.
+    pub fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &'static str, host: &dyn Host) {
+        if self.used.contains(&(stored.id, instead_of)) {
+            return;
+        }
+        self.used.push((stored.id, instead_of));
         host.emit(Event::LessonsUsed {
             step: Some(step),
             lessons: vec![stored.name()],
@@ -161,7 +178,7 @@ pub async fn attempt(
     Ok(Attempt { end, memory, calls, tokens: meter.tokens() - before })
 }
 
-/// Writes down what came of `step`; `entries` are those of the evidence it was made on.
+/// Has written down what came of `step`; `entries` are those of the evidence it was made on.
 pub async fn note(scene: Scene<'_>, step: &Step, attempt: &Attempt, entries: &[Entry]) {
     let Some(lessons) = scene.context.lessons.clone() else { return };
     let Attempt { end, memory, tokens, .. } = attempt;
@@ -170,8 +187,9 @@ pub async fn note(scene: Scene<'_>, step: &Step, attempt: &Attempt, entries: &[E
     let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, *tokens, memory)).collect();
     // A no of the user says nothing about what works.
     let failed = matches!(end, StepEnd::Stuck(_)) || calls.iter().any(|call| call.status == StepStatus::Failed);
-    let (helped, blamed) = if failed { (Vec::new(), memory.blamed(calls)) } else { (memory.used.clone(), Vec::new()) };
-    write(lessons, learned, helped, blamed).await;
+    let (helped, blamed) =
+        if failed { (Vec::new(), memory.blamed(calls)) } else { (memory.used().into_iter().collect(), Vec::new()) };
+    record(lessons, learned, helped, blamed).await;
 }
 
 pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
@@ -195,7 +213,7 @@ pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Re
     let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
     let alike =
         alike.filter_map(|found| read(found.stored).map(|(stored, read)| (stored, read, found.score))).collect();
-    Recollection { vector, alike, same: same.and_then(read), used: Vec::new(), chosen: None }
+    Recollection { vector, alike, same: same.and_then(read), ..Recollection::default() }
 }
 
 pub fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
@@ -217,7 +235,7 @@ fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-pub async fn write(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
+pub async fn record(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
     let written = tokio::task::spawn_blocking(move || {
         learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;
         helped.iter().try_for_each(|id| lessons.record_success(*id).map(drop))?;

@@ -3,18 +3,18 @@
 use serde_json::{Map, Value};
 
 use crate::base::near::distance;
-use crate::tools::confine::Access;
+use crate::tools::confine::{Access, ConfineError};
+use crate::tools::search::NOTHING_CALLED;
 use crate::tools::{Context, ToolCall};
 
 use super::evidence::Entry;
 use super::plan::Step;
 use super::toolkit::Toolkit;
 
-/// Files of like names that are looked at.
-const LIKE_NAMES_MAX: usize = 20;
-/// Letters by which a misspelt file name differs from the one that was meant; shorter names are no evidence.
-const MISSPELT_MAX: usize = 2;
+/// Shorter names are no evidence for another that is spelled nearly so.
 const NAME_CHARS_MIN: usize = 6;
+/// From so many letters on two may be wrong, else one, or two that changed places.
+const LONG_NAME_CHARS: usize = 9;
 
 /// Calls that may do what `failed` did not, best first, each with the reason: at most two. Only for calls that read:
 /// what is changed is what the user named.
@@ -23,55 +23,95 @@ pub fn other_ways(failed: &Entry, step: &Step, toolkit: &Toolkit, context: &Cont
         return Vec::new();
     }
     let text = |name: &str| failed.arguments.get(name).and_then(Value::as_str);
-    let call = |tool: &str, arguments| ToolCall { tool: tool.to_owned(), arguments };
-    let mut ways = Vec::new();
-    if let Some(path) = text("path") {
-        let with_path = |tool: &str, path: &str| {
-            let mut arguments = if tool == failed.tool { failed.arguments.clone() } else { Map::new() };
-            arguments.insert("path".to_owned(), Value::String(path.to_owned()));
-            call(tool, arguments)
+    let by_path = text("path").and_then(|path| another_path(path, failed, toolkit, context));
+    let by_meaning = text("symbol").filter(|_| toolkit.index.is_some()).map(|symbol| {
+        let why = match failed.outcome.text.contains(NOTHING_CALLED) {
+            true => format!("nothing is called {symbol}"),
+            false => format!("{} failed", failed.tool),
         };
-        let there = context.root.resolve(path, Access::Read).ok().map(|at| context.root.path().join(at.relative()));
-        match there.filter(|there| there.exists()) {
-            Some(there) if there.is_dir() && failed.tool == "read_file" => {
-                ways.push((with_path("list_dir", path), format!("{path} is a folder")));
-            }
-            Some(there) if there.is_file() && failed.tool == "list_dir" => {
-                ways.push((with_path("read_file", path), format!("{path} is a file")));
-            }
-            Some(_) => {}
-            None => ways.extend(like_named(path, toolkit).into_iter().map(|(other, why)| {
-                (with_path(&failed.tool, &other), format!("{path} does not exist; {other} is {why}"))
-            })),
-        }
-    }
-    if let Some(symbol) = text("symbol").filter(|_| toolkit.index.is_some()) {
         let question = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
-        ways.push((call("index_search", question), format!("nothing is called {symbol}; searching by meaning")));
+        (ToolCall { tool: "index_search".to_owned(), arguments: question }, format!("{why}; searching by meaning"))
+    });
+    by_path.into_iter().chain(by_meaning).collect()
+}
+
+/// The tool for what the path is, or the path that was meant.
+fn another_path(path: &str, failed: &Entry, toolkit: &Toolkit, context: &Context) -> Option<(ToolCall, String)> {
+    let call = |tool: &str, path: &str, why: String| {
+        let mut arguments = if tool == failed.tool { failed.arguments.clone() } else { Map::new() };
+        arguments.insert("path".to_owned(), Value::String(path.to_owned()));
+        Some((ToolCall { tool: tool.to_owned(), arguments }, why))
+    };
+    match context.root.resolve(path, Access::Read) {
+        Ok(at) => {
+            let at = context.root.path().join(at.relative());
+            match failed.tool.as_str() {
+                "read_file" if at.is_dir() => call("list_dir", path, format!("{path} is a folder")),
+                "list_dir" if at.is_file() => call("read_file", path, format!("{path} is a file")),
+                _ => None,
+            }
+        }
+        Err(ConfineError::Missing { .. }) => {
+            let (other, why) = like_named(path, toolkit)?;
+            call(&failed.tool, &other, format!("{path} does not exist; {other} is {why}"))
+        }
+        // It is not for want of a file that this path may not be read.
+        Err(_) => None,
     }
-    ways
 }
 
 /// The only file of the same name, else the only one in that folder whose name is spelled nearly so.
-fn like_named(path: &str, toolkit: &Toolkit) -> Vec<(String, &'static str)> {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let wanted = name(path);
-    let stem = wanted.split('.').next().unwrap_or_default();
-    let Some(index) = toolkit.index.as_ref().filter(|_| wanted.contains('.')) else { return Vec::new() };
-    let find = |what: &str| index.find_files(what, LIKE_NAMES_MAX).unwrap_or_default();
-    let mut same: Vec<String> = find(&wanted).into_iter().filter(|one| name(one) == wanted).collect();
-    same.truncate(2);
-    let is_misspelt = |one: &String| {
-        let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-        folder(one) == folder(path) && distance(&name(one), &wanted) <= MISSPELT_MAX
+fn like_named(path: &str, toolkit: &Toolkit) -> Option<(String, &'static str)> {
+    let (folder, wanted) = folder_and_name(path.trim_start_matches("./"));
+    let index = toolkit.index.as_ref().filter(|_| wanted.contains('.'))?;
+    let mut paths = index.paths().ok()?;
+    let mut same = paths.iter().filter(|one| folder_and_name(one).1 == wanted);
+    match (same.next(), same.next()) {
+        (Some(only), None) => return Some((only.clone(), "the only file of that name")),
+        (Some(_), Some(_)) => return None,
+        (None, _) => {}
+    }
+    paths.retain(|one| {
+        let (beside, name) = folder_and_name(one);
+        beside == folder && is_misspelt(wanted, name)
+    });
+    (paths.len() == 1).then(|| (paths.remove(0), "the only one with nearly that name"))
+}
+
+fn folder_and_name(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+fn is_misspelt(wanted: &str, name: &str) -> bool {
+    let letters = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
     };
-    let near: Vec<String> = match wanted.chars().count() >= NAME_CHARS_MIN {
-        true => find(stem).into_iter().filter(is_misspelt).collect(),
-        false => Vec::new(),
-    };
-    match (same.as_slice(), near.as_slice()) {
-        ([only], _) => vec![(only.clone(), "the only file of that name")],
-        ([], [only]) => vec![(only.clone(), "the only one with nearly that name")],
-        _ => Vec::new(),
+    let long = wanted.chars().count();
+    match distance(wanted, name) {
+        0 | 1 => long >= NAME_CHARS_MIN,
+        2 => long >= LONG_NAME_CHARS || long >= NAME_CHARS_MIN && letters(wanted) == letters(name),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_misspelt_by_a_letter_or_two_that_changed_places() {
+        let check = |wanted: &str, name: &str, expected: bool| {
+            assert_eq!(is_misspelt(wanted, name), expected, "{wanted} {name}");
+        };
+        check("retr.ts", "retry.ts", true);
+        check("rtery.ts", "retry.ts", true);
+        check("konfigg.ts", "config.ts", true);
+        check("konfig.ts", "config.ts", true);
+        check("settinsg.ts", "settings.ts", true);
+        check("fast.ts", "list.ts", false);
+        check("todo.ts", "node.ts", false);
+        check("a.ts", "b.ts", false);
     }
 }

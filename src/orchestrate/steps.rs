@@ -44,7 +44,7 @@ impl Ahead {
             let toolkit = Toolkit { meter: Meter::start(), ..scene.toolkit.clone() };
             let (context, request) = (scene.context.clone(), scene.request.to_owned());
             let host = Buffer { events: Mutex::default(), live: live.clone(), policy: scene.host.policy().clone() };
-            let (mut fork, known) = (evidence.clone(), evidence.entries().len());
+            let (mut fork, known) = (evidence.fork(), evidence.entries().len());
             async move {
                 let scene = Scene { toolkit: &toolkit, context: &context, request: &request, host: &host, ahead: true };
                 let attempt = make(scene, &step, &mut fork, None).await?;
@@ -107,6 +107,7 @@ pub async fn run(
             }
         };
         if let StepEnd::Stuck(reason) = end {
+            scene.host.notice(&format!("{}: {reason}", step.id));
             stuck.push(format!("{}: {reason}", step.description));
         }
     }
@@ -114,14 +115,16 @@ pub async fn run(
 }
 
 impl Made {
-    /// Whether the step would come out the same if it were made now.
+    /// Whether the step would come out the same if it were made now: what it stands on besides its own words is as it was.
     fn holds(&self, evidence: &Evidence) -> bool {
         let calls = &self.fork.entries()[self.known..];
+        let nothing_new = evidence.entries().len() == self.known;
         match self.attempt.end {
             StepEnd::PutOff => false,
-            StepEnd::Stuck(_) => evidence.entries().len() == self.known,
+            StepEnd::Stuck(_) => nothing_new,
             StepEnd::Done | StepEnd::Failed => {
-                evidence.version() == self.fork.version()
+                (nothing_new || !self.attempt.memory.leans())
+                    && evidence.version() == self.fork.version()
                     && calls.iter().all(|call| evidence.repeated(&call.tool, &call.arguments).is_none())
             }
         }
@@ -144,9 +147,14 @@ impl Made {
         self.attempt.end
     }
 
-    /// It has to be made again; what it took is counted, and what was remembered and chosen for it stays.
+    /// It has to be made again; what it took is counted, and what was remembered, chosen, thought and noticed for it stays.
     fn given_up(self, scene: Scene<'_>) -> Recollection {
         scene.toolkit.meter.absorb(&self.meter);
+        for event in self.events {
+            if matches!(event, Event::LessonsUsed { .. } | Event::Notice { .. } | Event::Thinking { .. }) {
+                scene.host.emit(event);
+            }
+        }
         self.attempt.memory
     }
 }
@@ -166,10 +174,7 @@ async fn make(
         StepEnd::Failed if scene.ahead => attempt.end = StepEnd::PutOff,
         StepEnd::Done => state(StepState::Complete),
         StepEnd::PutOff => {}
-        StepEnd::Stuck(reason) => {
-            state(StepState::FailedToThink);
-            scene.host.notice(&format!("{}: {reason}", step.id));
-        }
+        StepEnd::Stuck(_) => state(StepState::FailedToThink),
         StepEnd::Failed => {
             state(StepState::FailedToExecute);
             if again(scene, step, evidence).await? {
@@ -191,9 +196,8 @@ async fn again(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result
             state(StepState::Thinking);
             host.notice(&format!("{}: {why}", step.id));
             state(StepState::Deciding);
-            let (tool, arguments) = (call.tool.clone(), call.arguments.clone());
             if execute::perform(scene, step.id, call, spec, evidence).await? == StepStatus::Succeeded {
-                evidence.mended(entry.id, &tool, &arguments);
+                evidence.mended(entry.id);
                 break;
             }
             state(StepState::FailedToExecute);

@@ -9,6 +9,7 @@ use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Outcome, cut_line};
+pub use graph::NOTHING_CALLED;
 
 /// Hits of a search that a reader sees.
 const HITS: usize = 6;

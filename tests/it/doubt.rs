@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
-use monobloc::protocol::{Decision, Event, Proposal};
+use monobloc::protocol::{Decision, Proposal};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ const REQUEST: &str = "Water the plants in the bed";
 async fn told(chosen: Option<usize>) -> (Vec<String>, Vec<String>, String) {
     let host = Witness::new(|_: &Proposal| Decision::Approve).choosing(chosen);
     run_turn(&twins(&Project::todo()), REQUEST, &host).await.expect("a turn");
-    let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+    let notices = host.notices();
     let asked = host.doubts().iter().flat_map(|doubt| doubt.candidates.iter().map(|one| one.tool.clone())).collect();
     (asked, notices, host.reports()[0].tool.clone())
 }

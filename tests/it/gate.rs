@@ -1,10 +1,6 @@
 //! What a model may do by itself: the matrix of capability and mode, cell by cell, and how capability is measured.
 
-use std::sync::Arc;
-
-use monobloc::base::Cancel;
 use monobloc::engine::scripted::Script;
-use monobloc::index::Index;
 use monobloc::models::Role;
 use monobloc::orchestrate::probe::{self, Depth, PLANS, TASKS};
 use monobloc::orchestrate::{Toolkit, run_turn};
@@ -12,7 +8,7 @@ use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};
 use serde_json::json;
 
 use crate::cli::{Project, Run};
-use crate::scripted::{Witness, toolkit};
+use crate::scripted::{Witness, indexed, toolkit};
 use crate::turn::Turn;
 
 /// Asks for a different thing in every iteration, whatever it is told: to write, to read, to ask the index.
@@ -39,11 +35,7 @@ impl Cell {
 async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell {
     let project = Project::todo();
     let plain = toolkit(&project, script.judged(Some(capable)), Script::saying(""));
-    let index = Index::open(&project.path()).expect("an index");
-    index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
-    let index = Some(Arc::new(index));
-    let context = plain.context.clone().map(|context| monobloc::tools::Context { index: index.clone(), ..context });
-    let toolkit = Toolkit { orchestrate: false, mode, index, context, ..plain };
+    let toolkit = Toolkit { orchestrate: false, mode, ..indexed(&project, plain) };
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
     let misses = host.seen(|event| if let Event::ToolMiss(miss) = event { Some(miss.total_responses) } else { None });
@@ -178,7 +170,7 @@ async fn a_free_loop_measures_a_model_that_nobody_knows() {
     let finished = run_turn(&toolkit, "Write the text \"x\" to new.txt", &host).await.expect("a turn");
     let phases: Vec<&str> = finished.usage.calls.iter().map(|call| call.phase.as_str()).collect();
     assert_eq!(phases.iter().filter(|phase| **phase == "measuring the model").count(), 3, "{phases:?}");
-    let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+    let notices = host.notices();
     assert!(notices.iter().any(|notice| notice.contains("too weak to act without a plan")), "{notices:?}");
 }
 

@@ -1,10 +1,8 @@
 //! The single-model loop with models that misbehave: each scripted pathology ends in something useful, and is counted.
 
-use std::sync::Arc;
-
-use monobloc::base::{Cancel, StepId};
+use monobloc::base::StepId;
+use monobloc::base::config::ApproveMode;
 use monobloc::engine::scripted::Script;
-use monobloc::index::Index;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{
     Decision, Detection, Event, Proposal, Recovery, Remedy, Repeat, Stall, StepReport, StepState, StepStatus, ToolMiss,
@@ -13,7 +11,7 @@ use monobloc::protocol::{
 use serde_json::json;
 
 use crate::cli::Project;
-use crate::scripted::{Witness, toolkit};
+use crate::scripted::{Witness, indexed, silent, toolkit};
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 /// What only the recovery text of the loop says.
@@ -302,15 +300,12 @@ async fn a_step_goes_through_its_states_in_order() {
 #[tokio::test]
 async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
     let project = Project::todo();
-    let index = Index::open(&project.path()).expect("an index");
-    index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
-    let index = Some(Arc::new(index));
-    let toolkit = Toolkit { index, ..toolkit(&project, Script::saying("It is as it is."), Script::saying("")) };
+    let toolkit = indexed(&project, silent(&project));
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let finished = run_turn(&toolkit, "Read lib/retry.ts", &host).await.expect("a turn");
     let read: Vec<_> = finished.steps.iter().map(|step| (step.arguments["path"].as_str(), step.status)).collect();
     assert_eq!(read, [(Some("lib/retry.ts"), StepStatus::Failed), (Some("src/retry.ts"), StepStatus::Succeeded)]);
-    let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+    let notices = host.notices();
     assert!(notices.iter().any(|notice| notice.contains("src/retry.ts is the only file of that name")), "{notices:?}");
     assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
 }
@@ -319,30 +314,61 @@ async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
 async fn what_fails_is_tried_another_way_where_code_knows_one() {
     let stories = [
         ("Read src/retr.ts", "read_file", "the only one with nearly that name"),
+        (
+            "Read src/rtery.ts",
+            "read_file",
+            "src/rtery.ts does not exist; src/retry.ts is the only one with nearly that name",
+        ),
         ("List the files in src/retry.ts", "read_file", "src/retry.ts is a file"),
         ("Who calls `retri`?", "index_search", "nothing is called retri"),
     ];
     for (request, tool, why) in stories {
         let project = Project::todo();
-        let index = Index::open(&project.path()).expect("an index");
-        index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
-        let plain = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
-        let index = Some(Arc::new(index));
-        let context = plain.context.clone().map(|context| monobloc::tools::Context { index: index.clone(), ..context });
-        let toolkit = Toolkit { index, context, ..plain };
+        let toolkit = indexed(&project, silent(&project));
         let host = Witness::new(|_: &Proposal| Decision::Reject);
         let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
         let ended: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
         assert_eq!((ended.len(), ended.last()), (2, Some(&(tool, StepStatus::Succeeded))), "{request}: {ended:?}");
-        let notices = host.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None });
+        let notices = host.notices();
         assert!(notices.iter().any(|notice| notice.contains(why)), "{notices:?}");
         assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
     }
-    // A name that is like nothing is not guessed at, and what was to be done with it is not done.
+}
+
+#[tokio::test]
+async fn a_name_that_is_like_nothing_is_not_guessed_at_and_what_was_to_be_done_with_it_is_not_done() {
     let project = Project::todo();
-    let silent = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let request = "Read src/missing.ts and src/todo.ts, then copy them to src/copy.ts";
-    let finished = run_turn(&silent, request, &host).await.expect("a turn");
-    assert!(finished.steps.iter().all(|step| step.tool != "write_file"), "{:?}", finished.steps);
+    let finished = run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+    let (failed, others): (Vec<_>, Vec<_>) =
+        finished.steps.iter().partition(|step| step.arguments["path"] == "src/missing.ts");
+    assert_eq!(failed.iter().map(|step| step.status).collect::<Vec<_>>(), [StepStatus::Failed]);
+    assert!(others.iter().all(|step| step.arguments["path"] == "src/todo.ts"), "{others:?}");
+    assert!(others.iter().all(|step| !step.executing), "{others:?}");
+}
+
+#[tokio::test]
+async fn a_path_that_may_not_be_read_is_not_called_missing() {
+    let project = Project::todo();
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&indexed(&project, silent(&project)), "Read ../retry.ts", &host).await.expect("a turn");
+    assert!(finished.steps.iter().all(|step| step.status == StepStatus::Failed), "{:?}", finished.steps);
+    assert!(host.notices().iter().all(|notice| !notice.contains("does not exist")), "{:?}", host.notices());
+}
+
+#[tokio::test]
+async fn another_way_that_the_user_changes_has_mended_what_failed() {
+    let project = Project::todo();
+    let other = json!({"path": "src/todo.ts"}).as_object().cloned().expect("an object");
+    let host = Witness::new(move |proposal: &Proposal| match proposal.tool.as_str() {
+        "read_file" => Decision::Modify(other.clone()),
+        _ => Decision::Approve,
+    });
+    let host = host.under(ApproveMode::Always);
+    let toolkit = indexed(&project, silent(&project));
+    let finished = run_turn(&toolkit, "List the files in src/retry.ts", &host).await.expect("a turn");
+    let ended: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
+    assert_eq!(ended, [("list_dir", StepStatus::Failed), ("read_file", StepStatus::Succeeded)]);
+    assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
 }

@@ -5,6 +5,7 @@ mod ask;
 mod chat;
 mod choice;
 mod cli;
+mod clock;
 mod cognitive;
 mod complete;
 #[cfg(target_os = "linux")]
@@ -27,7 +28,6 @@ mod models;
 mod names;
 #[cfg(target_os = "linux")]
 mod offline;
-mod overhead;
 mod pool;
 mod pull;
 mod react;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::Ledger;
@@ -16,6 +16,7 @@ use monobloc::measure::{self, Quant, Shape};
 use monobloc::models::dialect::Prompt;
 use monobloc::models::{Registry, Role};
 
+use crate::clock::eventually;
 use crate::models::smollm;
 
 /// A model folder of two small models of random weights, `a.gguf` and `b.gguf`, and what models.toml says of them.
@@ -85,14 +86,6 @@ fn needs(world: &World, names: [&str; 2]) -> [Bytes; 2] {
 }
 
 const FILES: [&str; 2] = ["a.gguf", "b.gguf"];
-
-fn eventually(what: &str, mut is: impl FnMut() -> bool) {
-    let from = Instant::now();
-    while !is() {
-        assert!(from.elapsed() < Duration::from_secs(60), "{what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
 
 #[test]
 fn what_is_loaded_is_what_the_ledger_holds_and_all_of_it_comes_back() {

@@ -1,9 +1,6 @@
 //! Turns with scripted models: consent, failures, the single-model loop, wording, waiting and cancelling, exactly.
 
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -13,9 +10,10 @@ use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
+use monobloc::index::Index;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::{Host, Meter, Toolkit, TurnError, run_turn};
+use monobloc::orchestrate::{Choosing, Deciding, Host, Meter, Toolkit, TurnError, run_turn};
 use monobloc::protocol::{Decision, Doubt, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
@@ -23,6 +21,7 @@ use monobloc::tools::{Catalog, Context, Prefilter};
 use serde_json::{Map, Value, json};
 
 use crate::cli::Project;
+use crate::clock::Sleeper;
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 
@@ -47,6 +46,11 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
         Witness { chosen, ..self }
     }
 
+    /// The same, who has consented to this much beforehand.
+    pub fn under(self, mode: ApproveMode) -> Witness<F> {
+        Witness { policy: Policy::of(mode), ..self }
+    }
+
     pub fn doubts(&self) -> Vec<Doubt> {
         self.doubts.lock().expect("nobody panics").clone()
     }
@@ -54,6 +58,10 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
     /// What `pick` takes of the events.
     pub fn seen<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Vec<T> {
         self.events.lock().expect("nobody panics").iter().filter_map(pick).collect()
+    }
+
+    pub fn notices(&self) -> Vec<String> {
+        self.seen(|event| if let Event::Notice { text } = event { Some(text.clone()) } else { None })
     }
 
     pub fn reports(&self) -> Vec<StepReport> {
@@ -66,12 +74,12 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
         self.events.lock().expect("nobody panics").push(event);
     }
 
-    fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
+    fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         let decision = (self.decide)(proposal);
         Box::pin(async move { decision })
     }
 
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
         self.doubts.lock().expect("nobody panics").push(doubt.clone());
         Box::pin(std::future::ready(self.chosen))
     }
@@ -114,8 +122,17 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
     }
 }
 
+/// The same, with an index of the project.
+pub fn indexed(project: &Project, plain: Toolkit) -> Toolkit {
+    let index = Index::open(&project.path()).expect("an index");
+    index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
+    let index = Some(Arc::new(index));
+    let context = plain.context.clone().map(|context| Context { index: index.clone(), ..context });
+    Toolkit { index, context, ..plain }
+}
+
 /// A planner and a router that have nothing to say.
-fn silent(project: &Project) -> Toolkit {
+pub fn silent(project: &Project) -> Toolkit {
     toolkit(project, Script::saying("It is as it is."), Script::saying(""))
 }
 
@@ -312,11 +329,12 @@ async fn a_cancelled_turn_ends_at_once() {
     let cancel = toolkit.cancel.clone();
     let turn = tokio::spawn(async move { run_turn(&toolkit, "Hello", &Witness::new(never_asked)).await });
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let from = Instant::now();
+    let (sleeper, from) = (Sleeper::start(), Instant::now());
     cancel.cancel();
     let ended = turn.await.expect("no panic");
+    let (wall, late) = (from.elapsed(), sleeper.overslept().most);
     assert!(matches!(ended, Err(TurnError::Cancelled)), "{ended:?}");
-    assert!(from.elapsed() < Duration::from_millis(250), "it took {:?}", from.elapsed());
+    assert!(wall < Duration::from_millis(250) + late, "it took {wall:?}, of which {late:?} are the machine's");
 }
 
 #[tokio::test]
@@ -335,19 +353,6 @@ async fn a_short_request_does_not_wait_for_a_long_one() {
     assert_eq!(long_one.await.expect("no panic").expect("a text").text, long);
 }
 
-/// The most milliseconds that a thread which wants to wake up was kept from it, until it is `over`: what a machine that others keep
-/// busy adds to every wait.
-fn overslept(over: &AtomicBool) -> u64 {
-    const NAP: Duration = Duration::from_millis(20);
-    let mut most = Duration::ZERO;
-    while !over.load(Ordering::SeqCst) {
-        let from = Instant::now();
-        std::thread::sleep(NAP);
-        most = most.max(from.elapsed().saturating_sub(NAP));
-    }
-    most.as_millis() as u64
-}
-
 /// How much earlier one of two comes, so that it is the one served.
 const HEAD_START: Duration = Duration::from_millis(100);
 
@@ -361,22 +366,18 @@ async fn who_waits_hears_so_every_second() {
         run_turn(&toolkit, "Hello", &host).await.expect("a turn");
         host
     };
-    let over = Arc::new(AtomicBool::new(false));
-    let overslept = std::thread::spawn({
-        let over = over.clone();
-        move || overslept(&over)
-    });
+    let sleeper = Sleeper::start();
     let (first, second) = tokio::join!(turn(toolkit.clone()), async {
         tokio::time::sleep(HEAD_START).await;
         turn(toolkit.clone()).await
     });
-    over.store(true, Ordering::SeqCst);
+    let late_ms = sleeper.overslept().most.as_millis() as u64;
     let pulses = |event: &Event| {
         if let Event::Pulse { phase, waited_ms } = event { Some((phase.clone(), *waited_ms)) } else { None }
     };
     let queued = |event: &Event| if let Event::QueueUpdate { position, .. } = event { Some(*position) } else { None };
     let beats = first.seen(pulses);
-    let in_time = 900..1600 + overslept.join().expect("no panic");
+    let in_time = 900..1600 + late_ms;
     assert!(beats.first().is_some_and(|(phase, ms)| phase == "answering" && in_time.contains(ms)), "{beats:?}");
     assert_eq!(second.seen(queued).first(), Some(&1));
     assert!(first.seen(queued).is_empty());

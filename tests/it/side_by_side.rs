@@ -1,13 +1,18 @@
 //! Steps that need nothing of each other are made side by side, and the turn reads as if they had been made in order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use monobloc::engine::scripted::Script;
+use monobloc::lessons::{Lesson, Lessons};
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 
+use monobloc::tools::Context;
+use serde_json::json;
+
 use crate::cli::Project;
-use crate::scripted::{Witness, toolkit};
+use crate::scripted::{Witness, indexed, silent, toolkit};
 
 const READS: &str = "Read src/retry.ts, read src/todo.ts, then list the files in src/";
 
@@ -32,10 +37,6 @@ async fn turn(toolkit: &Toolkit, request: &str) -> Seen {
         _ => None,
     });
     Seen { finished, reports: host.reports(), story }
-}
-
-fn silent(project: &Project) -> Toolkit {
-    toolkit(project, Script::saying("It is as it is."), Script::saying(""))
 }
 
 #[tokio::test]
@@ -111,4 +112,50 @@ async fn what_was_not_asked_for_in_words_is_shown_beside_what_was() {
     let planner = Script::saying("A request is tried 5 times.");
     let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;
     assert!(answer.contains("src/todo.ts, lines 1-19 of 19 [e2]") && !answer.contains("interface Todo"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_argument_that_earlier_results_give_is_theirs_however_early_the_step_was_made() {
+    let project = Project::todo();
+    // Before its turn the second step has only the path of the request; at its turn there is the file that was found.
+    let request = "List the files that import src/retry.ts, then check the types";
+    let seen = turn(&indexed(&project, silent(&project)), request).await;
+    let made: Vec<_> =
+        seen.finished.steps.iter().map(|step| (step.tool.as_str(), step.arguments["path"].as_str())).collect();
+    assert_eq!(made, [("index_dependents", Some("src/retry.ts")), ("read_file", Some("src/store.ts"))]);
+    assert_eq!(seen.reports, seen.finished.steps);
+}
+
+#[tokio::test]
+async fn a_step_that_waits_for_its_turn_is_not_filled_in_before_it() {
+    let project = Project::todo();
+    let seen = turn(&silent(&project), "Read src/retry.ts, then check the tests with the command line").await;
+    let phases = seen.finished.usage.calls.iter().map(|call| call.phase.as_str());
+    assert_eq!(phases.filter(|phase| *phase == "filling in arguments").count(), 1, "{:?}", seen.finished);
+}
+
+#[tokio::test]
+async fn a_lesson_that_was_used_for_a_step_made_again_is_told_once() {
+    let project = Project::todo();
+    let lessons = Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons");
+    let solution = json!({"tool": "run_command", "arguments": {"command": "npx tsc"}}).to_string();
+    let known = Lesson {
+        problem: "Check the types with npx tsc".to_owned(),
+        solution,
+        why_worked: String::new(),
+        tokens_used: 0,
+        success: true,
+        vector: None,
+    };
+    lessons.add(&known).expect("a lesson");
+    let plain = silent(&project);
+    let context = plain.context.clone().map(|context| Context { lessons: Some(Arc::new(lessons)), ..context });
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let request = "Read src/retry.ts, then check the types with npx tsc";
+    run_turn(&Toolkit { context, ..plain }, request, &host).await.expect("a turn");
+    let used = host.seen(|event| match event {
+        Event::LessonsUsed { instead_of, .. } => Some(instead_of.clone()),
+        _ => None,
+    });
+    assert_eq!(used, ["choosing a tool"], "{:?}", host.reports());
 }

@@ -7,8 +7,9 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Predictions, Silent, Suite, percentile};
+use crate::orchestrate::execute::{self, Asked};
 use crate::orchestrate::learn::Recollection;
-use crate::orchestrate::{Toolkit, decompose, execute, plan};
+use crate::orchestrate::{Toolkit, decompose, plan};
 
 /// A chain of so many steps that is planned as one counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
@@ -37,10 +38,9 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let plan = plan::make(toolkit, &parts, &case.prompt, &Silent::default()).await?;
         let mut steps = Vec::new();
         for step in &plan.steps {
-            let tool = execute::choose(toolkit, step, &mut Recollection::default(), &Silent::default())
-                .await?
-                .map(|(spec, _)| spec.name);
-            steps.push((step.description.clone(), tool));
+            let asked = Asked { toolkit, step, request: &case.prompt, host: &Silent::default() };
+            let tool = execute::choose(asked, &mut Recollection::default()).await?;
+            steps.push((step.description.clone(), tool.map(|(spec, _)| spec.name)));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();

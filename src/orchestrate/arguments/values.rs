@@ -52,6 +52,8 @@ pub(super) struct Desk<'a> {
     /// Names of the required parameters that take a number.
     numeric: Vec<String>,
     persons: usize,
+    /// A value was looked for outside the step.
+    pub leans: bool,
     pub notes: Vec<String>,
 }
 
@@ -66,7 +68,7 @@ impl<'a> Desk<'a> {
         let numeric = parameters.iter().filter(|p| matches!(p.kind(), "number" | "integer") && p.required);
         let numeric = numeric.map(|p| p.name.to_owned()).collect();
         let persons = parameters.iter().filter(|p| want(p) == Want::Person).count();
-        Desk { grounds, said, paths, numbers_used: Vec::new(), numeric, persons, notes }
+        Desk { grounds, said, paths, numbers_used: Vec::new(), numeric, persons, leans: false, notes }
     }
 
     pub fn derive(&mut self, parameter: &Parameter) -> Option<Derived> {
@@ -130,6 +132,7 @@ impl<'a> Desk<'a> {
         if !parameter.required {
             return self.folder_by_name().map(Value::from);
         }
+        self.leans = true;
         // Nothing in the step: what an earlier step found, or the only path of the request.
         if let Some(path) = self.grounds.earlier.iter().rev().flat_map(|earlier| earlier.paths.first()).next() {
             self.notes.push(format!("`{}`: {path}, from an earlier result", parameter.name));
@@ -278,6 +281,7 @@ impl<'a> Desk<'a> {
             && parameter.required
             && texty
             && matches!(want, Want::Content | Want::Query | Want::Other);
+        self.leans |= takes;
         let last =
             self.grounds.earlier.iter().rev().find(|earlier| !earlier.text.trim().is_empty()).filter(|_| takes)?;
         self.notes.push(format!("`{}`: what {} found", parameter.name, last.tool));

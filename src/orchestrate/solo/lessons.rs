@@ -1,5 +1,6 @@
 //! Lessons in the single-model loop: the model is told what worked for steps like these, and what works is written down.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -81,7 +82,8 @@ impl<'a> Memory<'a> {
                 .filter(|call| call.step == step.id && call.status == StepStatus::Failed && memory.says(call));
             failed.take(1).flat_map(|_| memory.used())
         });
-        let blamed = blamed.filter(|id| !helped.contains(id)).collect();
-        learn::write(self.lessons.clone(), learned, helped, blamed).await;
+        // One lesson may have been told for several steps; it is blamed once.
+        let blamed: BTreeSet<i64> = blamed.filter(|id| !helped.contains(id)).collect();
+        learn::record(self.lessons.clone(), learned, helped, blamed.into_iter().collect()).await;
     }
 }
