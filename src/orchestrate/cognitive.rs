@@ -7,13 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::base::StepId;
 use crate::base::config::When;
-use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request};
 use crate::models::Role;
-use crate::models::dialect::Message;
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
+use super::asked::{Asked, Form};
 use super::check;
 use super::classify::{self, Tier};
 use super::decompose::Part;
@@ -25,8 +23,10 @@ use super::{Deciding, Host, excerpt, technique, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// What the verifier may write: score, verdict, one sentence.
-const VERDICT: &str = "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n";
-const VERDICT_TOKENS: usize = 90;
+const VERDICT: Form = Form {
+    grammar: "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n",
+    tokens_max: 90,
+};
 /// Failures remembered, each so many characters: what a prompt can carry.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
@@ -38,7 +38,7 @@ const EVIDENCE_WEIGHT: f64 = 0.6;
 
 /// A turn that is to be answered, with all that an answer stands on.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Brief<'a> {
     pub toolkit: &'a Toolkit,
     pub request: &'a str,
     pub parts: &'a [Part],
@@ -48,31 +48,31 @@ pub struct Asked<'a> {
 }
 
 /// Whether a request goes through the loop.
-pub fn applies(asked: Asked<'_>) -> bool {
-    match asked.toolkit.cognitive.when {
+pub fn applies(brief: Brief<'_>) -> bool {
+    match brief.toolkit.cognitive.when {
         When::On => true,
         When::Off => false,
         // A model that was not needed so far is not loaded to find out.
         When::Auto => {
-            let resident = asked.toolkit.pool.resident(Role::Planner);
-            is_complex(asked) && resident.is_some_and(|model| model.capability.supports_complex_reasoning)
+            let resident = brief.toolkit.pool.resident(Role::Planner);
+            is_complex(brief) && resident.is_some_and(|model| model.capability.supports_complex_reasoning)
         }
     }
 }
 
-fn is_complex(asked: Asked<'_>) -> bool {
-    let files = asked.parts.iter().map(|part| part.paths.len()).sum();
-    classify::complexity(asked.request, files, asked.plan.steps.len()).tier > Tier::Small
+fn is_complex(brief: Brief<'_>) -> bool {
+    let files = brief.parts.iter().map(|part| part.paths.len()).sum();
+    classify::complexity(brief.request, files, brief.plan.steps.len()).tier > Tier::Small
 }
 
 /// The best answer within the rounds, sent to the host whole.
-pub async fn answer(asked: Asked<'_>, said: Option<&str>) -> Result<String, TurnError> {
-    let Asked { toolkit, request, plan, evidence, host, .. } = asked;
+pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, TurnError> {
+    let Brief { toolkit, request, plan, evidence, host, .. } = brief;
     let rounds = toolkit.cognitive.max_iterations;
-    if is_complex(asked) {
+    if is_complex(brief) {
         host.notice(&format!("this is a complex request: expect 30 to 60 seconds, in at most {rounds} rounds"));
     }
-    let mut state = opened(asked);
+    let mut state = opened(brief);
     let shown = shown(&state, evidence);
     let mut best = (String::new(), -1.0);
     let quiet = Quiet { host, thoughts: Mutex::default() };
@@ -86,7 +86,7 @@ pub async fn answer(asked: Asked<'_>, said: Option<&str>) -> Result<String, Turn
         if same {
             break;
         }
-        let verdict = verify(Asked { host: &quiet, ..asked }, &mut state, &shown).await?;
+        let verdict = verify(Brief { host: &quiet, ..brief }, &mut state, &shown).await?;
         let (iteration, confidence) = (state.iterations, state.score);
         let critique = state.critique.clone();
         host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
@@ -109,12 +109,12 @@ pub async fn answer(asked: Asked<'_>, said: Option<&str>) -> Result<String, Turn
 }
 
 /// The state before the first round.
-fn opened(asked: Asked<'_>) -> CognitiveState {
-    let plan: Vec<String> = asked.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect();
-    let calls = asked.evidence.entries().iter();
+fn opened(brief: Brief<'_>) -> CognitiveState {
+    let plan: Vec<String> = brief.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect();
+    let calls = brief.evidence.entries().iter();
     CognitiveState {
-        input: asked.request.to_owned(),
-        conversation_id: asked.toolkit.conversation.0.clone(),
+        input: brief.request.to_owned(),
+        conversation_id: brief.toolkit.conversation.0.clone(),
         plan: Some(plan.join("\n")),
         steps: calls.map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect(),
         ..CognitiveState::default()
@@ -130,8 +130,8 @@ fn shown(state: &CognitiveState, evidence: &Evidence) -> String {
 }
 
 /// Scores the draft: what code can check, then, where that passes, what the model thinks of it. `shown` is the evidence for its eyes.
-async fn verify(asked: Asked<'_>, state: &mut CognitiveState, shown: &str) -> Result<VerificationResult, TurnError> {
-    let Asked { toolkit, plan, evidence, host, .. } = asked;
+async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Result<VerificationResult, TurnError> {
+    let Brief { toolkit, plan, evidence, host, .. } = brief;
     let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
     (state.score, state.critique) = (backed, wrong);
     let threshold = toolkit.cognitive.verification_threshold;
@@ -144,13 +144,14 @@ async fn verify(asked: Asked<'_>, state: &mut CognitiveState, shown: &str) -> Re
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
-    let look = technique::look(toolkit, &model, &prose(&state.draft_answer), shown, host).await?;
+    let asked = Asked { toolkit, model: &model, host, phase: "verifying" };
+    let look = technique::look(asked, toolkit.cognitive.technique, &prose(&state.draft_answer), shown).await?;
     if !look.against.is_empty() {
         state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
         state.critique = look.against.join("; ");
         return Ok(VerificationResult::NeedsRefinement);
     }
-    let text = judged(asked, &model, state, shown, &look.heard).await?;
+    let text = judged(asked, state, shown, &look.heard).await?;
     // A verdict that cannot be read is no verdict: what code has checked stands.
     let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
     state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
@@ -162,24 +163,12 @@ async fn verify(asked: Asked<'_>, state: &mut CognitiveState, shown: &str) -> Re
     })
 }
 
-/// What the model says of the draft, in the form of [`VERDICT`].
-async fn judged(
-    asked: Asked<'_>,
-    model: &Leased,
-    state: &CognitiveState,
-    shown: &str,
-    heard: &str,
-) -> Result<String, TurnError> {
+/// What the model says of the draft.
+async fn judged(asked: Asked<'_>, state: &CognitiveState, shown: &str, heard: &str) -> Result<String, TurnError> {
     let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
-    let messages = [
-        Message::system(PROMPT.trim().replace("{past_failures}", &past)),
-        Message::user(format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}{heard}", state.input, state.draft_answer)),
-    ];
-    let request = Request {
-        grammar: Some(Grammar::Lark(VERDICT.to_owned())),
-        ..model.engine.request(&model.dialect.render(&messages), VERDICT_TOKENS)
-    };
-    Ok(asked.toolkit.generate(model, request, "verifying", asked.host).await?.text)
+    let system = PROMPT.trim().replace("{past_failures}", &past);
+    let user = format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}{heard}", state.input, state.draft_answer);
+    asked.text(&system, &user, VERDICT).await
 }
 
 /// What a model has written of a draft: lines that code has written name the call they stand on.

@@ -44,7 +44,7 @@ pub struct Scene<'a> {
 
 /// A step that is to become calls, and what they are made of.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Undecided<'a> {
     pub toolkit: &'a Toolkit,
     pub step: &'a Step,
     /// The whole request of the user.
@@ -85,14 +85,14 @@ pub async fn step(
     memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
     let Scene { toolkit, context, request, host, ahead } = scene;
-    let asked = Asked { toolkit, step, request, host };
-    let mut chosen = choose(asked, memory).await?;
+    let undecided = Undecided { toolkit, step, request, host };
+    let mut chosen = choose(undecided, memory).await?;
     let waits = |(tool, choice): &(ToolSpec, route::Choice)| tool.mutates || choice.rivals > 0;
     if ahead && chosen.as_ref().is_some_and(waits) {
         return Ok(StepEnd::PutOff);
     }
-    let unasked = cleared(asked, &mut chosen).await;
-    let (tool, arguments) = match settled(asked, chosen, evidence, memory).await? {
+    let unasked = cleared(undecided, &mut chosen).await;
+    let (tool, arguments) = match settled(undecided, chosen, evidence, memory).await? {
         Some(intent) if intent.missing.is_empty() => {
             unasked.iter().for_each(|others| host.notice(others));
             (intent.tool, intent.arguments)
@@ -149,10 +149,10 @@ fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Argum
 
 /// The tool for a step; `None` when no tool fits.
 pub async fn choose(
-    asked: Asked<'_>,
+    undecided: Undecided<'_>,
     memory: &mut Recollection,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
-    let Asked { toolkit, step, host, .. } = asked;
+    let Undecided { toolkit, step, host, .. } = undecided;
     if let Some(choice) = memory.take_chosen() {
         return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
     }
@@ -175,18 +175,18 @@ pub async fn choose(
 
 /// Tool and arguments of a step, without running anything; `None` when no tool fits.
 pub async fn intent(
-    asked: Asked<'_>,
+    undecided: Undecided<'_>,
     evidence: &Evidence,
     memory: &mut Recollection,
 ) -> Result<Option<Intent>, TurnError> {
-    let chosen = choose(asked, memory).await?;
-    settled(asked, chosen, evidence, memory).await
+    let chosen = choose(undecided, memory).await?;
+    settled(undecided, chosen, evidence, memory).await
 }
 
 /// Puts the tool that is meant in the place of the chosen one where several are as good: as the user says, else it stays the best. Gives
 /// what is to be said then.
-async fn cleared(asked: Asked<'_>, chosen: &mut Option<(ToolSpec, route::Choice)>) -> Option<String> {
-    let Asked { toolkit, step, host, .. } = asked;
+async fn cleared(undecided: Undecided<'_>, chosen: &mut Option<(ToolSpec, route::Choice)>) -> Option<String> {
+    let Undecided { toolkit, step, host, .. } = undecided;
     let (tool, choice) = chosen.as_mut().filter(|(_, choice)| choice.rivals > 0)?;
     let tools: Vec<&ToolSpec> =
         choice.order.iter().take(choice.rivals + 1).filter_map(|&place| toolkit.catalog.specs().get(place)).collect();
@@ -212,13 +212,13 @@ async fn cleared(asked: Asked<'_>, chosen: &mut Option<(ToolSpec, route::Choice)
 
 /// The chosen tool with its arguments; `None` when none was chosen, or it does not fit after all.
 async fn settled(
-    asked: Asked<'_>,
+    undecided: Undecided<'_>,
     chosen: Option<(ToolSpec, route::Choice)>,
     evidence: &Evidence,
     memory: &mut Recollection,
 ) -> Result<Option<Intent>, TurnError> {
     let Some((tool, choice)) = chosen else { return Ok(None) };
-    let Settled { arguments, missing, .. } = arguments(asked, &tool, evidence, memory).await?;
+    let Settled { arguments, missing, .. } = arguments(undecided, &tool, evidence, memory).await?;
     let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
     let missing_share = missing.len() as f32 / required.max(1) as f32;
     // A tool that stands out among several, for a step that says all it needs, is meant.
@@ -233,12 +233,12 @@ async fn settled(
 
 /// Grounded arguments, and the required ones that are not to be had. What code cannot find, the router reads out of the step.
 async fn arguments(
-    asked: Asked<'_>,
+    undecided: Undecided<'_>,
     tool: &ToolSpec,
     evidence: &Evidence,
     memory: &mut Recollection,
 ) -> Result<Settled, TurnError> {
-    let Asked { toolkit, step, request, host } = asked;
+    let Undecided { toolkit, step, request, host } = undecided;
     let text = step.text();
     let earlier: Vec<Earlier> = evidence.entries().iter().filter(|entry| entry.succeeded()).map(earlier).collect();
     let files = |fragment: &str| match &toolkit.index {

@@ -154,9 +154,9 @@ impl<'a> State<'a> {
             }
             (Node::Answer, _) => {
                 let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
-                let asked = cognitive::Asked { toolkit, request, parts: &self.parts, plan, evidence, host };
-                self.response = Some(match cognitive::applies(asked) {
-                    true => cognitive::answer(asked, said).await?,
+                let brief = cognitive::Brief { toolkit, request, parts: &self.parts, plan, evidence, host };
+                self.response = Some(match cognitive::applies(brief) {
+                    true => cognitive::answer(brief, said).await?,
                     false => {
                         let draft = Draft { said, ..Draft::default() };
                         synthesize::answer(toolkit, request, plan, evidence, draft, host).await?

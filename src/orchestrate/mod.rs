@@ -1,6 +1,7 @@
 //! A request becomes parts, steps, calls and an answer. Code owns the shape, models fill in the words.
 
 pub mod arguments;
+mod asked;
 pub mod check;
 pub mod classify;
 pub mod cognitive;

@@ -5,17 +5,14 @@
 //! right one in 16 of 33 cases the first way, in 23 the second. Small models know little about tools, so one is asked only where the two
 //! best candidates lie close together, and its answer is weighed, not obeyed. BENCHMARKS.md has the figures.
 
-use std::time::{Duration, Instant};
-
-use crate::budget::permit::Priority;
+use crate::engine::Token;
 use crate::engine::pool::Leased;
-use crate::engine::{Engine, Token};
 use crate::models::Role;
-use crate::models::dialect::{Message, Prompt, ToolText};
-use crate::protocol::Event;
+use crate::models::dialect::{Message, ToolText};
 use crate::tools::{Ranked, ToolSpec, features};
 
 use super::Host;
+use super::asked::Asked;
 use super::notation;
 use super::toolkit::{Toolkit, TurnError};
 
@@ -34,8 +31,6 @@ const CLOSE_MARGIN: f64 = 0.5;
 const UNCLEAR_MARGIN: f64 = 0.15;
 /// Rivals the user is shown.
 const RIVALS_MAX: usize = 3;
-/// A silent model is reported after this time, and every time it passes again.
-const BEAT: Duration = Duration::from_secs(1);
 /// Longest tool description a router is shown, in characters.
 const DESCRIPTION_CHARS: usize = 160;
 /// Longest step a router is shown, in characters.
@@ -87,14 +82,15 @@ pub async fn choose(
         ranked.iter().take(CANDIDATES).filter_map(|one| toolkit.catalog.specs().get(one.index)).collect();
     if !is_sure(ranked) {
         let router = toolkit.model(Role::Router, host).await?;
+        let asked = Asked { toolkit, model: &router, host, phase: CHOOSING };
         // The others stay behind those a model was asked about.
         scores.truncate(tools.len());
-        add(&mut scores, &opinion(toolkit, &router, step, &tools, host).await?);
+        add(&mut scores, &opinion(asked, step, &tools).await?);
         scored = true;
         if gap(&scores) < CLOSE_MARGIN {
             let planner = toolkit.model(Role::Planner, host).await?;
             if planner.engine.model() != router.engine.model() {
-                add(&mut scores, &opinion(toolkit, &planner, step, &tools, host).await?);
+                add(&mut scores, &opinion(Asked { model: &planner, ..asked }, step, &tools).await?);
             }
         }
     }
@@ -130,53 +126,35 @@ fn gap(scores: &[f64]) -> f64 {
 }
 
 /// What speaks for each tool in a model's eyes, weighed against the scores of retrieval.
-async fn opinion(
-    toolkit: &Toolkit,
-    model: &Leased,
-    step: &str,
-    tools: &[&ToolSpec],
-    host: &dyn Host,
-) -> Result<Vec<f64>, TurnError> {
+async fn opinion(asked: Asked<'_>, step: &str, tools: &[&ToolSpec]) -> Result<Vec<f64>, TurnError> {
     let step = super::words::shorten(step, STEP_CHARS);
     // Of names that say nothing an opinion is noise (on a development suite it cost 6 of 100).
-    if is_taught_tools(model) && tools.iter().all(|tool| features::name_tells(tool)) {
-        names_after(toolkit, model, &step, tools, host).await
+    if is_taught_tools(asked.model) && tools.iter().all(|tool| features::name_tells(tool)) {
+        names_after(asked, &step, tools).await
     } else {
-        step_after(toolkit, model, &step, tools, host).await
+        step_after(asked, &step, tools).await
     }
 }
 
 /// How much likelier each tool's name becomes through the step: its log-probability with the step minus that without one,
 /// so that names the model likes anyway gain nothing.
-async fn names_after(
-    toolkit: &Toolkit,
-    model: &Leased,
-    step: &str,
-    tools: &[&ToolSpec],
-    host: &dyn Host,
-) -> Result<Vec<f64>, TurnError> {
-    let names: Vec<Vec<Token>> = tools.iter().map(|tool| tokens(&model.engine, &tool.name)).collect();
-    let with = score(toolkit, model, prompt(model, step, tools), &names, host).await?;
-    let without = score(toolkit, model, prompt(model, "", tools), &names, host).await?;
+async fn names_after(asked: Asked<'_>, step: &str, tools: &[&ToolSpec]) -> Result<Vec<f64>, TurnError> {
+    let names: Vec<Vec<Token>> = tools.iter().map(|tool| asked.tokens(&tool.name)).collect();
+    let with = asked.score(prompt(asked.model, step, tools), &names).await?;
+    let without = asked.score(prompt(asked.model, "", tools), &names).await?;
     Ok(with.iter().zip(&without).map(|(with, without)| NAME_WEIGHT * (with - without)).collect())
 }
 
 /// How likely the step is as a request for each tool.
-async fn step_after(
-    toolkit: &Toolkit,
-    model: &Leased,
-    step: &str,
-    tools: &[&ToolSpec],
-    host: &dyn Host,
-) -> Result<Vec<f64>, TurnError> {
+async fn step_after(asked: Asked<'_>, step: &str, tools: &[&ToolSpec]) -> Result<Vec<f64>, TurnError> {
     let shown = |title: &str, about: &str| format!("Tool: {title}. {about}\nRequest:");
     let examples = REQUESTS.map(|(title, about, request)| format!("{} {request}\n\n", shown(title, about))).concat();
-    let step = tokens(&model.engine, &format!(" {step}\n"));
+    let step = asked.tokens(&format!(" {step}\n"));
     let mut opinion = Vec::new();
     for tool in tools {
         let about = super::words::shorten(&tool.description, DESCRIPTION_CHARS);
         let before = format!("{REQUESTS_HEAD}{examples}{}", shown(&features::title(tool).join(" "), &about));
-        let sums = score(toolkit, model, tokens(&model.engine, &before), std::slice::from_ref(&step), host).await?;
+        let sums = asked.score(asked.tokens(&before), std::slice::from_ref(&step)).await?;
         opinion.extend(sums.iter().map(|sum| STEP_WEIGHT * sum));
     }
     Ok(opinion)
@@ -194,34 +172,6 @@ const REQUESTS: [(&str, &str, &str); 4] = [
 
 /// What the host is told while tools are scored.
 const CHOOSING: &str = "choosing a tool";
-
-fn tokens(engine: &Engine, text: &str) -> Vec<Token> {
-    engine.tokenize(&Prompt::default().text(text))
-}
-
-async fn score(
-    toolkit: &Toolkit,
-    model: &Leased,
-    prompt: Vec<Token>,
-    after: &[Vec<Token>],
-    host: &dyn Host,
-) -> Result<Vec<f64>, TurnError> {
-    let from = Instant::now();
-    let scoring = model.engine.score(prompt, after.to_vec(), Priority::Step);
-    tokio::pin!(scoring);
-    let scores = loop {
-        tokio::select! {
-            scores = &mut scoring => break scores?,
-            () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
-            () = tokio::time::sleep(BEAT) => {
-                let waited_ms = from.elapsed().as_millis() as u64;
-                host.emit(Event::Pulse { phase: CHOOSING.to_owned(), waited_ms });
-            }
-        }
-    };
-    toolkit.meter.add(model, CHOOSING, &scores.tally);
-    Ok(scores.sums)
-}
 
 /// Everything up to where a tool's name would come next: no history, the tools where the family looks for them.
 fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {

@@ -1,13 +1,10 @@
 //! Second looks at a draft that code found nothing against (seed 003): questions asked one by one, or two personas.
 
 use crate::base::config::Technique;
-use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request};
-use crate::models::dialect::Message;
 
-use super::Host;
+use super::asked::{Asked, Form};
 use super::check;
-use super::toolkit::{Toolkit, TurnError};
+use super::toolkit::TurnError;
 use super::words;
 
 const QUESTIONS_PROMPT: &str =
@@ -20,10 +17,8 @@ const SCEPTIC_PROMPT: &str =
 const ADVOCATE_PROMPT: &str =
     "You are an advocate. In one sentence, say which line of the evidence supports the answer.";
 const QUESTIONS_MAX: usize = 3;
-const QUESTIONS: &str = "start: LINE{1,3}\nLINE: /[^\\n?]{5,160}\\?\\n/\n";
-const ONE_LINE: &str = "start: /[^\\n]{1,240}/\n";
-const QUESTIONS_TOKENS: usize = 120;
-const LINE_TOKENS: usize = 80;
+const QUESTIONS: Form = Form { grammar: "start: LINE{1,3}\nLINE: /[^\\n?]{5,160}\\?\\n/\n", tokens_max: 120 };
+const ONE_LINE: Form = Form { grammar: "start: /[^\\n]{1,240}/\n", tokens_max: 80 };
 
 /// What came of a second look.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,60 +31,37 @@ pub struct Look {
     pub heard: String,
 }
 
-/// Looks at `draft` once more by the configured technique.
-pub async fn look(
-    toolkit: &Toolkit,
-    model: &Leased,
-    draft: &str,
-    evidence: &str,
-    host: &dyn Host,
-) -> Result<Look, TurnError> {
-    let asked = Asked { toolkit, model, host };
-    match toolkit.cognitive.technique {
+/// Looks at `draft` once more by that technique.
+pub async fn look(asked: Asked<'_>, technique: Technique, draft: &str, evidence: &str) -> Result<Look, TurnError> {
+    let asked = Asked { phase: "looking twice", ..asked };
+    match technique {
         Technique::Plain | Technique::ThreeMethods => Ok(Look::default()),
-        Technique::ChainOfVerification => asked.verified(draft, evidence).await,
+        Technique::ChainOfVerification => verified(asked, draft, evidence).await,
         Technique::Debate => {
             let both = format!("Evidence:\n{evidence}\nAnswer: {draft}");
-            let sceptic = asked.one_line(SCEPTIC_PROMPT, &both).await?;
-            let advocate = asked.one_line(ADVOCATE_PROMPT, &both).await?;
+            let sceptic = one_line(asked, SCEPTIC_PROMPT, &both).await?;
+            let advocate = one_line(asked, ADVOCATE_PROMPT, &both).await?;
             Ok(Look { heard: format!("\nA sceptic says: {sceptic}\nAn advocate says: {advocate}"), ..Look::default() })
         }
     }
 }
 
-struct Asked<'a> {
-    toolkit: &'a Toolkit,
-    model: &'a Leased,
-    host: &'a dyn Host,
+/// Chain of verification, factored: each question is answered without the draft, and code compares.
+async fn verified(asked: Asked<'_>, draft: &str, evidence: &str) -> Result<Look, TurnError> {
+    let questions = asked.text(QUESTIONS_PROMPT, &format!("Answer: {draft}"), QUESTIONS).await?;
+    let mut look = Look::default();
+    for question in questions.lines().map(str::trim).filter(|line| line.ends_with('?')).take(QUESTIONS_MAX) {
+        let known = one_line(asked, CHECK_PROMPT, &format!("Evidence:\n{evidence}\n\nQuestion: {question}")).await?;
+        look.asked += 1;
+        if differs(&known, draft, evidence) {
+            look.against.push(format!("{question} The evidence says: {known}"));
+        }
+    }
+    Ok(look)
 }
 
-impl Asked<'_> {
-    /// Chain of verification, factored: each question is answered without the draft, and code compares.
-    async fn verified(&self, draft: &str, evidence: &str) -> Result<Look, TurnError> {
-        let questions = self.text(QUESTIONS_PROMPT, &format!("Answer: {draft}"), QUESTIONS, QUESTIONS_TOKENS).await?;
-        let mut look = Look::default();
-        for question in questions.lines().map(str::trim).filter(|line| line.ends_with('?')).take(QUESTIONS_MAX) {
-            let known = self.one_line(CHECK_PROMPT, &format!("Evidence:\n{evidence}\n\nQuestion: {question}")).await?;
-            look.asked += 1;
-            if differs(&known, draft, evidence) {
-                look.against.push(format!("{question} The evidence says: {known}"));
-            }
-        }
-        Ok(look)
-    }
-
-    async fn one_line(&self, system: &str, user: &str) -> Result<String, TurnError> {
-        Ok(self.text(system, user, ONE_LINE, LINE_TOKENS).await?.trim().to_owned())
-    }
-
-    async fn text(&self, system: &str, user: &str, grammar: &str, tokens: usize) -> Result<String, TurnError> {
-        let messages = [Message::system(system), Message::user(user)];
-        let request = Request {
-            grammar: Some(Grammar::Lark(grammar.to_owned())),
-            ..self.model.engine.request(&self.model.dialect.render(&messages), tokens)
-        };
-        Ok(self.toolkit.generate(self.model, request, "looking twice", self.host).await?.text)
-    }
+async fn one_line(asked: Asked<'_>, system: &str, user: &str) -> Result<String, TurnError> {
+    Ok(asked.text(system, user, ONE_LINE).await?.trim().to_owned())
 }
 
 /// Whether `known` names something (a number, a path, a name of code) that the evidence backs and the draft does not say.

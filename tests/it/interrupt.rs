@@ -10,8 +10,8 @@ use crate::cli::{Ended, Project, Run, Running};
 use crate::clock::{Sleeper, eventually};
 use crate::models;
 
-/// From Ctrl-C to the end of the process, on a machine of its own: it takes a quarter of a second.
-const END_MAX: Duration = Duration::from_secs(2);
+/// From Ctrl-C to the end of the process, which takes a quarter of a second alone, and two with every core in use.
+const END_MAX: Duration = Duration::from_secs(3);
 
 fn interrupted(running: Running) -> Ended {
     let (sleeper, from) = (Sleeper::start(), Instant::now());

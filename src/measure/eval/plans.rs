@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Predictions, Silent, Suite, percentile};
-use crate::orchestrate::execute::{self, Asked};
+use crate::orchestrate::execute::{self, Undecided};
 use crate::orchestrate::learn::Recollection;
 use crate::orchestrate::{Toolkit, decompose, plan};
 
@@ -38,8 +38,8 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let plan = plan::make(toolkit, &parts, &case.prompt, &Silent::default()).await?;
         let mut steps = Vec::new();
         for step in &plan.steps {
-            let asked = Asked { toolkit, step, request: &case.prompt, host: &Silent::default() };
-            let tool = execute::choose(asked, &mut Recollection::default()).await?;
+            let undecided = Undecided { toolkit, step, request: &case.prompt, host: &Silent::default() };
+            let tool = execute::choose(undecided, &mut Recollection::default()).await?;
             steps.push((step.description.clone(), tool.map(|(spec, _)| spec.name)));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Case, Predictions, Silent, Suite, percentile, share};
 use crate::orchestrate::evidence::Evidence;
-use crate::orchestrate::execute::{self, Asked, Intent};
+use crate::orchestrate::execute::{self, Intent, Undecided};
 use crate::orchestrate::learn::Recollection;
 use crate::orchestrate::{Toolkit, plan};
 use crate::orchestrate::{classify, decompose};
@@ -62,15 +62,15 @@ async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
         return Ok(None);
     }
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(None) };
-    let asked = Asked { toolkit, step: &step, request: prompt, host: &Silent::default() };
-    Ok(execute::intent(asked, &Evidence::default(), &mut Recollection::default()).await?)
+    let undecided = Undecided { toolkit, step: &step, request: prompt, host: &Silent::default() };
+    Ok(execute::intent(undecided, &Evidence::default(), &mut Recollection::default()).await?)
 }
 
 /// The tools among which none was taken.
 async fn offered(toolkit: &Toolkit, prompt: &str) -> Result<Vec<usize>> {
     let Some(step) = plan::whole(&decompose::parts(prompt), prompt) else { return Ok(Vec::new()) };
-    let asked = Asked { toolkit, step: &step, request: prompt, host: &Silent::default() };
-    let choice = execute::choose(asked, &mut Recollection::default()).await?;
+    let undecided = Undecided { toolkit, step: &step, request: prompt, host: &Silent::default() };
+    let choice = execute::choose(undecided, &mut Recollection::default()).await?;
     Ok(choice.map_or(Vec::new(), |(_, choice)| choice.order))
 }
 
