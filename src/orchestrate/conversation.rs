@@ -1,5 +1,7 @@
 //! The turns of a conversation as models are shown them: the last ones as they were, older ones a line each, as much as fits.
 
+use std::collections::HashMap;
+
 use crate::engine::Engine;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
@@ -24,10 +26,16 @@ pub fn messages(earlier: &[Exchange], engine: &Engine) -> Vec<Message> {
 fn fitting(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     let most = CONDENSED_TURNS.min(earlier.len().saturating_sub(WHOLE_TURNS));
     let shapes = (0..=most).rev().map(|lines| (WHOLE_TURNS, lines));
-    let shapes = shapes.chain((1..WHOLE_TURNS).rev().map(|whole| (whole, 1)));
-    let made = shapes.map(|(whole, lines)| shaped(earlier, whole.min(earlier.len()), lines));
-    let fits = |messages: &Vec<Message>| messages.iter().map(|one| count(&one.content)).sum::<usize>() <= tokens_max;
-    made.into_iter().find(fits).unwrap_or_default()
+    let shapes = shapes.chain((1..WHOLE_TURNS.min(earlier.len())).rev().map(|whole| (whole, 1)));
+    // Most messages come again from shape to shape.
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut tokens = |text: &str| *known.entry(text.to_owned()).or_insert_with(|| count(text));
+    let mut fits =
+        |messages: &Vec<Message>| messages.iter().map(|one| tokens(&one.content)).sum::<usize>() <= tokens_max;
+    shapes
+        .map(|(whole, lines)| shaped(earlier, whole.min(earlier.len()), lines))
+        .find(|all| fits(all))
+        .unwrap_or_default()
 }
 
 /// The last `whole` turns, with the `lines` before them condensed in front of the first.
@@ -61,6 +69,9 @@ fn condensed(turn: &Exchange) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::HashSet;
+
     use super::*;
 
     fn turns(count: usize) -> Vec<Exchange> {
@@ -80,6 +91,21 @@ mod tests {
         let before = "Earlier in this conversation:\n- request 1: answer 1\n- request 2: answer 2\n\nrequest 3";
         assert_eq!((five.len(), five[0].as_str()), (6, before));
         assert!(shown(&turns(60), 1_000)[0].starts_with("Earlier in this conversation:\n- 33 turns before these\n"));
+    }
+
+    #[test]
+    fn no_message_is_counted_twice() {
+        let counted = RefCell::new(Vec::new());
+        let count = |text: &str| {
+            counted.borrow_mut().push(text.to_owned());
+            text.len()
+        };
+        for earlier in [1, 2, 40] {
+            counted.borrow_mut().clear();
+            assert!(fitting(&turns(earlier), 0, &count).is_empty());
+            let all = counted.borrow();
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");
+        }
     }
 
     #[test]

@@ -73,7 +73,8 @@ fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
         let other = &all[near].finding;
         other.path == hit.path
             && match (other.line, hit.line) {
-                (Some(other), Some(hit)) => other - hit <= LINES_AFTER,
+                // A file that was read twice begins again.
+                (Some(other), Some(hit)) => other >= hit && other - hit <= LINES_AFTER,
                 _ => near == place,
             }
     })
