@@ -189,7 +189,9 @@ async fn make(
 async fn again(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
     let Scene { toolkit, context, host, .. } = scene;
     let state = |state| host.emit(Event::StepState { step: step.id, state });
-    let failed: Vec<Entry> = evidence.of(step.id).filter(|entry| !entry.succeeded()).cloned().collect();
+    // What the user said no to is not asked in another way.
+    let failed = |entry: &&Entry| entry.status == StepStatus::Failed;
+    let failed: Vec<Entry> = evidence.of(step.id).filter(failed).cloned().collect();
     for entry in &failed {
         for (call, why) in recover::other_ways(entry, step, toolkit, context) {
             let Some(spec) = toolkit.catalog.get(&call.tool) else { continue };

@@ -372,3 +372,13 @@ async fn another_way_that_the_user_changes_has_mended_what_failed() {
     assert_eq!(ended, [("list_dir", StepStatus::Failed), ("read_file", StepStatus::Succeeded)]);
     assert_eq!(states(&host, 1).last(), Some(&StepState::Complete));
 }
+
+#[tokio::test]
+async fn what_the_user_said_no_to_is_not_tried_another_way() {
+    let project = Project::todo();
+    let host = Witness::new(|_: &Proposal| Decision::Reject).under(ApproveMode::Always);
+    let toolkit = indexed(&project, silent(&project));
+    let finished = run_turn(&toolkit, "Read src/retr.ts", &host).await.expect("a turn");
+    let ended: Vec<_> = finished.steps.iter().map(|step| step.status).collect();
+    assert_eq!(ended, [StepStatus::Rejected]);
+}
