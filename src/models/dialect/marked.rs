@@ -28,6 +28,8 @@ pub struct Listing {
     pub before: &'static str,
     pub between: &'static str,
     pub after: &'static str,
+    /// How a call is written, before and after all that; left out where it is to be written another way.
+    pub call: Around,
     pub tool: fn(&ToolText) -> String,
     /// Marks around the list that are control tokens; such a list stands before the first turn.
     pub marks: Option<Around>,
@@ -94,8 +96,17 @@ impl Dialect for Marked {
     }
 
     fn tool_list(&self, tools: &[ToolText]) -> String {
+        let (before, after) = self.family.list.call;
+        format!("{before}{}{after}", self.bare_list(tools))
+    }
+
+    fn bare_list(&self, tools: &[ToolText]) -> String {
         let Listing { before, between, after, tool, .. } = &self.family.list;
         format!("{before}{}{after}", tools.iter().map(tool).collect::<Vec<_>>().join(between))
+    }
+
+    fn words_mark(&self) -> &'static str {
+        self.family.words.0
     }
 
     fn call_marks(&self) -> Around {
