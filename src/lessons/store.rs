@@ -464,7 +464,16 @@ mod tests {
         let lessons = std::sync::Arc::new(lessons);
         judge.0.set(std::sync::Arc::downgrade(&lessons)).unwrap();
         let problem = "Send the offer to Anna Berg in Oslo".to_owned();
-        lessons.add(&Lesson { problem, solution: String::new(), why_worked: String::new(), tokens_used: 0, success: true, vector: None }).unwrap();
+        lessons
+            .add(&Lesson {
+                problem,
+                solution: String::new(),
+                why_worked: String::new(),
+                tokens_used: 0,
+                success: true,
+                vector: None,
+            })
+            .unwrap();
         assert!(judge.1.load(std::sync::atomic::Ordering::Relaxed));
     }
 }

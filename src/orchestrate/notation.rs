@@ -33,9 +33,7 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
         prompt = prompt.text(if index > 0 { "\n  | " } else { "" });
         let written = dialect.write_call(&tool.name, &Map::new());
         prompt = match written.split_once("{}") {
-            Some((head, tail)) => {
-                marked(marked(prompt, head).text(format!(" %json {} ", tool.parameters)), tail)
-            }
+            Some((head, tail)) => marked(marked(prompt, head).text(format!(" %json {} ", tool.parameters)), tail),
             None => {
                 let (name, close) = written.split_once('(').unwrap_or((&written, ""));
                 prompt.text(format!("{} \"(\" ARGUMENTS {}", quoted(name), quoted(close)))
@@ -132,7 +130,13 @@ mod tests {
             may
         };
         let begins = marks.tokenize(&Prompt::default().special(text)).into_iter().all(&mut may);
-        let fits = if !begins { Not } else if may(END) { Whole } else { Beginning };
+        let fits = if !begins {
+            Not
+        } else if may(END) {
+            Whole
+        } else {
+            Beginning
+        };
         assert_eq!(fits, expected, "{name} {control:?} {text}");
     }
 
@@ -166,7 +170,12 @@ mod tests {
         let control = ["<|channel|>", "<|message|>", "<|constrain|>", "<|call|>"];
         check("harmony", &control, "<|channel|>final<|message|>Done.", Whole);
         check("harmony", &control, "Done.", Not);
-        check("harmony", &control, "<|channel|>commentary to=functions.read <|constrain|>json<|message|>{}<|call|>", Whole);
+        check(
+            "harmony",
+            &control,
+            "<|channel|>commentary to=functions.read <|constrain|>json<|message|>{}<|call|>",
+            Whole,
+        );
         check("harmony", &control, "<|channel|>commentary to=functions.write", Not);
     }
 }

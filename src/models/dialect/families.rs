@@ -17,8 +17,11 @@ const HERMES: Family = Family {
                  within <tools></tools> XML tags:\n<tools>\n",
         between: "\n",
         after: "\n</tools>",
-        call: ("", "\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> \
-                XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"),
+        call: (
+            "",
+            "\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> \
+                XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>",
+        ),
         tool: list::json,
         marks: None,
     },
@@ -43,9 +46,12 @@ const LLAMA3: Family = Family {
         before: "",
         between: "\n\n",
         after: "",
-        call: ("Given the following functions, please respond with a JSON for a function call with its proper arguments that best \
+        call: (
+            "Given the following functions, please respond with a JSON for a function call with its proper arguments that best \
                 answers the given prompt.\n\nRespond in the format {\"name\": function name, \"parameters\": dictionary of argument \
-                name and its value}. Do not use variables.\n\n", ""),
+                name and its value}. Do not use variables.\n\n",
+            "",
+        ),
         tool: list::json,
         marks: None,
     },
@@ -95,8 +101,11 @@ const GEMMA: Family = Family {
         before: "",
         between: "\n",
         after: "",
-        call: ("At each turn, if you decide to invoke any of the functions, wrap the call in ```tool_code```. The Python functions below \
-                are imported and available; use named arguments and only what is defined here.\n\n", ""),
+        call: (
+            "At each turn, if you decide to invoke any of the functions, wrap the call in ```tool_code```. The Python functions below \
+                are imported and available; use named arguments and only what is defined here.\n\n",
+            "",
+        ),
         tool: list::signature,
         marks: None,
     },
@@ -152,8 +161,11 @@ const DEEPSEEK: Family = Family {
         before: "\n\n## Tools\n\nYou have access to the following functions:\n\n",
         between: "\n",
         after: "",
-        call: ("", "\n\nTo call one, write <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME, a line break, the arguments \
-                as a json code block, and <｜tool▁call▁end｜><｜tool▁calls▁end｜>."),
+        call: (
+            "",
+            "\n\nTo call one, write <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME, a line break, the arguments \
+                as a json code block, and <｜tool▁call▁end｜><｜tool▁calls▁end｜>.",
+        ),
         tool: list::json,
         marks: None,
     },

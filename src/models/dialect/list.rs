@@ -27,11 +27,13 @@ pub fn json(tool: &ToolText) -> String {
 
 /// `type read_file = (_: { path: string, limit?: number }) => any;` under its description.
 pub fn typescript(tool: &ToolText) -> String {
-    let typed = |about: &Value| choices(about).unwrap_or_else(|| match named(about) {
-        "integer" => "number".to_owned(),
-        "array" => "any[]".to_owned(),
-        name => name.to_owned(),
-    });
+    let typed = |about: &Value| {
+        choices(about).unwrap_or_else(|| match named(about) {
+            "integer" => "number".to_owned(),
+            "array" => "any[]".to_owned(),
+            name => name.to_owned(),
+        })
+    };
     let parameters: Vec<String> = parameters(tool).map(|(name, about)| format!("{name}: {}", typed(about))).collect();
     let taken = if parameters.is_empty() { String::new() } else { format!("_: {{ {} }}", parameters.join(", ")) };
     format!("// {}\ntype {} = ({taken}) => any;", one_line(&tool.description), tool.name)

@@ -18,12 +18,12 @@ use std::sync::OnceLock;
 use crate::base::config::Commands;
 
 pub use group::Group;
-pub use misled::Aside;
-use misled::Misled;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "macos")]
 use macos as system;
+pub use misled::Aside;
+use misled::Misled;
 
 /// What one command is held to.
 #[derive(Clone, Copy, Debug)]

@@ -301,7 +301,8 @@ fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
         std::os::unix::fs::chown(dir.path(), Some(65_534), Some(65_534)).unwrap();
         std::os::unix::process::CommandExt::uid(&mut again, 65_534);
     }
-    again.args(["--exact", "tools::sandbox::tests::rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside"]);
+    again
+        .args(["--exact", "tools::sandbox::tests::rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside"]);
     let done = again.arg("--nocapture").env(PROJECT, dir.path()).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
@@ -314,7 +315,9 @@ fn without_rights(folder: &Path) {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     };
     let nothing = super::Misled::by_what_comes(&project);
-    for (closed, mode) in [(project.join(".git"), 0o555), (project.join(".git"), 0), (project.clone(), 0), (tree.clone(), 0)] {
+    for (closed, mode) in
+        [(project.join(".git"), 0o555), (project.join(".git"), 0), (project.clone(), 0), (tree.clone(), 0)]
+    {
         let misled = super::Misled::by_what_comes(&project);
         let made = if closed == tree { tree.join("config.worktree") } else { project.join(".git/commondir") };
         std::fs::write(&made, "../evil\n").unwrap();

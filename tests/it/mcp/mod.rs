@@ -137,7 +137,8 @@ async fn a_server_that_is_not_installed_is_named() {
     let dir = tempfile::tempdir().expect("a folder");
     let text = "[mcp.h]\ncommand = \"no-such-server\"\n";
     let said = file::read(&dir.path().join("config.toml"), text).expect("a configuration");
-    let seen = Servers::new(&said.servers, &Commands::default(), dir.path(), &dir.path().join("cache")).specs().remove(0);
+    let seen =
+        Servers::new(&said.servers, &Commands::default(), dir.path(), &dir.path().join("cache")).specs().remove(0);
     assert!(seen.failed && seen.notes[0].contains("no-such-server: not found"), "{:?}", seen.notes);
     assert!(seen.notes[0].contains("exit status: 127"), "{:?}", seen.notes);
 }
