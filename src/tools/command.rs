@@ -1,5 +1,6 @@
 //! `run_command`: a shell command in the project, bounded in time and output, gone when its call is gone.
 
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -87,20 +88,23 @@ pub(in crate::tools) async fn run(
         () = group.crowded(own.processes) => Ended::Crowded(own.processes),
     };
     // What the command left running in the background ends with it, and so do its pipes.
-    let misled: String = group.end().iter().map(told).collect();
+    let misled: String = group.end().iter().map(|aside| told(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
     let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
     // What was only tried for is no success.
     Ok(if misled.is_empty() { outcome } else { Outcome::error(misled + &outcome.text) })
 }
 
-fn told(Aside { path, now }: &Aside) -> String {
-    let path = path.display();
+fn told(Aside { path, now }: &Aside, project: &Path) -> String {
+    let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
+    let path = shown(path);
     match now {
-        Ok(now) => format!("{path} would have git read other settings: moved to {}; ", now.display()),
-        Err(error) => format!(
-            "{path} HAS GIT READ OTHER SETTINGS and cannot be moved away ({error}): delete it before git is used here; "
-        ),
+        Ok(now) => format!("{path} would have git read other settings: moved to {}; ", shown(now)),
+        Err(error) => {
+            format!(
+                "{path} HAS GIT READ OTHER SETTINGS and cannot be moved away ({error}): delete it before git is used here; "
+            )
+        }
     }
 }
 

@@ -262,6 +262,8 @@ mod tests {
         fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
         assert!(places(&project).open.contains(&(common.clone(), May::Write)));
         let tree = common.join("worktrees/x");
+        // Nothing else comes to be in its place.
+        assert_eq!(places(&project).pinned, [common.clone(), common.join("worktrees"), tree.clone()]);
         for kept in [common.join("hooks"), tree.join("commondir"), tree.join("gitdir")] {
             assert!(places(&project).kept.contains(&kept), "{}", kept.display());
         }
