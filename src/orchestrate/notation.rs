@@ -10,9 +10,8 @@ use super::words;
 
 /// A whole description.
 pub const WHOLE: usize = usize::MAX;
-/// Longest arguments of a call, in characters.
-const ARGUMENTS_CHARS: usize = 4_000;
-/// A text, or a letter outside of one. It never takes the parenthesis that ends the call.
+/// A text, or a letter outside of one; never the parenthesis that ends the call. How many there may be the tokens of a
+/// request bound: a number here would make each letter a state of its own.
 const ARGUMENT: &str = r#"[^\n()"']|"([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'"#;
 
 /// A tool as models are shown it, its description cut to so many characters.
@@ -43,9 +42,7 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
     // Phi's calls begin with a word, which then begins nothing else.
     let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
     let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
-    Grammar::Marked(prompt.text(format!(
-        "\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}\nARGUMENTS: /({ARGUMENT}){{0,{ARGUMENTS_CHARS}}}/\n"
-    )))
+    Grammar::Marked(prompt.text(format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}\nARGUMENTS: /({ARGUMENT})*/\n")))
 }
 
 /// Marks of a dialect, which may be control tokens.
