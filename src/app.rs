@@ -94,7 +94,8 @@ impl App {
         // A budget below this lets no model in anyway, and says so then.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
-        let servers = Servers::new(&config.servers, &config.project, &places::cache_dir().join("mcp"));
+        let servers =
+            Servers::new(&config.servers, &config.commands, &config.project, &places::cache_dir().join("mcp"));
         Ok(App {
             config,
             cancel,

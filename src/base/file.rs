@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 /// Writes `bytes` beside `path` and puts that in its place; missing folders are made.
@@ -9,9 +10,10 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // The process in the name: two of them may write the same file.
+    // Two processes, or two threads of one, may write the same file.
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-    name.push(format!(".{}.partial", std::process::id()));
+    name.push(format!(".{}-{}.partial", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
     let partial = path.with_file_name(name);
     let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
     if written.is_err() {
@@ -23,6 +25,24 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_that_replace_one_file_do_not_see_each_others_halves() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        std::thread::scope(|scope| {
+            for byte in [b'a', b'b', b'c'] {
+                let file = &file;
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        replace(file, &vec![byte; 100_000]).unwrap();
+                        let read = fs::read(file).unwrap();
+                        assert!(read.len() == 100_000 && read.iter().all(|one| *one == read[0]));
+                    }
+                });
+            }
+        });
+    }
 
     #[test]
     fn a_file_is_replaced_and_nothing_is_left_beside_it() {

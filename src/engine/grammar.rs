@@ -8,12 +8,15 @@ use serde_json::Value;
 use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId};
 
 use super::decoder::{Token, Vocabulary};
+use crate::models::dialect::{Piece, Prompt};
 
 /// What a generation has to conform to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grammar {
     /// llguidance's Lark dialect; `<|name|>` stands for a control token.
     Lark(String),
+    /// The same in pieces: a special one stands for marks as this vocabulary has them, control tokens or text.
+    Marked(Prompt),
     /// Compact JSON that is valid under the schema.
     JsonSchema(Value),
 }
@@ -37,6 +40,7 @@ impl Grammars {
         let factory = self.factory.get_or_init(|| factory(&*self.vocabulary)).as_ref().map_err(Clone::clone)?;
         let top = match grammar {
             Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+            Grammar::Marked(pieces) => TopLevelGrammar::from_lark(lark(&*self.vocabulary, pieces)),
             Grammar::JsonSchema(schema) => TopLevelGrammar::from_json_schema(schema.clone()),
         };
         let mut matcher = Matcher::new(factory.create_parser(top));
@@ -50,6 +54,32 @@ impl Grammars {
             }
         }
     }
+}
+
+fn lark(vocabulary: &dyn Vocabulary, prompt: &Prompt) -> String {
+    let text = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Special(marks) => parts(vocabulary, marks).join(" "),
+    };
+    prompt.pieces.iter().map(text).collect()
+}
+
+/// Control tokens by their number, what stands between them in quotes.
+fn parts(vocabulary: &dyn Vocabulary, marks: &str) -> Vec<String> {
+    let quoted = |text: &str| (!text.is_empty()).then(|| Value::String(text.to_owned()).to_string());
+    let (mut parts, mut rest) = (Vec::new(), marks);
+    for token in vocabulary.tokenize(&Prompt::default().special(marks)) {
+        let name = vocabulary.control(token).and_then(|name| std::str::from_utf8(name).ok());
+        // One that no mark names begins every text of this vocabulary.
+        let Some((before, after)) = name.filter(|name| !name.is_empty()).and_then(|name| rest.split_once(name)) else {
+            continue;
+        };
+        parts.extend(quoted(before));
+        parts.push(format!("<[{}]>", token.0));
+        rest = after;
+    }
+    parts.extend(quoted(rest));
+    parts
 }
 
 fn factory(vocabulary: &dyn Vocabulary) -> Result<ParserFactory, GrammarError> {

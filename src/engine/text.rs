@@ -4,14 +4,24 @@
 //! character that is only half there is held back until it is whole, and given out as it stands when the generation ends.
 
 use super::decoder::{Token, Vocabulary};
-use crate::models::dialect;
+use crate::models::dialect::{self, Prompt};
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
-/// What opens thinking, and what ends it.
-const THINKING: [(&str, &str); 2] = [(OPEN, CLOSE), ("<|channel|>analysis<|message|>", "<|end|>")];
-/// Marks of channels that no reader needs.
-const UNSAID: [&str; 3] = ["<|start|>assistant", "<|channel|>final<|message|>", "<|end|>"];
+/// What no reader needs; with what ends it, where it opens thinking.
+type Tag = (&'static str, Option<&'static str>);
+const TAGS: [Tag; 1] = [(OPEN, Some(CLOSE))];
+/// Where the vocabulary knows channels. Others may write these marks as text.
+const TAGS_OF_CHANNELS: [Tag; 6] = [
+    (OPEN, Some(CLOSE)),
+    ("<|channel|>analysis<|message|>", Some("<|end|>")),
+    ("<|channel|>final<|message|>", None),
+    // What it says between calls.
+    ("<|channel|>commentary<|message|>", None),
+    ("<|start|>assistant", None),
+    ("<|end|>", None),
+];
+const CHANNEL: &str = "<|channel|>";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPiece {
@@ -20,12 +30,14 @@ pub enum TextPiece {
 }
 
 /// Splits a stream of bytes into [`TextPiece`]s.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TextStream {
     /// The beginning of a character.
     bytes: Vec<u8>,
     /// Whole characters that may be the beginning of a tag.
     held: String,
+    /// What is looked for outside of thinking.
+    tags: &'static [Tag],
     /// The tag that ends it.
     thinking: Option<&'static str>,
 }
@@ -47,10 +59,21 @@ fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
     text.trim_ascii_end().ends_with(OPEN.as_bytes())
 }
 
+/// Whether a reply is written in channels, as GPT-OSS does.
+fn knows_channels(vocabulary: &dyn Vocabulary) -> bool {
+    let tokens = vocabulary.tokenize(&Prompt::default().special(CHANNEL));
+    tokens.iter().any(|&token| vocabulary.control(token) == Some(CHANNEL.as_bytes()))
+}
+
 impl TextStream {
     /// For what a model writes after `prompt`.
     pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
-        TextStream { thinking: opens_thinking(vocabulary, prompt).then_some(CLOSE), ..TextStream::default() }
+        let tags: &[Tag] = if knows_channels(vocabulary) { &TAGS_OF_CHANNELS } else { &TAGS };
+        TextStream::new(tags, opens_thinking(vocabulary, prompt).then_some(CLOSE))
+    }
+
+    fn new(tags: &'static [Tag], thinking: Option<&'static str>) -> TextStream {
+        TextStream { bytes: Vec::new(), held: String::new(), tags, thinking }
     }
 
     /// Takes bytes in, gives every piece out that can no longer change.
@@ -93,19 +116,13 @@ impl TextStream {
     fn drain(&mut self, last: bool) -> Vec<TextPiece> {
         let mut pieces = Vec::new();
         loop {
-            // What is looked for, and what thinking ends with behind it.
-            let tags: Vec<(&str, Option<&'static str>)> = match self.thinking {
-                Some(close) => vec![(close, None)],
-                None => {
-                    let opening = THINKING.into_iter().map(|(open, close)| (open, Some(close)));
-                    opening.chain(UNSAID.into_iter().map(|tag| (tag, None))).collect()
-                }
-            };
-            let first = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag)?, tag, then))).min();
+            let ending = self.thinking.map(|close| [(close, None)]);
+            let tags = ending.as_ref().map_or(self.tags, |ending| ending);
+            let first = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag)?, *tag, *then))).min();
             if let Some((at, tag, then)) = first {
                 self.give(&mut pieces, at);
                 self.held.drain(..tag.len());
-                self.thinking = *then;
+                self.thinking = then;
                 continue;
             }
             let half = tags.iter().map(|(tag, _)| half_tag(&self.held, tag)).max().unwrap_or(0);
@@ -130,11 +147,14 @@ fn half_tag(text: &str, tag: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::dialect::Prompt;
     use proptest::prelude::*;
 
     fn check(chunks: &[&[u8]], expected: &[TextPiece]) {
-        let mut stream = TextStream::default();
+        check_with(&TAGS, chunks, expected);
+    }
+
+    fn check_with(tags: &'static [Tag], chunks: &[&[u8]], expected: &[TextPiece]) {
+        let mut stream = TextStream::new(tags, None);
         let mut pieces: Vec<TextPiece> = chunks.iter().flat_map(|chunk| stream.push(chunk)).collect();
         pieces.extend(stream.flush());
         assert_eq!(join(pieces), expected);
@@ -168,16 +188,29 @@ mod tests {
 
     #[test]
     fn the_channels_of_a_reply_are_told_apart() {
+        let check = |chunks: &[&[u8]], expected: &[TextPiece]| check_with(&TAGS_OF_CHANNELS, chunks, expected);
         let reply = b"<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>so";
         check(&[reply], &[thinking("why"), answer("so")]);
         check(&[&reply[..14], &reply[14..40], &reply[40..]], &[thinking("why"), answer("so")]);
         let call = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}";
         check(&[b"<|channel|>analysis<|message|>why<|end|>", call.as_bytes()], &[thinking("why"), answer(call)]);
+        let preamble = "<|channel|>commentary<|message|>First.<|end|><|start|>assistant";
+        check(&[preamble.as_bytes(), call.as_bytes()], &[answer(&format!("First.{call}"))]);
+    }
+
+    #[test]
+    fn marks_of_channels_are_text_where_a_vocabulary_has_none() {
+        let text = "<|start|>assistant<|channel|>analysis<|message|>a<|end|>b";
+        let letters = super::super::scripted::Letters::new();
+        let mut stream = TextStream::after(&letters, &[]);
+        let mut pieces = stream.push(text.as_bytes());
+        pieces.extend(stream.flush());
+        assert_eq!(join(pieces), [answer(text)]);
     }
 
     #[test]
     fn thinking_that_the_prompt_opened_ends_at_its_tag() {
-        let mut stream = TextStream { thinking: Some(CLOSE), ..TextStream::default() };
+        let mut stream = TextStream::new(&TAGS, Some(CLOSE));
         let mut pieces = stream.push(b"why</th");
         pieces.extend(stream.push(b"ink>so"));
         pieces.extend(stream.flush());
@@ -215,7 +248,7 @@ mod tests {
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.sort_unstable();
-            let mut stream = TextStream::default();
+            let mut stream = TextStream::new(&TAGS, None);
             let mut out = Vec::new();
             let mut from = 0;
             for cut in cuts.into_iter().chain([bytes.len()]) {

@@ -112,9 +112,13 @@ impl Vectors {
     pub fn save(&self, path: &Path) -> Result<String, VectorError> {
         let mut bytes = vec![0; self.index.serialized_length()];
         self.index.save_to_buffer(&mut bytes).map_err(library)?;
+        // Always the same name: it may be large, and what a kill leaves there the next one takes.
         let partial = path.with_extension("usearch.partial");
         let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
-        written.map_err(|source| VectorError::File { path: path.to_owned(), source })?;
+        written.map_err(|source| {
+            let _ = fs::remove_file(&partial);
+            VectorError::File { path: path.to_owned(), source }
+        })?;
         Ok(mark(&bytes, self.exact))
     }
 

@@ -80,6 +80,9 @@ impl Lessons {
         if let Some(vector) = vector.filter(|vector| vector.len() > VECTOR_MAX) {
             return Err(LessonsError::Vector(vector.len()));
         }
+        // Before the connection is locked: whoever tells names apart may take seconds.
+        let [problem, solution, why] =
+            [&lesson.problem, &lesson.solution, &lesson.why_worked].map(|text| self.kept(text));
         let id = self.query(|connection| {
             connection.query_row(
                 "INSERT INTO lessons (problem, solution, why_worked, tokens_used, success, failures, vector, created)
@@ -90,9 +93,9 @@ impl Lessons {
                      created = excluded.created
                  RETURNING id",
                 params![
-                    head(&self.kept(&lesson.problem), PROBLEM_MAX),
-                    head(&self.kept(&lesson.solution), SOLUTION_MAX),
-                    head(&self.kept(&lesson.why_worked), WHY_MAX),
+                    head(&problem, PROBLEM_MAX),
+                    head(&solution, SOLUTION_MAX),
+                    head(&why, WHY_MAX),
                     i64::try_from(lesson.tokens_used).unwrap_or(i64::MAX),
                     lesson.success,
                     vector.map(to_blob),
@@ -437,5 +440,40 @@ mod tests {
         let kept: Vec<i64> = lessons.list(LESSONS_MAX).unwrap().iter().map(|stored| stored.id).collect();
         assert!(kept.contains(&last) && !kept.contains(&first));
         assert!(kept.len() * 40_000 < BYTES_MAX as usize + 100_000 && kept.len() > 300, "{}", kept.len());
+    }
+
+    /// Looks whether others can use the lessons while it judges.
+    struct Slow(std::sync::OnceLock<std::sync::Weak<Lessons>>, std::sync::atomic::AtomicBool);
+
+    impl crate::base::mask::Judge for Slow {
+        fn odds(&self, asked: &[(crate::base::names::Form, &str)]) -> Vec<f64> {
+            let lessons = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+            let (done, listed) = std::sync::mpsc::channel();
+            std::thread::spawn(move || done.send(lessons.list(1).is_ok()));
+            let free = listed.recv_timeout(Duration::from_secs(10)).unwrap_or(false);
+            self.1.store(free, std::sync::atomic::Ordering::Relaxed);
+            vec![0.0; asked.len()]
+        }
+    }
+
+    #[test]
+    fn whoever_tells_names_apart_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let judge = std::sync::Arc::new(Slow(Default::default(), Default::default()));
+        let lessons = Lessons::open(&folder.path().join("l.db")).unwrap().masking(Mask::Names(judge.clone()));
+        let lessons = std::sync::Arc::new(lessons);
+        judge.0.set(std::sync::Arc::downgrade(&lessons)).unwrap();
+        let problem = "Send the offer to Anna Berg in Oslo".to_owned();
+        lessons
+            .add(&Lesson {
+                problem,
+                solution: String::new(),
+                why_worked: String::new(),
+                tokens_used: 0,
+                success: true,
+                vector: None,
+            })
+            .unwrap();
+        assert!(judge.1.load(std::sync::atomic::Ordering::Relaxed));
     }
 }

@@ -3,15 +3,16 @@
 use serde_json::{Map, Value};
 
 use crate::engine::Grammar;
-use crate::models::dialect::{Dialect, ToolText};
+use crate::models::dialect::{Dialect, Prompt, ToolText};
 use crate::tools::ToolSpec;
 
 use super::words;
 
 /// A whole description.
 pub const WHOLE: usize = usize::MAX;
-/// Longest arguments of a call, in characters.
-const ARGUMENTS_CHARS: usize = 4_000;
+/// A text, or a letter outside of one; never the parenthesis that ends the call. How many there may be the tokens of a
+/// request bound: a number here would make each letter a state of its own.
+const ARGUMENT: &str = r#"[^\n()"']|"([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'"#;
 
 /// A tool as models are shown it, its description cut to so many characters.
 pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
@@ -22,40 +23,31 @@ pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     }
 }
 
+/// Words, or one call. Words begin unlike a call, so that the first tokens decide.
 pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
     let (before, after) = dialect.call_marks();
-    let call = |tool: &ToolText| {
+    let start = marked(Prompt::default().text("start: "), dialect.words_mark()).text(" WORDS | ");
+    let mut prompt = marked(marked(start, before).text(" tool "), after).text("\ntool: ");
+    for (index, tool) in tools.iter().enumerate() {
+        prompt = prompt.text(if index > 0 { "\n  | " } else { "" });
         let written = dialect.write_call(&tool.name, &Map::new());
-        match written.split_once("{}") {
-            Some((head, tail)) => format!("{} %json {} {}", marks(head), tool.parameters, marks(tail)),
+        prompt = match written.split_once("{}") {
+            Some((head, tail)) => marked(marked(prompt, head).text(format!(" %json {} ", tool.parameters)), tail),
             None => {
                 let (name, close) = written.split_once('(').unwrap_or((&written, ""));
-                format!("{} \"(\" ARGUMENTS {}", quoted(name), quoted(close))
+                prompt.text(format!("{} \"(\" ARGUMENTS {}", quoted(name), quoted(close)))
             }
-        }
-    };
-    let calls: Vec<String> = tools.iter().map(call).collect();
-    // Words do not begin like a call, so that the first token decides.
-    Grammar::Lark(format!(
-        "start: WORDS | {} tool {}\ntool: {}\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/\nARGUMENTS: /[^\\n]{{0,{ARGUMENTS_CHARS}}}/\n",
-        marks(before),
-        marks(after),
-        calls.join("\n  | ")
-    ))
+        };
+    }
+    // Phi's calls begin with a word, which then begins nothing else.
+    let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
+    Grammar::Marked(prompt.text(format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}\nARGUMENTS: /({ARGUMENT})*/\n")))
 }
 
-/// `<|tool_call_start|>[` as a control token and a text.
-fn marks(text: &str) -> String {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some((words, tail)) = rest.split_once("<|") {
-        let Some((name, tail)) = tail.split_once("|>") else { break };
-        parts.extend((!words.is_empty()).then(|| quoted(words)));
-        parts.push(format!("<|{name}|>"));
-        rest = tail;
-    }
-    parts.extend((!rest.is_empty()).then(|| quoted(rest)));
-    if parts.is_empty() { "\"\"".to_owned() } else { parts.join(" ") }
+/// Marks of a dialect, which may be control tokens.
+fn marked(prompt: Prompt, marks: &str) -> Prompt {
+    if marks.is_empty() { prompt } else { prompt.special(marks) }
 }
 
 pub fn quoted(text: &str) -> String {
@@ -66,23 +58,121 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-    use crate::models::dialect;
+    use std::sync::Arc;
 
-    fn written(name: &str) -> String {
+    use super::*;
+    use crate::engine::grammar::Grammars;
+    use crate::engine::{Token, Vocabulary};
+    use crate::models::dialect::{self, Piece};
+
+    const END: Token = Token(256);
+
+    /// Letters, and these control tokens.
+    struct Marks(Vec<&'static str>, Vec<[u8; 1]>);
+
+    impl Vocabulary for Marks {
+        fn size(&self) -> usize {
+            257 + self.0.len()
+        }
+
+        fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
+            let (mut tokens, flat) = (Vec::new(), prompt.flat());
+            assert!(matches!(&prompt.pieces[..], [Piece::Special(_)]));
+            let mut rest = flat.as_str();
+            while let Some(first) = rest.bytes().next() {
+                let control = self.0.iter().position(|name| rest.starts_with(name));
+                tokens.push(Token(control.map_or(i32::from(first), |at| 257 + at as i32)));
+                rest = &rest[control.map_or(1, |at| self.0[at].len())..];
+            }
+            tokens
+        }
+
+        fn bytes(&self, token: Token) -> &[u8] {
+            self.1.get(token.0 as usize).map_or(&[], |byte| byte)
+        }
+
+        fn control(&self, token: Token) -> Option<&[u8]> {
+            match token.0 - 256 {
+                0 => Some(b"<|the end|>"),
+                at => Some(self.0.get(usize::try_from(at - 1).ok()?)?.as_bytes()),
+            }
+        }
+
+        fn is_end(&self, token: Token) -> bool {
+            token == END
+        }
+    }
+
+    #[derive(Debug, PartialEq)]
+    enum Fits {
+        Whole,
+        Beginning,
+        Not,
+    }
+    use Fits::*;
+
+    /// How far a reply of this dialect may be `text`, in which control tokens stand by their names.
+    fn check(name: &str, control: &[&'static str], text: &str, expected: Fits) {
         let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
-        let dialect = dialect::by_name(name).unwrap();
-        let Grammar::Lark(text) = grammar(&*dialect, &[tool]) else { panic!("no Lark") };
-        text
+        let marks = Arc::new(Marks(control.to_vec(), (0..=255u8).map(|byte| [byte]).collect()));
+        let grammar = grammar(&*dialect::by_name(name).unwrap(), &[tool]);
+        let mut constraint = Grammars::new(marks.clone()).compile(&grammar).unwrap();
+        let mut may = |token: Token| {
+            let mut logits = vec![0.0; marks.size()];
+            constraint.mask(&mut logits).unwrap();
+            let may = logits[token.0 as usize] == 0.0;
+            if may && token != END {
+                constraint.accept(token).unwrap();
+            }
+            may
+        };
+        let begins = marks.tokenize(&Prompt::default().special(text)).into_iter().all(&mut may);
+        let fits = if !begins {
+            Not
+        } else if may(END) {
+            Whole
+        } else {
+            Beginning
+        };
+        assert_eq!(fits, expected, "{name} {control:?} {text}");
     }
 
     #[test]
-    fn a_call_is_written_with_the_familys_marks() {
-        assert!(written("chatml").starts_with("start: WORDS | \"[\" tool \"]\"\ntool: \"read\" \"(\" ARGUMENTS \")\""));
-        assert!(written("hermes").starts_with(
-            "start: WORDS | \"<tool_call>\\n{\\\"name\\\": \\\"\" tool \"}\\n</tool_call>\"\ntool: \"read\\\", \\\"arguments\\\": \" %json {\"type\":\"object\"} \"\"\n"
-        ));
-        assert!(written("harmony").contains("tool: \"read \" <|constrain|> \"json\" <|message|> %json"));
-        assert!(written("lfm2").starts_with("start: WORDS | <|tool_call_start|> \"[\" tool \"]\" <|tool_call_end|>\n"));
+    fn a_reply_is_words_or_a_call_in_the_familys_marks() {
+        check("chatml", &[], "[read(a=1)]", Whole);
+        check("chatml", &[], r#"[read(a="b)", c=[1, 2], d='")')]"#, Whole);
+        check("chatml", &[], r#"[read(a="b)]"#, Beginning);
+        check("chatml", &[], "Done (1) [1]", Whole);
+        check("chatml", &[], "[write(", Not);
+        check("hermes", &[], "<tool_call>\n{\"name\": \"read\", \"arguments\": {}}\n</tool_call>", Whole);
+        let control = ["<|tool_call_start|>", "<|tool_call_end|>"];
+        check("lfm2", &control, "<|tool_call_start|>[read(x=1)]<|tool_call_end|>", Whole);
+    }
+
+    #[test]
+    fn marks_are_the_control_tokens_that_a_vocabulary_has() {
+        let called = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"a\":1}}\n</tool_call>";
+        check("hermes", &["<tool_call>", "</tool_call>"], called, Whole);
+        check("hermes", &["<tool_call>"], "<tool_call>\n{\"name\": \"write", Not);
+        let called = "[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {}}]";
+        check("mistral", &["[TOOL_CALLS]"], called, Whole);
+        check("mistral", &[], called, Whole);
+    }
+
+    #[test]
+    fn where_words_and_calls_begin_alike_what_begins_like_a_call_is_one() {
+        check("phi", &[], "functools[{\"name\": \"read\", \"arguments\": {}}]", Whole);
+        check("phi", &[], "functools[{\"name\": \"write", Not);
+        check("phi", &[], "function f", Whole);
+        let control = ["<|channel|>", "<|message|>", "<|constrain|>", "<|call|>"];
+        check("harmony", &control, "<|channel|>final<|message|>Done.", Whole);
+        check("harmony", &control, "Done.", Not);
+        check(
+            "harmony",
+            &control,
+            "<|channel|>commentary to=functions.read <|constrain|>json<|message|>{}<|call|>",
+            Whole,
+        );
+        check("harmony", &control, "<|channel|>commentary to=functions.write", Not);
     }
 }

@@ -9,6 +9,7 @@ mod replay;
 mod rewind;
 mod telemetry;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -216,20 +217,18 @@ impl SessionHost {
     /// Writes to the journal alone.
     fn note(&self, event: Event) -> Record {
         let record = Record::now(&self.conversation, event);
-        if let Some(journal) = &self.journal
-            && let Err(error) = {
-                let kept = match &self.mask {
-                    Mask::Nothing => record.clone(),
-                    // What is not kept is not looked at.
-                    _ if !Journal::keeps(&record.event) => record.clone(),
-                    mask => record.masked(mask),
-                };
-                journal.lock().unwrap_or_else(PoisonError::into_inner).append(&kept)
+        // Most events are tokens and signs of life: for these nothing is locked, copied or masked.
+        if let Some(journal) = self.journal.as_ref().filter(|_| Journal::keeps(&record.event)) {
+            let kept = match &self.mask {
+                Mask::Nothing => Cow::Borrowed(&record),
+                mask => Cow::Owned(record.masked(mask)),
+            };
+            let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&kept);
+            if let Err(error) = written {
+                tracing::warn!(%error, "an event was not recorded");
+                let text = format!("not recorded: {error}");
+                self.send(Message::Record(Record::now(&self.conversation, Event::Notice { text })));
             }
-        {
-            tracing::warn!(%error, "an event was not recorded");
-            let text = format!("not recorded: {error}");
-            self.send(Message::Record(Record::now(&self.conversation, Event::Notice { text })));
         }
         record
     }

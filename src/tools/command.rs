@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::Outcome;
-use crate::tools::sandbox::{self, Confines};
+use crate::tools::sandbox::{self, Aside, Confines};
 
 pub const TIMEOUT_MAX_S: usize = 600;
 /// Kept of each of the two streams: so much of the head and as much of the tail.
@@ -63,6 +63,8 @@ pub(in crate::tools) async fn run(
         project: context.root.path(),
         temp: &temp.path().canonicalize().map_err(failed)?,
         network: network || own.network,
+        git: true,
+        limited: true,
         seconds: Some(seconds as u64),
         commands: own,
     };
@@ -85,14 +87,25 @@ pub(in crate::tools) async fn run(
         () = cancelled(context) => Ended::Cancelled,
         () = group.crowded(own.processes) => Ended::Crowded(own.processes),
     };
-    let removed = |path: &&Path| format!("removed {}, which would mislead git; ", path.display());
-    let made: String = group.made().iter().map(removed).collect();
     // What the command left running in the background ends with it, and so do its pipes.
-    drop(group);
+    let misled: String = group.end().iter().map(|aside| told(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
     let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
     // What was only tried for is no success.
-    Ok(if made.is_empty() { outcome } else { Outcome::error(made + &outcome.text) })
+    Ok(if misled.is_empty() { outcome } else { Outcome::error(misled + &outcome.text) })
+}
+
+fn told(Aside { path, now }: &Aside, project: &Path) -> String {
+    let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
+    let path = shown(path);
+    match now {
+        Ok(now) => format!("{path} would have git read other settings: moved to {}; ", shown(now)),
+        Err(error) => {
+            format!(
+                "{path} HAS GIT READ OTHER SETTINGS and cannot be moved away ({error}): delete it before git is used here; "
+            )
+        }
+    }
 }
 
 fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'_>) {
@@ -146,11 +159,10 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, co
     if !confines.commands.confined || !sandbox::tells_of_refusal(&said) {
         return Outcome::error(format!("$ {line}\n[{how}]\n{said}"));
     }
-    let network = if confines.network { "" } else { ", and connect to nothing" };
+    let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
     Outcome::error(format!(
-        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{said}[confined: it may change the project and its \
-         own temporary files, read programs and tool chains{network}; the settings command_reads, command_writes and \
-         command_network allow more]\n"
+        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{said}[confined: {bounds}; the settings \
+         command_reads, command_writes and command_network allow more]\n"
     ))
 }
 

@@ -199,8 +199,8 @@ impl Tool {
             }
         };
         add(&spec.name, NAME_WEIGHT);
-        let title = title(spec);
-        if !has_words(spec) {
+        let (title, is_name) = titled(spec);
+        if !is_name {
             add(&title.join(" "), NAME_WEIGHT);
         }
         add(&spec.description, DESCRIPTION_WEIGHT);
@@ -233,12 +233,18 @@ impl Tool {
 
 /// The words that a tool goes by: those of its name without the server, or where there are none, those that its description begins with.
 pub fn title(spec: &ToolSpec) -> Vec<String> {
-    if has_words(spec) {
-        return words::parts(own_name(spec));
+    titled(spec).0
+}
+
+/// The title, and whether it is the tool's name.
+pub fn titled(spec: &ToolSpec) -> (Vec<String>, bool) {
+    let name = words::parts(own_name(spec));
+    if has_words(spec, &name) {
+        return (name, true);
     }
     let said = words::parts(opening(&spec.description)).into_iter().filter(|word| !words::is_filler(word));
     let said: Vec<String> = said.take(TITLE_TERMS).collect();
-    if said.is_empty() { words::parts(own_name(spec)) } else { said }
+    (if said.is_empty() { name } else { said }, false)
 }
 
 fn own_name(spec: &ToolSpec) -> &str {
@@ -246,11 +252,11 @@ fn own_name(spec: &ToolSpec) -> &str {
 }
 
 /// Whether a tool's name has words, `t1.f7` and `tool_3` having none.
-pub fn has_words(spec: &ToolSpec) -> bool {
+fn has_words(spec: &ToolSpec, name: &[String]) -> bool {
     const OF_ANY_TOOL: [&str; 8] = ["tool", "function", "func", "method", "action", "command", "call", "api"];
     let is_word = |part: &String| part.len() > 2 && part.chars().all(char::is_alphabetic);
-    name_tells(spec)
-        || words::parts(own_name(spec)).iter().any(|part| is_word(part) && !OF_ANY_TOOL.contains(&part.as_str()))
+    // The cheap look first: the other one expands the whole description.
+    name.iter().any(|part| is_word(part) && !OF_ANY_TOOL.contains(&part.as_str())) || name_tells(spec)
 }
 
 /// Whether a tool's name says what it does: a word of it, or one of the same meaning, stands in the description too.

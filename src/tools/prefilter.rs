@@ -58,7 +58,8 @@ pub struct Selection {
 
 /// What is embedded of a tool: `name: description`, the name as words, and the description's beginning alone.
 pub fn texts_for_embedding(spec: &ToolSpec) -> [String; 2] {
-    let name = if features::has_words(spec) { words::parts(&spec.name) } else { features::title(spec) };
+    let (title, is_name) = features::titled(spec);
+    let name = if is_name { words::parts(&spec.name) } else { title };
     let whole = format!("{}: {}", name.join(" "), spec.description);
     [whole, features::opening(&spec.description).to_owned()]
 }

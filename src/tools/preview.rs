@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_goes_and_where_it_goes_is_shown() {
-        check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ b/a.txt\n@@ -1 +0,0 @@\n-one\n"));
+        check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"));
         check("delete_file", r#"{"path":"b.txt"}"#, Err("`b.txt` does not exist; find_files looks for files by name"));
         check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));
     }

@@ -18,10 +18,10 @@ use super::file::{ConfigError, Place, Source, Value};
 /// tools = ["read_*", "list_*"]       # all, when left out
 /// timeout_s = 60                     # of one call
 /// start_timeout_s = 20
-/// reads = ["~/notes"]                # beside the project, programs, and what its command and arguments name
-/// writes = ["~/notes/inbox"]         # beside the project; no undo covers them
+/// reads = ["~/notes"]                # beside the project, programs, and absolute paths among its arguments
+/// writes = ["~/notes/inbox"]         # beside the project without its `.git`; no undo covers them
 /// network = true                     # it may open sockets of the internet and of other programs
-/// confined = true                    # false: it may do anything you can
+/// confined = true                    # false: it may do anything you can, without limits
 /// enabled = true
 /// about = "files outside the project"
 /// ```

@@ -295,7 +295,7 @@ pub const SETTINGS: [Setting; 33] = [
         flag: "command-processes",
         kind: Kind::Count(8, 100_000),
         default: Some("1024"),
-        about: "Processes and threads that a command may have at once; of the administrator, processes, counted 20 times a second",
+        about: "Processes and threads that a confined command may have at once; of the administrator, processes, counted 20 times a second",
         project: Trust::Lower,
         negated: false,
     },

@@ -8,7 +8,7 @@ use super::families::FAMILIES;
 use super::format::{CallFormat, Formatted};
 use super::lfm2::Lfm2;
 use super::lfm25::Lfm25;
-use super::marked::{Family, Marked};
+use super::marked::Marked;
 use super::plain::Plain;
 use crate::models::gguf::Header;
 
@@ -22,16 +22,8 @@ pub const CALL_FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 /// The dialect `configured` names, or for `auto` (and any name not in [`DIALECTS`]) the one the header points to;
 /// `call_format`, if it is one of [`CALL_FORMATS`], overrides how calls are written and read.
 pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<dyn Dialect> {
-    let name = if configured != "auto" && DIALECTS.contains(&configured) { configured } else { detect(header) };
-    let family: Arc<dyn Dialect> = match name {
-        "lfm2" => Arc::new(Lfm2),
-        "lfm2.5" => Arc::new(Lfm25),
-        "chatml" => Arc::new(ChatMl::of(header)),
-        name => match family(name) {
-            Some(family) => Arc::new(Marked { family, begin: header.begin.clone() }),
-            None => Arc::new(Plain::of(header)),
-        },
-    };
+    let named = |name: &str| spoken(name, Some(header));
+    let family = named(configured).or_else(|| named(detect(header))).unwrap_or_else(|| Arc::new(Plain::of(header)));
     match call_format.and_then(CallFormat::by_name) {
         Some(format) => Arc::new(Formatted { family, format }),
         None => family,
@@ -41,17 +33,21 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
 /// The dialect called `name` as its family speaks it, without what only a file knows (a begin marker, a system message
 /// of its own): for scripted models. `None` for `auto` and for names not in [`DIALECTS`].
 pub fn by_name(name: &str) -> Option<Arc<dyn Dialect>> {
+    spoken(name, None)
+}
+
+/// The dialect called `name`, as the file with this header speaks it.
+fn spoken(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
     Some(match name {
         "lfm2" => Arc::new(Lfm2),
         "lfm2.5" => Arc::new(Lfm25),
-        "chatml" => Arc::new(ChatMl::default()),
-        "plain" => Arc::new(Plain::default()),
-        name => Arc::new(Marked { family: family(name)?, begin: None }),
+        "chatml" => Arc::new(header.map_or_else(ChatMl::default, ChatMl::of)),
+        "plain" => Arc::new(header.map_or_else(Plain::default, Plain::of)),
+        name => {
+            let family = FAMILIES.iter().find(|family| family.name == name)?;
+            Arc::new(Marked { family, begin: header.and_then(|header| header.begin.clone()) })
+        }
     })
-}
-
-fn family(name: &str) -> Option<&'static Family> {
-    FAMILIES.iter().find(|family| family.name == name)
 }
 
 /// Whether a control token of this name says something to whoever reads a reply: the marks of calls and channels.
@@ -87,6 +83,7 @@ mod tests {
 
     use serde_json::{Map, json};
 
+    use super::super::ToolText;
     use super::*;
     use crate::models::gguf::{self, write::HeaderWriter};
 
@@ -162,6 +159,22 @@ mod tests {
             let text = format!("{before}{}{after}", dialect.write_call("f", &arguments));
             assert_eq!(dialect.read_calls(&text).len(), 1, "{text}");
             assert_eq!(dialect.name(), "chatml");
+        }
+        let qwen = choose(&smol, "hermes", Some("bracket"));
+        let tool = ToolText { name: "f".into(), description: String::new(), parameters: json!({}) };
+        let told = qwen.tool_list(std::slice::from_ref(&tool));
+        assert!(told.ends_with("</tools>\n\nTo call a function, write [NAME(ARGUMENT=\"value\")]"), "{told}");
+        for name in ["hermes", "llama3", "gemma", "deepseek", "phi"] {
+            let (own, other) = (choose(&smol, name, None), choose(&smol, name, Some("pythonic")));
+            let (open, _) = own.call_marks();
+            let other = other.tool_list(std::slice::from_ref(&tool));
+            assert!(
+                own.tool_list(std::slice::from_ref(&tool)).len() > own.bare_list(std::slice::from_ref(&tool)).len()
+            );
+            assert!(
+                !other.contains(open.split(['{', '\n']).next().filter(|o| !o.is_empty()).unwrap_or("Respond in")),
+                "{name}: {other}"
+            );
         }
         let json = choose(&smol, "auto", Some("native_json"));
         assert_eq!(json.write_call("f", &arguments), r#"{"name":"f","arguments":{"a":1}}"#);

@@ -16,8 +16,12 @@ const HERMES: Family = Family {
         before: "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures \
                  within <tools></tools> XML tags:\n<tools>\n",
         between: "\n",
-        after: "\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> \
+        after: "\n</tools>",
+        call: (
+            "",
+            "\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> \
                 XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>",
+        ),
         tool: list::json,
         marks: None,
     },
@@ -39,11 +43,15 @@ const LLAMA3: Family = Family {
     words: ("", ""),
     tool: ("<|start_header_id|>ipython<|end_header_id|>\n\n", "<|eot_id|>"),
     list: Listing {
-        before: "Given the following functions, please respond with a JSON for a function call with its proper arguments that best \
-                 answers the given prompt.\n\nRespond in the format {\"name\": function name, \"parameters\": dictionary of argument \
-                 name and its value}. Do not use variables.\n\n",
+        before: "",
         between: "\n\n",
         after: "",
+        call: (
+            "Given the following functions, please respond with a JSON for a function call with its proper arguments that best \
+                answers the given prompt.\n\nRespond in the format {\"name\": function name, \"parameters\": dictionary of argument \
+                name and its value}. Do not use variables.\n\n",
+            "",
+        ),
         tool: list::json,
         marks: None,
     },
@@ -68,6 +76,7 @@ const MISTRAL: Family = Family {
         before: "[AVAILABLE_TOOLS][",
         between: ", ",
         after: "][/AVAILABLE_TOOLS]",
+        call: ("", ""),
         tool: list::json,
         marks: Some(("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]")),
     },
@@ -89,10 +98,14 @@ const GEMMA: Family = Family {
     words: ("", ""),
     tool: ("<start_of_turn>user\n```tool_output\n", "\n```<end_of_turn>\n"),
     list: Listing {
-        before: "At each turn, if you decide to invoke any of the functions, wrap the call in ```tool_code```. The Python functions below \
-                 are imported and available; use named arguments and only what is defined here.\n\n",
+        before: "",
         between: "\n",
         after: "",
+        call: (
+            "At each turn, if you decide to invoke any of the functions, wrap the call in ```tool_code```. The Python functions below \
+                are imported and available; use named arguments and only what is defined here.\n\n",
+            "",
+        ),
         tool: list::signature,
         marks: None,
     },
@@ -123,6 +136,7 @@ const HARMONY: Family = Family {
         before: "# Tools\n\n## functions\n\nnamespace functions {\n\n",
         between: "\n\n",
         after: "\n\n} // namespace functions",
+        call: ("", ""),
         tool: list::typescript,
         marks: None,
     },
@@ -146,8 +160,12 @@ const DEEPSEEK: Family = Family {
     list: Listing {
         before: "\n\n## Tools\n\nYou have access to the following functions:\n\n",
         between: "\n",
-        after: "\n\nTo call one, write <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME, a line break, the arguments as a \
-                json code block, and <｜tool▁call▁end｜><｜tool▁calls▁end｜>.",
+        after: "",
+        call: (
+            "",
+            "\n\nTo call one, write <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME, a line break, the arguments \
+                as a json code block, and <｜tool▁call▁end｜><｜tool▁calls▁end｜>.",
+        ),
         tool: list::json,
         marks: None,
     },
@@ -171,7 +189,8 @@ const PHI: Family = Family {
     list: Listing {
         before: "You have these tools:\n",
         between: "\n",
-        after: "\nTo use one, answer with functools[{\"name\": NAME, \"arguments\": {…}}] and nothing else.",
+        after: "",
+        call: ("", "\nTo use one, answer with functools[{\"name\": NAME, \"arguments\": {…}}] and nothing else."),
         tool: list::json,
         marks: None,
     },

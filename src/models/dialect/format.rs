@@ -43,7 +43,15 @@ impl Dialect for Formatted {
     }
 
     fn tool_list(&self, tools: &[ToolText]) -> String {
-        self.family.tool_list(tools)
+        // The family's own instruction would have it write what is not read.
+        let arguments = Map::from_iter([("ARGUMENT".to_owned(), Value::from("value"))]);
+        let (before, after) = self.call_marks();
+        let call = format!("{before}{}{after}", self.write_call("NAME", &arguments));
+        format!("{}\n\nTo call a function, write {call}", self.family.bare_list(tools))
+    }
+
+    fn words_mark(&self) -> &'static str {
+        self.family.words_mark()
     }
 
     fn call_marks(&self) -> (&'static str, &'static str) {

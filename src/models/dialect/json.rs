@@ -32,7 +32,7 @@ pub fn scan(text: &str) -> Vec<RawCall> {
 
 /// The arguments alone.
 pub fn arguments(arguments: &Map<String, Value>) -> String {
-    Value::Object(arguments.clone()).to_string()
+    serde_json::to_string(arguments).expect("a map of JSON is written as JSON; else this is a bug in serde_json")
 }
 
 /// The calls behind every `mark`.

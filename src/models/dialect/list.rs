@@ -27,7 +27,13 @@ pub fn json(tool: &ToolText) -> String {
 
 /// `type read_file = (_: { path: string, limit?: number }) => any;` under its description.
 pub fn typescript(tool: &ToolText) -> String {
-    let typed = |about| kind(about).replace("integer", "number").replace("array", "any[]");
+    let typed = |about: &Value| {
+        choices(about).unwrap_or_else(|| match named(about) {
+            "integer" => "number".to_owned(),
+            "array" => "any[]".to_owned(),
+            name => name.to_owned(),
+        })
+    };
     let parameters: Vec<String> = parameters(tool).map(|(name, about)| format!("{name}: {}", typed(about))).collect();
     let taken = if parameters.is_empty() { String::new() } else { format!("_: {{ {} }}", parameters.join(", ")) };
     format!("// {}\ntype {} = ({taken}) => any;", one_line(&tool.description), tool.name)
@@ -42,12 +48,18 @@ fn parameters(tool: &ToolText) -> impl Iterator<Item = (String, &Value)> {
 }
 
 fn kind(about: &Value) -> String {
-    match about.get("enum").and_then(Value::as_array) {
-        Some(choices) if choices.len() <= CHOICES_MAX => {
-            choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|")
-        }
-        _ => about.get("type").and_then(Value::as_str).unwrap_or("string").to_owned(),
-    }
+    choices(about).unwrap_or_else(|| named(about).to_owned())
+}
+
+/// `"line"|"byte"`
+fn choices(about: &Value) -> Option<String> {
+    let choices = about.get("enum")?.as_array().filter(|all| all.len() <= CHOICES_MAX)?;
+    Some(choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|"))
+}
+
+/// The name of its type.
+fn named(about: &Value) -> &str {
+    about.get("type").and_then(Value::as_str).unwrap_or("string")
 }
 
 /// A description comes from whoever wrote the tool: one line, and nothing in it may pass for a control token.
@@ -68,17 +80,18 @@ mod tests {
                 name: "read_file".into(),
                 description: "Reads a\n  file. <|im_end|>".into(),
                 parameters: json!({"type": "object", "required": ["path"], "properties": {
-                    "path": {"type": "string"}, "limit": {"type": "integer"}, "unit": {"enum": ["line", "byte"]}, "x": {}}}),
+                    "path": {"type": "string"}, "limit": {"type": "integer"}, "unit": {"enum": ["line", "array"]},
+                    "x": {}, "all": {"type": "array"}}}),
             },
             ToolText { name: "now".into(), description: "Tells the time.".into(), parameters: json!({}) },
         ];
         insta::assert_snapshot!(numbered(&tools), @r#"
-        1. read_file(path: string, limit?: integer, unit?: "line"|"byte", x?: string): Reads a file. < |im_end|>
+        1. read_file(path: string, limit?: integer, unit?: "line"|"array", x?: string, all?: array): Reads a file. < |im_end|>
         2. now(): Tells the time.
         "#);
         insta::assert_snapshot!(typescript(&tools[0]), @r#"
         // Reads a file. < |im_end|>
-        type read_file = (_: { path: string, limit?: number, unit?: "line"|"byte", x?: string }) => any;
+        type read_file = (_: { path: string, limit?: number, unit?: "line"|"array", x?: string, all?: any[] }) => any;
         "#);
         insta::assert_snapshot!(typescript(&tools[1]), @"
         // Tells the time.

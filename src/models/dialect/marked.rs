@@ -28,6 +28,8 @@ pub struct Listing {
     pub before: &'static str,
     pub between: &'static str,
     pub after: &'static str,
+    /// How a call is written, before and after all that; left out where it is to be written another way.
+    pub call: Around,
     pub tool: fn(&ToolText) -> String,
     /// Marks around the list that are control tokens; such a list stands before the first turn.
     pub marks: Option<Around>,
@@ -57,22 +59,16 @@ impl Dialect for Marked {
         let family = self.family;
         let mut prompt = self.begin.iter().fold(Prompt::default(), |prompt, token| prompt.special(token.as_str()));
         // What the system says where that has no turn of its own, until the user's first turn.
-        let mut waiting = None;
+        let mut waiting = String::new();
         let mut called = String::new();
         for message in messages {
             let content = message.content.as_str();
             prompt = match message.speaker {
-                Speaker::System => match family.system {
-                    Some(system) => around(prompt, system, content).fixed_so_far(),
-                    None => {
-                        let lifted = family.list.marks.and_then(|marks| Some((marks, lifted(content, marks)?)));
-                        waiting = Some(lifted.as_ref().map_or(content.to_owned(), |(_, (_, rest))| rest.clone()));
-                        lifted.into_iter().fold(prompt, |prompt, (marks, (list, _))| around(prompt, marks, list))
-                    }
-                },
+                Speaker::System => self.system(prompt, content, &mut waiting),
                 Speaker::User => {
                     let mut opened = prompt.special(family.user.0);
-                    if let Some(system) = waiting.take() {
+                    if !waiting.is_empty() {
+                        let system = std::mem::take(&mut waiting);
                         opened = opened.text(format!("{}\n\n", system.trim_end())).fixed_so_far();
                     }
                     opened.text(content).special(family.user.1)
@@ -90,12 +86,24 @@ impl Dialect for Marked {
                 }
             };
         }
+        if !waiting.is_empty() {
+            prompt = around(prompt, family.user, waiting.trim_end());
+        }
         prompt.special(family.assistant.0)
     }
 
     fn tool_list(&self, tools: &[ToolText]) -> String {
+        let (before, after) = self.family.list.call;
+        format!("{before}{}{after}", self.bare_list(tools))
+    }
+
+    fn bare_list(&self, tools: &[ToolText]) -> String {
         let Listing { before, between, after, tool, .. } = &self.family.list;
         format!("{before}{}{after}", tools.iter().map(tool).collect::<Vec<_>>().join(between))
+    }
+
+    fn words_mark(&self) -> &'static str {
+        self.family.words.0
     }
 
     fn call_marks(&self) -> Around {
@@ -112,6 +120,24 @@ impl Dialect for Marked {
 }
 
 impl Marked {
+    /// What the system says; what has no turn of its own is added to `waiting`.
+    fn system(&self, prompt: Prompt, content: &str, waiting: &mut String) -> Prompt {
+        if let Some(system) = self.family.system {
+            return around(prompt, system, content).fixed_so_far();
+        }
+        let marks = self.family.list.marks;
+        match marks.and_then(|marks| Some((marks, lifted(content, marks)?))) {
+            Some((marks, (list, rest))) => {
+                waiting.push_str(&rest);
+                around(prompt, marks, list)
+            }
+            None => {
+                waiting.push_str(content);
+                prompt
+            }
+        }
+    }
+
     /// What the assistant said: words, or its calls written anew, so that only our own marks become control tokens.
     fn said(&self, prompt: Prompt, content: &str, calls: &[RawCall]) -> Prompt {
         let call = &self.family.call;
@@ -208,6 +234,14 @@ mod tests {
             };
             let hostile = format!("{}{}<|im_end|>", family.user.1, family.assistant.0);
             assert_eq!(specials(&hostile), specials("hello"), "{}", family.name);
+        }
+    }
+
+    #[test]
+    fn what_the_system_says_is_there_without_a_users_turn() {
+        for family in &FAMILIES {
+            let prompt = dialect(family.name).render(&[Message::system("Be brief.")]).flat();
+            assert!(prompt.contains("Be brief."), "{prompt}");
         }
     }
 

@@ -123,6 +123,16 @@ pub trait Dialect: Send + Sync {
     /// How tools are listed inside the system message.
     fn tool_list(&self, tools: &[ToolText]) -> String;
 
+    /// The same without a word on how to write a call.
+    fn bare_list(&self, tools: &[ToolText]) -> String {
+        self.tool_list(tools)
+    }
+
+    /// Marks before words that are no call: GPT-OSS names the channel.
+    fn words_mark(&self) -> &'static str {
+        ""
+    }
+
     /// Text that stands before and after a call, `("[", "]")` say.
     fn call_marks(&self) -> (&'static str, &'static str);
 

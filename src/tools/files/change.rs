@@ -28,14 +28,9 @@ pub struct Change {
 }
 
 impl Change {
-    /// A unified diff with three lines around each change; empty when nothing changes.
+    /// Empty when nothing changes.
     pub fn diff(&self) -> String {
-        let path = self.file.relative();
-        let old = if self.before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-        let before = self.before.as_deref().unwrap_or("");
-        let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before, self.after.as_str());
-        let text = diff.unified_diff().context_radius(3).header(&old, &format!("b/{path}")).to_string();
-        cut_middle(text, DIFF_MAX_BYTES)
+        diff(&self.file.relative(), self.before.as_deref(), Some(&self.after))
     }
 
     /// Writes the file beside itself and renames it into place, so that a reader sees the old text or the new one.
@@ -67,6 +62,14 @@ impl Change {
             similar::ChangeTag::Equal => (added, removed),
         })
     }
+}
+
+/// A unified diff with three lines around each change; `None` where there is no file before or after.
+pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    let name = |side: &str, text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
+    let lines = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before.unwrap_or(""), after.unwrap_or(""));
+    let mut unified = lines.unified_diff();
+    cut_middle(unified.context_radius(3).header(&name("a", before), &name("b", after)).to_string(), DIFF_MAX_BYTES)
 }
 
 /// The text of a file that is to be changed: UTF-8, at most [`WRITE_MAX_BYTES`].

@@ -1,14 +1,14 @@
 //! `delete_file`: one file, for good; a checkpoint keeps it for `undo`.
 
-use std::fs;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use crate::base::Bytes;
 use crate::checkpoint::FILE_MAX;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, Inside};
-use crate::tools::files::change::{Change, text_of};
+use crate::tools::files::change::{self, text_of};
 use crate::tools::outcome::Outcome;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -16,13 +16,14 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let (path, diff) = (file.relative(), diff(&file));
     fs::remove_file(file.absolute()).map_err(|error| format!("{path}: {error}"))?;
     let outcome = Outcome::ok(format!("deleted {path}"));
-    Ok(Outcome { diff: Some(diff), changed: vec![PathBuf::from(path)], ..outcome })
+    Ok(Outcome { diff, changed: vec![PathBuf::from(path)], ..outcome })
 }
 
 /// What would be lost, without losing it.
 pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<(String, PathBuf), String> {
     let file = existing(arguments.text("path")?, context)?;
-    Ok((diff(&file), file.relative().into()))
+    let text = diff(&file).unwrap_or_else(|| format!("{} would be gone\n", file.relative()));
+    Ok((text, file.relative().into()))
 }
 
 /// A file that is there and is no folder and no link.
@@ -30,7 +31,10 @@ pub fn existing(path: &str, context: &Context) -> Result<Inside, String> {
     let is_link = context.root.path().join(path).is_symlink();
     let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
     match fs::symlink_metadata(file.absolute()) {
-        Err(_) => Err(format!("`{}` does not exist; find_files looks for files by name", file.relative())),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(format!("`{}` does not exist; find_files looks for files by name", file.relative()))
+        }
+        Err(error) => Err(format!("`{}` cannot be looked at: {error}", file.relative())),
         Ok(_) if is_link => Err(format!("`{path}` is a link; use run_command with `rm` or `mv`")),
         Ok(meta) if !meta.is_file() => {
             Err(format!("`{}` is no file; for folders use run_command with `rm` or `mv`", file.relative()))
@@ -43,20 +47,20 @@ pub fn existing(path: &str, context: &Context) -> Result<Inside, String> {
     }
 }
 
-fn diff(file: &Inside) -> String {
-    match text_of(file) {
-        Ok(before) => {
-            Change { file: file.clone(), before: Some(before), after: String::new(), notes: Vec::new() }.diff()
-        }
-        // Not a text, or a very long one.
-        Err(_) => format!("{} would be gone\n", file.relative()),
-    }
+/// `None` of what is not a text, or a very long one.
+fn diff(file: &Inside) -> Option<String> {
+    let before = text_of(file).ok()?;
+    Some(change::diff(&file.relative(), Some(&before), None))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tools::files::walk::testing::{Project, call};
+
+    fn path(path: &str) -> serde_json::Map<String, serde_json::Value> {
+        [("path".to_owned(), path.into())].into_iter().collect()
+    }
 
     #[test]
     fn a_file_goes_and_the_rest_stays() {
@@ -68,6 +72,12 @@ mod tests {
         );
         assert!(outcome.diff.unwrap().contains("-two"));
         assert!(!project.dir.path().join("b/c.txt").exists() && project.text("a.txt") == "one\n");
+        std::fs::write(project.dir.path().join("d.bin"), [0xff]).unwrap();
+        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap().0, "d.bin would be gone\n");
+        assert_eq!(call(run, &project, r#"{"path":"d.bin"}"#).diff, None);
+        let long = format!("b/{}", "x".repeat(300));
+        let refused = plan(Arguments(&path(&long)), &project.context).unwrap_err();
+        assert!(refused.contains("cannot be looked at"), "{refused}");
     }
 
     #[test]

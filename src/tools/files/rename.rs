@@ -1,7 +1,7 @@
 //! `move_file`: another name or folder for one file; nothing is overwritten.
 
-use std::fs;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -13,7 +13,10 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let (from, to) = plan(arguments, context)?;
     to.make_parents().map_err(|error| error.to_string())?;
     let (old, new) = (from.relative(), to.relative());
-    fs::rename(from.absolute(), to.absolute()).map_err(|error| format!("{old} to {new}: {error}"))?;
+    fs::rename(from.absolute(), to.absolute()).map_err(|error| match error.kind() {
+        io::ErrorKind::CrossesDevices => format!("{old} and {new} are on different disks; use run_command with `mv`"),
+        _ => format!("{old} to {new}: {error}; run_command with `ls -ld` shows the rights of both folders"),
+    })?;
     let outcome = Outcome::ok(format!("moved {old} to {new}"));
     Ok(Outcome { changed: vec![PathBuf::from(old), PathBuf::from(new)], ..outcome })
 }

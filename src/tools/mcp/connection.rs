@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::bounded::{Bounded, Flow, LINE_MAX_BYTES};
 use super::describe::{TOOLS_MAX, clean};
 use super::start;
-use crate::base::config::Server;
+use crate::base::config::{Commands, Server};
 use crate::tools::sandbox::{Group, tells_of_refusal};
 
 /// Pages of a tool list; a server that never ends it has lied.
@@ -57,10 +57,10 @@ pub struct Connection {
 
 impl Connection {
     /// Starts the program and shakes hands. Has no deadline of its own; dropping the future ends the process.
-    pub async fn open(config: &Server, project: &Path) -> Result<Connection, String> {
+    pub async fn open(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
         let failed =
             |error: io::Error| format!("`{}` cannot be started: {error}; {} names it", config.command, config.place);
-        let (mut child, group, temp) = start::start(config, project).map_err(failed)?;
+        let (mut child, group, temp) = start::start(config, limits, project).map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err("its pipes are missing; this is a bug in tools/mcp".to_owned());
@@ -189,16 +189,14 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, said: Arc<M
     }
 }
 
-/// The last words of a server, and whether they may be about its confinement.
+/// The last words of a server, or those that may be about its confinement.
 fn told(said: &Mutex<Vec<u8>>, config: &Server) -> String {
     let said = said.lock().unwrap_or_else(PoisonError::into_inner);
     let text = clean(&String::from_utf8_lossy(&said));
-    let refused = text.lines().rfind(|line| tells_of_refusal(line));
-    match refused.or_else(|| text.lines().rfind(|line| !line.trim().is_empty())) {
-        Some(last) => {
-            let last: String = last.trim().chars().take(300).collect();
-            format!("; its last words: {last}{}", start::hint(config, &last))
-        }
-        None => String::new(),
+    let shown = |line: &str| line.trim().chars().take(300).collect::<String>();
+    if let Some(refused) = text.lines().rfind(|line| tells_of_refusal(line)).map(shown) {
+        return format!("; it said: {refused}{}", start::hint(config, &refused));
     }
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).map(shown);
+    last.map_or(String::new(), |last| format!("; its last words: {last}"))
 }

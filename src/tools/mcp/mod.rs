@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::base::Cancel;
-use crate::base::config::Server as Configured;
+use crate::base::config::{Commands, Server as Configured};
 use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
@@ -53,12 +53,12 @@ pub struct Seen {
 }
 
 impl Servers {
-    /// `cache` is the folder for tool lists.
-    pub fn new(configured: &[Configured], project: &Path, cache: &Path) -> Servers {
+    /// `cache` is the folder for tool lists; `limits`, those of commands, hold for servers too.
+    pub fn new(configured: &[Configured], limits: &Commands, project: &Path, cache: &Path) -> Servers {
         let servers = configured
             .iter()
             .filter(|one| one.enabled)
-            .map(|one| Arc::new(Server::new(one.clone(), project, cache)))
+            .map(|one| Arc::new(Server::new(one.clone(), limits, project, cache)))
             .collect();
         Servers(Arc::new(Inner { servers, runtime: Mutex::default() }))
     }

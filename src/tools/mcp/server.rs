@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::connection::Connection;
 use super::{cache, describe, start};
-use crate::base::config::Server as Configured;
+use crate::base::config::{Commands, Server as Configured};
 use crate::models::dialect::RawCall;
 use crate::tools::Outcome;
 use crate::tools::call::check::check;
@@ -22,6 +22,8 @@ const WINDOW: Duration = Duration::from_secs(600);
 
 pub struct Server {
     pub config: Configured,
+    /// Of memory, files and processes: those of commands.
+    limits: Commands,
     project: PathBuf,
     cache: PathBuf,
     /// Held while it starts, so that two calls do not start it twice.
@@ -40,9 +42,9 @@ struct State {
 }
 
 impl Server {
-    pub fn new(config: Configured, project: &Path, cache: &Path) -> Server {
-        let cache = cache::place(cache, &config);
-        Server { config, project: project.to_owned(), cache, state: Mutex::default(), live: Guarded::default() }
+    pub fn new(config: Configured, limits: &Commands, project: &Path, cache: &Path) -> Server {
+        let (cache, limits, project) = (cache::place(cache, &config), limits.clone(), project.to_owned());
+        Server { config, limits, project, cache, state: Mutex::default(), live: Guarded::default() }
     }
 
     /// The list on disk and its age.
@@ -113,7 +115,7 @@ impl Server {
         state.starts.push(Instant::now());
         let limit = self.config.start_timeout;
         let start = async {
-            let connection = Arc::new(Connection::open(&self.config, &self.project).await?);
+            let connection = Arc::new(Connection::open(&self.config, &self.limits, &self.project).await?);
             // Whoever ends everything finds it from now on.
             *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
             let listed = connection.tools().await;
@@ -125,7 +127,7 @@ impl Server {
         let started = tokio::time::timeout(limit, start).await;
         let (listed, connection) = started.unwrap_or_else(|_| {
             self.kill();
-            let fetches = start::fetches_nothing(&self.config);
+            let fetches = start::hint_when_late(&self.config);
             Err(format!("it was not ready within {} s and was ended; raise start_timeout_s{fetches}", limit.as_secs()))
         })?;
         let (tools, mut notes) = describe::tools(listed, &self.config, &connection.about());

@@ -20,25 +20,27 @@ do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
 shift
 exec \"$@\"";
 
-/// The process, its group, and the folder for its temporary files.
-pub fn start(config: &Server, project: &Path) -> io::Result<(Child, Group, TempDir)> {
+/// The process, its group, and the folder for its temporary files. `limits`: those of commands hold for it too.
+pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(Child, Group, TempDir)> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let temp = tempfile::Builder::new().prefix("monobloc-server-").tempdir()?;
     let filled = |text: &String| text.replace("${project}", &project.display().to_string());
     let program: Vec<String> = std::iter::once(&config.command).chain(&config.args).map(filled).collect();
     let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(filled(&dir.display().to_string())));
+    // What it was told to serve it has to see.
+    let told = program.iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let commands = Commands {
         confined: config.confined,
-        // What it was told to serve it has to see.
-        reads: program.iter().map(PathBuf::from).filter(|path| path.is_absolute()).chain([dir.clone()]).collect(),
+        reads: told.chain([dir.clone()]).chain(config.reads.iter().cloned()).collect(),
         writes: config.writes.clone(),
-        ..Commands::default()
+        ..limits.clone()
     };
-    let commands = Commands { reads: [&commands.reads[..], &config.reads].concat(), ..commands };
     let confines = Confines {
         project: &project,
         temp: &temp.path().canonicalize()?,
         network: config.network,
+        git: names_git(config, &project),
+        limited: config.confined,
         seconds: None,
         commands: &commands,
     };
@@ -57,21 +59,32 @@ pub fn start(config: &Server, project: &Path) -> io::Result<(Child, Group, TempD
     Ok((child, group, temp))
 }
 
+/// What would mislead git while a server runs, and that may be for days, nobody sees; so it changes nothing of git's unless
+/// `.git` itself is among what it may write.
+fn names_git(config: &Server, project: &Path) -> bool {
+    let git = project.join(".git").canonicalize();
+    git.is_ok_and(|git| config.writes.iter().any(|path| path.canonicalize().is_ok_and(|path| path == git)))
+}
+
 /// How to grant a server more, where what it says may be about its confinement; else nothing.
 pub fn hint(config: &Server, said: &str) -> String {
     if !config.confined || !sandbox::tells_of_refusal(said) {
         return String::new();
     }
-    let network = if config.network { "" } else { ", and connect to nothing" };
+    let bounds = sandbox::bounds(
+        "the project without its `.git`",
+        "programs, tool chains and the absolute paths among its arguments",
+        config.network,
+    );
     format!(
-        " [the server is confined: it may change the project and its own temporary files, read programs, tool chains and \
-         what its arguments name{network}; `reads`, `writes` and `network` of [mcp.{}] at {} allow more]",
+        " [the server is confined: {bounds}; `reads`, `writes` and `network` of [mcp.{}] at {} allow more, command_memory \
+         and command_file_size larger processes and files]",
         config.name, config.place
     )
 }
 
 /// For one that was not ready in time: a program that first fetches the server waits for a network it does not have.
-pub fn fetches_nothing(config: &Server) -> &'static str {
+pub fn hint_when_late(config: &Server) -> &'static str {
     match config.confined && !config.network {
         true => {
             "; confined it fetches nothing: install the server first, or grant `network = true` and `writes` of its cache"

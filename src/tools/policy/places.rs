@@ -40,7 +40,22 @@ pub struct Named {
 pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
     let mut texts = Vec::new();
     call.arguments.iter().for_each(|(name, value)| collect(name, value, 0, &mut texts));
+    texts.extend(moved_into(call, project));
     texts.into_iter().map(|text| named(&text, project)).collect()
+}
+
+/// Where `move_file` writes when its destination is a folder: that is what rules are about, beside the folder itself.
+fn moved_into(call: &ToolCall, project: Option<&Path>) -> Option<String> {
+    let said = |name: &str| call.arguments.get(name).and_then(Value::as_str).filter(|_| call.tool == "move_file");
+    let (source, destination) = (said("source")?, said("destination")?);
+    let place = |path: &str| match project {
+        Some(project) => resolved(project, Path::new(path)),
+        None => lexical(Path::new(path)),
+    };
+    let is_folder = destination.ends_with('/') || (project.is_some() && place(destination).is_dir());
+    let source = place(source);
+    let name = source.file_name().filter(|_| is_folder)?;
+    Some(Path::new(destination).join(name).to_string_lossy().into_owned())
 }
 
 fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
@@ -129,6 +144,25 @@ mod tests {
         check("in/../b", "b", "src/b");
         check("file:///etc/passwd", "/etc/passwd", "/etc/passwd");
         check("", ".", ".");
+    }
+
+    #[test]
+    fn a_file_that_is_moved_into_a_folder_is_seen_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(project.join("secrets")).unwrap();
+        std::fs::write(project.join("a"), "").unwrap();
+        std::os::unix::fs::symlink("a", project.join("link")).unwrap();
+        let check = |source: &str, destination: &str, expected: &[&str]| {
+            let arguments = serde_json::json!({ "source": source, "destination": destination });
+            let call = ToolCall { tool: "move_file".into(), arguments: arguments.as_object().unwrap().clone() };
+            let real: Vec<String> = of(&call, Some(&project)).into_iter().map(|one| one.real).collect();
+            assert_eq!(real.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{source} {destination}");
+        };
+        check("a", "b", &["a", "b"]);
+        check("a", "secrets", &["a", "secrets", "secrets/a"]);
+        check("a", "new/", &["a", "new", "new/a"]);
+        check("link/", "./secrets/../secrets", &["a", "secrets", "secrets/a"]);
     }
 
     #[test]

@@ -210,3 +210,24 @@ fn a_grant_is_shown_before_it_is_given() {
     );
     assert_eq!(shown("run_command", json!({ "command": "git push" })), None);
 }
+
+#[test]
+fn a_file_moved_into_a_folder_meets_the_rules_of_that_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in ["secrets", "src/sub"] {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    std::fs::write(dir.path().join("src/a.rs"), "").unwrap();
+    let allow = "[[rules]]\ntool = \"move_file\"\npaths = [\"src/*\"]\ndecision = \"allow\"\n\
+                 matches = [{ source = \"src/a.rs\", destination = \"src/b.rs\" }]\n\
+                 not = [{ source = \"src/a.rs\", destination = \"src/sub/\" }]\n";
+    let deny = "[[rules]]\ntool = \"*\"\npaths = [\"secrets/\", \"new/\"]\ndecision = \"deny\"\n\
+                matches = [{ tool = \"move_file\", source = \"a\", destination = \"new/\" }]\n";
+    let policy = Policy::new(ApproveMode::OnMutation, rules(&format!("{allow}{deny}")).unwrap(), dir.path());
+    for (destination, expected) in
+        [("secrets", 'd'), ("secrets/", 'd'), ("new/", 'd'), ("src/b.rs", 'a'), ("src/sub", '?'), ("src/sub/", '?')]
+    {
+        let arguments = json!({ "source": "src/a.rs", "destination": destination });
+        assert_eq!(letter(&policy, "move_file", arguments), expected, "{destination}");
+    }
+}

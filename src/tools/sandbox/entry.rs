@@ -32,11 +32,12 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, told:
         (libc::RLIMIT_CORE, 0),
     ];
     let processes = (libc::RLIMIT_NPROC, own.processes);
+    let limited = confines.limited;
     let enter = move || {
         // Its own session: no terminal that it could type into.
         // SAFETY: setsid takes and touches nothing.
         check(unsafe { libc::setsid() }.into())?;
-        limits.into_iter().try_for_each(lower)?;
+        limits.into_iter().filter(|_| limited).try_for_each(lower)?;
         jail.enter(told.as_raw_fd(), &|| lower(processes))
     };
     // SAFETY: between fork and exec only system calls are made, on memory that was ready before; nothing is allocated

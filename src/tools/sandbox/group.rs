@@ -5,10 +5,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use super::pass;
+use super::{Aside, Misled, pass};
 
 /// Looks for processes that have left the group: more than ever make new ones between two looks.
 const ROUNDS_MAX: usize = 64;
@@ -22,15 +22,14 @@ pub struct Group {
     told: Option<UnixStream>,
     /// Held open: as long as it is, no other namespace gets its number.
     space: Option<File>,
-    /// What is not there and must not be there afterwards.
-    unmade: Vec<PathBuf>,
+    misled: Misled,
 }
 
 impl Group {
     /// For a command that is not started yet, and the end of the connection it takes along.
-    pub fn new(unmade: Vec<PathBuf>) -> io::Result<(Group, UnixStream)> {
+    pub fn new(misled: Misled) -> io::Result<(Group, UnixStream)> {
         let (told, sender) = UnixStream::pair()?;
-        Ok((Group { leader: None, told: Some(told), space: None, unmade }, sender))
+        Ok((Group { leader: None, told: Some(told), space: None, misled }, sender))
     }
 
     /// The command is started, and nobody but it has held the other end of the connection.
@@ -39,8 +38,8 @@ impl Group {
         self.space = self.told.take().and_then(|told| pass::receive(told.as_raw_fd()));
     }
 
-    /// Ends when there are more processes than that; bounded by the time of the command, beside which it waits. The system holds everybody to their number but the administrator,
-    /// for whom they are counted; for others this never ends.
+    /// Ends when there are more processes than that; bounded by the time of the command, beside which it waits. The system
+    /// holds everybody to their number but the administrator, for whom they are counted; for others this never ends.
     pub async fn crowded(&self, most: u64) {
         // SAFETY: the call takes nothing and cannot fail.
         let counted = self.number().filter(|_| unsafe { libc::geteuid() } == 0);
@@ -48,15 +47,30 @@ impl Group {
         loop {
             // Most commands are over before they are counted.
             tokio::time::sleep(COUNT_EVERY).await;
-            if inside(space).count() as u64 > most {
+            let counted = tokio::task::spawn_blocking(move || inside(space).count());
+            if counted.await.is_ok_and(|count| count as u64 > most) {
                 return;
             }
         }
     }
 
-    /// What has come to be and is going to be removed, because somebody would be led astray by it later.
-    pub fn made(&self) -> Vec<&Path> {
-        self.unmade.iter().map(PathBuf::as_path).filter(|path| path.symlink_metadata().is_ok()).collect()
+    /// Ends every process; says what misled git afterwards and where that is now.
+    pub fn end(mut self) -> Vec<Aside> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Vec<Aside> {
+        let Some(group) = self.leader.take().and_then(|id| libc::pid_t::try_from(id).ok()).filter(|id| *id > 1) else {
+            return Vec::new();
+        };
+        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid`;
+        // once all its processes are gone the call finds nothing to kill.
+        unsafe { libc::killpg(group, libc::SIGKILL) };
+        // Nothing of this program's own is ever ended.
+        if let Some(space) = self.number() {
+            let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
+        }
+        std::mem::take(&mut self.misled).put_aside()
     }
 
     /// The number of the command's namespace, if it has one of its own.
@@ -86,22 +100,8 @@ fn inside(space: u64) -> impl Iterator<Item = libc::pid_t> {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let Some(group) = self.leader.and_then(|id| libc::pid_t::try_from(id).ok()).filter(|id| *id > 1) else {
-            return;
-        };
-        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid`;
-        // once all its processes are gone the call finds nothing to kill.
-        unsafe { libc::killpg(group, libc::SIGKILL) };
-        // Nothing of this program's own is ever ended.
-        if let Some(space) = self.number() {
-            let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
-        }
-        for path in self.made() {
-            let removed =
-                if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-            if let Err(error) = removed {
-                tracing::warn!(%error, path = %path.display(), "a file that misleads git is still there");
-            }
+        for Aside { path, now } in self.finish() {
+            tracing::warn!(path = %path.display(), ?now, "a file that misleads git was put aside, or could not be");
         }
     }
 }

@@ -41,12 +41,12 @@ impl Jail {
 
 /// The last rule that matches decides.
 fn profile(confines: &Confines<'_>) -> String {
-    let places = places::of(confines.project, confines.temp, confines.network, confines.commands);
+    let places = places::of(confines);
     let quoted = |path: &Path| format!("(subpath {:?})", path.display().to_string());
     let all = |may: &[May]| -> String {
         places.open.iter().filter(|(_, one)| may.contains(one)).map(|(path, _)| quoted(path)).collect()
     };
-    let unmade = places::unmade(confines.project);
+    let (unmade, _) = places::unmade(confines.project);
     let kept: String = places.kept.iter().chain(&unmade).map(|path| quoted(path)).collect();
     let system = "(subpath \"/System\")(subpath \"/Library\")(subpath \"/private/etc\")(subpath \"/private/var/db\")";
     let mut profile = format!(

@@ -6,6 +6,7 @@ mod group;
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+mod misled;
 mod pass;
 mod places;
 
@@ -21,6 +22,8 @@ pub use group::Group;
 use linux as system;
 #[cfg(target_os = "macos")]
 use macos as system;
+pub use misled::Aside;
+use misled::Misled;
 
 /// What one command is held to.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +34,11 @@ pub struct Confines<'a> {
     pub temp: &'a Path,
     /// It may open sockets of the internet and of other programs.
     pub network: bool,
+    /// It may change what `git commit` does. What would have git read other settings is put aside when it has ended, so this is
+    /// for what ends soon: while it runs such a file counts.
+    pub git: bool,
+    /// Its memory, files and processor time are limited.
+    pub limited: bool,
     /// After so many seconds it is ended from outside; `None` for what serves as long as this program runs.
     pub seconds: Option<u64>,
     pub commands: &'a Commands,
@@ -55,6 +63,12 @@ pub fn tells_of_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
 
+/// What something confined may do, in words.
+pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
+    let network = if network { "" } else { ", and connect to nothing" };
+    format!("it may change {changes} and its own temporary files, read {reads}{network}")
+}
+
 /// Why this machine cannot hold a command to all of it; `None` if it can. Tried once, on commands that do nothing.
 pub fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
@@ -74,8 +88,11 @@ pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
         true => system::jail(confines, system::at_hand(), &mut command)?,
         false => system::Jail::default(),
     };
-    let unmade = if confines.commands.confined { places::unmade(confines.project) } else { Vec::new() };
-    let (group, sender) = Group::new(unmade)?;
+    let misled = match confines.commands.confined && confines.git {
+        true => Misled::by_what_comes(confines.project),
+        false => Misled::default(),
+    };
+    let (group, sender) = Group::new(misled)?;
     entry::put(&mut command, confines, jail, sender);
     Ok((command, group))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::base::config::Commands;
+use super::Confines;
 
 /// What the system lets a command do at a place, and below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,9 @@ const HOME: [&str; 36] = [
 /// Folders above a project that may belong to its repository.
 const ABOVE_MAX: usize = 16;
 
-/// The places of a command that runs in `project`, with `temp` for its temporary files.
-pub fn of(project: &Path, temp: &Path, network: bool, commands: &Commands) -> Places {
+/// The places of a command under these limits.
+pub fn of(confines: &Confines<'_>) -> Places {
+    let Confines { project, temp, commands, .. } = *confines;
     let home = std::env::home_dir().filter(|home| home.is_absolute()).unwrap_or_else(|| PathBuf::from("/"));
     let mut places = Places::default();
     let mut may =
@@ -83,7 +84,7 @@ pub fn of(project: &Path, temp: &Path, network: bool, commands: &Commands) -> Pl
     may(May::Read, &mut HOME.iter().map(|name| home.join(name)));
     may(May::Read, &mut tools(&home).into_iter());
     may(May::Read, &mut enclosing(project, &home).into_iter());
-    if network {
+    if confines.network {
         may(May::Read, &mut NAMES.iter().map(PathBuf::from));
     }
     may(May::Read, &mut commands.reads.iter().cloned());
@@ -94,15 +95,17 @@ pub fn of(project: &Path, temp: &Path, network: bool, commands: &Commands) -> Pl
         places.kept.push(own);
     }
     if let Some(repository) = Repository::of(project) {
-        repository.keep(&mut places);
+        repository.keep(confines.git, &mut places);
     }
     places
 }
 
-/// Files that are not there and would have git read other settings and hooks than those that are kept.
-pub fn unmade(project: &Path) -> Vec<PathBuf> {
-    let repository = Repository::of(project);
-    repository.iter().flat_map(Repository::redirects).filter(|path| path.symlink_metadata().is_err()).collect()
+/// Files that are not there and would have git read other settings and hooks than those that are kept, and the folders
+/// whose rights a command could change to hide them.
+pub fn unmade(project: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let Some(repository) = Repository::of(project) else { return Default::default() };
+    let unmade = repository.redirects().filter(|path| path.symlink_metadata().is_err()).collect();
+    (unmade, vec![project.to_owned(), repository.folder])
 }
 
 /// Where else tools lie: what the search path and the variables of tool chains name.
@@ -161,15 +164,26 @@ impl Repository {
         Some(Repository { folder, pointer: Some(git) })
     }
 
-    fn redirects(&self) -> impl Iterator<Item = PathBuf> + '_ {
+    /// What git keeps of other work trees, without links.
+    fn trees(&self) -> impl Iterator<Item = PathBuf> {
         let trees = fs::read_dir(self.folder.join("worktrees")).into_iter().flatten().flatten().take(TREES_MAX);
-        let trees = trees.map(|entry| entry.path());
-        let all = std::iter::once(self.folder.clone()).chain(trees);
+        trees.filter_map(|entry| entry.path().canonicalize().ok())
+    }
+
+    fn redirects(&self) -> impl Iterator<Item = PathBuf> {
+        let all = std::iter::once(self.folder.clone()).chain(self.trees());
         all.flat_map(|folder| REDIRECTS.map(|name| folder.join(name)))
     }
 
-    /// What git would run for the user later, hooks and what its settings name, no command may leave there.
-    fn keep(self, places: &mut Places) {
+    /// What git would run for the user later, hooks and what its settings name, no command may leave there; what is not
+    /// granted git at all changes nothing of it.
+    fn keep(self, git: bool, places: &mut Places) {
+        places.kept.extend(self.pointer.clone());
+        if !git {
+            places.open.push((self.folder.clone(), May::Read));
+            places.kept.push(self.folder);
+            return;
+        }
         let hooks = self.folder.join("hooks");
         // What is not there could be made.
         let made = hooks.exists() || fs::create_dir(&hooks).is_ok();
@@ -181,18 +195,25 @@ impl Repository {
             places.kept.push(self.folder);
         } else {
             places.kept.extend(kept.into_iter().chain(self.redirects()).filter(|path| path.exists()));
-            places.pinned.push(self.folder);
+            let trees = std::iter::once(self.folder.join("worktrees")).chain(self.trees()).filter(|path| path.is_dir());
+            places.pinned.extend(std::iter::once(self.folder.clone()).chain(trees));
         }
-        places.kept.extend(self.pointer);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::config::Commands;
+
+    fn granted(project: &Path, git: bool) -> Places {
+        let commands = Commands::default();
+        let temp = Path::new("/tmp/own");
+        of(&Confines { project, temp, network: false, git, limited: true, seconds: None, commands: &commands })
+    }
 
     fn places(project: &Path) -> Places {
-        of(project, Path::new("/tmp/own"), false, &Commands::default())
+        granted(project, true)
     }
 
     #[test]
@@ -217,6 +238,7 @@ mod tests {
         let kept = places(&project).kept;
         assert_eq!(kept, [".monobloc", ".git/hooks", ".git/config"].map(|name| project.join(name)));
         assert_eq!(places(&project).pinned, [project.join(".git")]);
+        assert_eq!(granted(&project, false).kept, [".monobloc", ".git"].map(|name| project.join(name)));
         // A part of it reads all of it.
         let part = project.join("parts/one");
         assert!(places(&part).open.contains(&(project.clone(), May::Read)));
@@ -240,10 +262,12 @@ mod tests {
         fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
         assert!(places(&project).open.contains(&(common.clone(), May::Write)));
         let tree = common.join("worktrees/x");
+        // Nothing else comes to be in its place.
+        assert_eq!(places(&project).pinned, [common.clone(), common.join("worktrees"), tree.clone()]);
         for kept in [common.join("hooks"), tree.join("commondir"), tree.join("gitdir")] {
             assert!(places(&project).kept.contains(&kept), "{}", kept.display());
         }
-        let unmade = unmade(&project);
+        let (unmade, _) = unmade(&project);
         assert!(unmade.contains(&common.join("commondir")) && unmade.contains(&tree.join("config.worktree")));
     }
 }

@@ -149,8 +149,12 @@ async fn what_git_and_this_program_keep_stays_as_it_is() {
         let misled = ["commondir", "config.worktree"].map(|name| bench.project.dir.path().join(".git").join(name));
         assert!(!misled.iter().any(|path| path.is_symlink() || path.exists()), "{line}");
     }
+    // Somebody else may have made it meanwhile: it is not lost.
     let told = bench.run("echo ../evil > .git/commondir").await.text;
-    assert!(told.starts_with("removed ") && told.contains("commondir, which would mislead git; $ echo"), "{told}");
+    let (path, rest) = told.split_once(" would have git read other settings: moved to ").expect("told");
+    let (aside, rest) = rest.split_once("; ").expect("a place");
+    assert!(path == ".git/commondir" && rest.starts_with("$ echo"), "{told}");
+    assert_eq!(bench.project.text(aside), "../evil\n");
     bench.works("git add -A . ':!.monobloc' && git commit -qm first && git log --oneline", "first").await;
 }
 
@@ -275,4 +279,63 @@ async fn tool_chains_at_hand_run() {
     let line =
         format!("mkdir -p src && echo '{source}' > src/main.rs && cargo init -q --vcs none --name x . && cargo run -q");
     bench.works(&line, "built\n").await;
+}
+
+/// The rights of files mean little to the administrator, so the part of this test that acts is run as somebody else.
+#[test]
+fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
+    const PROJECT: &str = "MONOBLOC_TEST_ASIDE";
+    if let Some(project) = std::env::var_os(PROJECT) {
+        return without_rights(Path::new(&project));
+    }
+    // SAFETY: the call takes nothing and cannot fail.
+    let administrator = unsafe { libc::geteuid() } == 0;
+    let dir = tempfile::tempdir().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let mut again = Command::new(&program);
+    if administrator {
+        // Anybody can read it there.
+        let copy = dir.path().join("program");
+        std::fs::copy(&program, &copy).unwrap();
+        again = Command::new(copy);
+        std::os::unix::fs::chown(dir.path(), Some(65_534), Some(65_534)).unwrap();
+        std::os::unix::process::CommandExt::uid(&mut again, 65_534);
+    }
+    again
+        .args(["--exact", "tools::sandbox::tests::rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside"]);
+    let done = again.arg("--nocapture").env(PROJECT, dir.path()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+fn without_rights(folder: &Path) {
+    let project = folder.canonicalize().unwrap().join("project");
+    let tree = project.join(".git/worktrees/x");
+    std::fs::create_dir_all(&tree).unwrap();
+    let rights = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let nothing = super::Misled::by_what_comes(&project);
+    for (closed, mode) in
+        [(project.join(".git"), 0o555), (project.join(".git"), 0), (project.clone(), 0), (tree.clone(), 0)]
+    {
+        let misled = super::Misled::by_what_comes(&project);
+        let made = if closed == tree { tree.join("config.worktree") } else { project.join(".git/commondir") };
+        std::fs::write(&made, "../evil\n").unwrap();
+        rights(&closed, mode);
+        let aside = misled.put_aside();
+        assert!(matches!(&aside[..], [one] if one.path == made && one.now.is_ok()), "{aside:?}");
+        assert!(!made.exists() && made.parent().unwrap().exists());
+    }
+    rights(&project, 0o555);
+    assert!(nothing.put_aside().is_empty());
+    // What a link leads to belongs to others, and keeps its rights.
+    let misled = super::Misled::by_what_comes(&project);
+    rights(&project, 0o755);
+    let other = folder.join("other");
+    std::fs::create_dir_all(other.join("x")).unwrap();
+    std::fs::write(other.join("x/commondir"), "").unwrap();
+    rights(&other.join("x"), 0o555);
+    std::fs::rename(project.join(".git/worktrees"), folder.join("away")).unwrap();
+    std::os::unix::fs::symlink(&other, project.join(".git/worktrees")).unwrap();
+    assert!(misled.put_aside().is_empty() && other.join("x/commondir").exists());
 }

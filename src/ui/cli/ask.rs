@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::chat::which::Which;
 use super::output::Printer;
 use crate::app::App;
 use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
@@ -142,11 +141,11 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
                 }
             }
             Message::Approve { proposal, reply } => {
-                let decision = printer.ask(&proposal, yes)?;
+                let decision = printer.consent(proposal, yes)?;
                 // The turn may have been cancelled meanwhile; then nobody waits for the answer.
                 let _: Result<(), Decision> = reply.send(decision);
             }
-            Message::Choose { doubt, reply } => printer.which(Which::new(doubt, reply), yes)?,
+            Message::Choose { doubt, reply } => printer.which(doubt, reply, yes)?,
             Message::Failed(error) => return Err(error.into()),
         }
     }

@@ -134,7 +134,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
             let preview = preview::of(&call, &context).map_err(anyhow::Error::msg)?.text;
             let arguments = call.arguments.clone();
             let proposal = Proposal { tool: call.tool.clone(), arguments, reason, preview, always: None };
-            let decision = Printer::new(json).ask(&proposal, yes)?;
+            let decision = Printer::new(json).consent(proposal, yes)?;
             policy.approve(call, spec, decision)?
         }
         _ => policy.approved(call, spec)?,

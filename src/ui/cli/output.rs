@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use console::style;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::Map;
+use tokio::sync::oneshot;
 
-use super::chat::consent::choices;
-use super::chat::which::Which;
+use super::chat::open::Open;
 use crate::protocol::{
-    Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
+    Decision, Detection, Doubt, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
 };
 
 /// Where events go.
@@ -46,29 +45,41 @@ impl Printer {
     }
 
     /// The user's decision; without a terminal nobody can be asked, which is a no.
-    pub fn ask(&mut self, proposal: &Proposal, yes: bool) -> Result<Decision> {
+    pub fn consent(&mut self, proposal: Proposal, yes: bool) -> Result<Decision> {
         if yes {
             return Ok(Decision::Approve);
         }
-        if matches!(self, Printer::Json) || !io::stdin().is_terminal() {
+        if !self.hears() {
             eprintln!(
                 "monobloc: `{}` needs consent ({}), and nobody can be asked here: not done; --yes approves",
                 proposal.tool, proposal.reason
             );
             return Ok(Decision::Reject);
         }
-        self.show(&paint_diff(&proposal.preview));
-        ask_on_terminal(proposal)
+        self.preview(&proposal);
+        let (reply, mut decided) = oneshot::channel();
+        self.ask(Open::consent(proposal, reply))?;
+        // A question that was dropped without an answer is a no.
+        Ok(decided.try_recv().unwrap_or(Decision::Reject))
     }
 
     /// Asks which tool is meant, where somebody can be asked.
-    pub fn which(&mut self, which: Which, yes: bool) -> Result<()> {
-        if yes || matches!(self, Printer::Json) || !io::stdin().is_terminal() {
+    pub fn which(&mut self, doubt: Doubt, reply: oneshot::Sender<usize>, yes: bool) -> Result<()> {
+        if yes || !self.hears() {
             return Ok(());
         }
-        let (mut lines, mut open) = (io::stdin().lock().lines(), Some(which));
+        self.show("");
+        self.ask(Open::which(doubt, reply))
+    }
+
+    fn hears(&self) -> bool {
+        matches!(self, Printer::Text(_)) && io::stdin().is_terminal()
+    }
+
+    /// Until it is answered, or dropped because nobody does.
+    fn ask(&mut self, open: Open) -> Result<()> {
+        let (mut lines, mut open) = (io::stdin().lock().lines(), Some(open));
         while let Some(question) = open {
-            self.show("");
             print!("{}", question.prompt());
             io::stdout().flush()?;
             let Some(line) = lines.next().transpose()? else { break };
@@ -88,35 +99,6 @@ impl Printer {
     pub fn preview(&mut self, proposal: &Proposal) {
         self.show(&paint_diff(&proposal.preview));
     }
-}
-
-/// Questions asked again before silence counts as a no.
-const TRIES: usize = 3;
-
-fn ask_on_terminal(proposal: &Proposal) -> Result<Decision> {
-    let mut lines = io::stdin().lock().lines();
-    for _ in 0..TRIES {
-        print!("{} {} {}: ", style("?").yellow().bold(), proposal.reason, choices(proposal));
-        io::stdout().flush()?;
-        let Some(answer) = lines.next().transpose()? else { return Ok(Decision::Reject) };
-        match answer.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Decision::Approve),
-            "a" | "always" if proposal.always.is_some() => return Ok(Decision::Always),
-            "n" | "no" => return Ok(Decision::Reject),
-            "e" | "edit" => {
-                println!("now:  {}", serde_json::Value::Object(proposal.arguments.clone()));
-                print!("new:  ");
-                io::stdout().flush()?;
-                let Some(line) = lines.next().transpose()? else { return Ok(Decision::Reject) };
-                match serde_json::from_str::<Map<String, serde_json::Value>>(&line) {
-                    Ok(arguments) => return Ok(Decision::Modify(arguments)),
-                    Err(error) => println!("that is no JSON object: {error}"),
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(Decision::Reject)
 }
 
 impl Text {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use monobloc::base::Cancel;
-use monobloc::base::config::{ApproveMode, file};
+use monobloc::base::config::{ApproveMode, Commands, file};
 use monobloc::tools::confine::Root;
 use monobloc::tools::mcp::{Seen, Servers};
 use monobloc::tools::policy::{Policy, Verdict};
@@ -34,7 +34,7 @@ impl World {
             dir.path().join("trace"),
         );
         let said = file::read(&dir.path().join("config.toml"), &text).expect("a configuration");
-        let servers = Servers::new(&said.servers, dir.path(), &dir.path().join("cache"));
+        let servers = Servers::new(&said.servers, &Commands::default(), dir.path(), &dir.path().join("cache"));
         let root = Root::open(dir.path()).expect("a project");
         let context = Context { servers: Some(servers.clone()), ..Context::new(root, Cancel::new()) };
         World { dir, servers, context }
@@ -137,7 +137,8 @@ async fn a_server_that_is_not_installed_is_named() {
     let dir = tempfile::tempdir().expect("a folder");
     let text = "[mcp.h]\ncommand = \"no-such-server\"\n";
     let said = file::read(&dir.path().join("config.toml"), text).expect("a configuration");
-    let seen = Servers::new(&said.servers, dir.path(), &dir.path().join("cache")).specs().remove(0);
+    let seen =
+        Servers::new(&said.servers, &Commands::default(), dir.path(), &dir.path().join("cache")).specs().remove(0);
     assert!(seen.failed && seen.notes[0].contains("no-such-server: not found"), "{:?}", seen.notes);
     assert!(seen.notes[0].contains("exit status: 127"), "{:?}", seen.notes);
 }
@@ -259,6 +260,18 @@ async fn a_server_reaches_what_it_was_granted_and_says_what_grants_more() {
     std::fs::create_dir(world.dir.path().join(".monobloc")).expect("a folder");
     let own = format!("write {}/.monobloc/config.toml", world.dir.path().display());
     assert!(!obeys(world, own).await.is_ok(), "it set its own rules");
+    for (more, may) in [("", false), ("writes = [\".git\"]", true)] {
+        let world = World::new("obeys", more);
+        std::fs::create_dir(world.dir.path().join(".git")).expect("a folder");
+        let (config, redirect) = ("write PROJECT/.git/config.worktree", world.dir.path().join(".git/config.worktree"));
+        let said = config.replace("PROJECT", &world.dir.path().display().to_string());
+        let outcome = world.call("h.echo", json!({ "text": said })).await;
+        assert_eq!((outcome.is_ok(), redirect.exists()), (may, may), "{}", outcome.text);
+        // What a person makes meanwhile stays theirs, unless the server could have made it.
+        std::fs::write(&redirect, "mine").expect("a file");
+        world.servers.end();
+        assert_eq!(redirect.exists(), !may);
+    }
     let world = World::new("obeys", "");
     let inside = format!("write {}/made.txt", world.dir.path().display());
     assert_eq!(obeys(world, inside).await.text, "written");

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use seccompiler::BpfProgram;
 
 use super::entry::{self, check};
-use super::{Confines, Group, places};
+use super::{Confines, Group, Misled, places};
 use crate::base::config::Commands;
 use landlock::Ruleset;
 use spaces::Spaces;
@@ -37,7 +37,7 @@ pub struct Jail {
 }
 
 pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Result<Jail> {
-    let places = places::of(confines.project, confines.temp, confines.network, confines.commands);
+    let places = places::of(confines);
     Ok(Jail {
         spaces: means.spaces.then(|| Spaces::new(&places)).transpose()?,
         files: means.files.then(|| Ruleset::new(&places)).transpose()?,
@@ -118,11 +118,18 @@ pub fn missing() -> Option<String> {
 /// A command that does nothing starts and ends well under these means.
 fn works(means: Means) -> bool {
     let (project, commands) = (std::env::temp_dir(), Commands::default());
-    let confines =
-        Confines { project: &project, temp: &project, network: false, seconds: Some(1), commands: &commands };
+    let confines = Confines {
+        project: &project,
+        temp: &project,
+        network: false,
+        git: true,
+        limited: true,
+        seconds: Some(1),
+        commands: &commands,
+    };
     let mut command = Command::new("sh");
     let Ok(jail) = jail(&confines, means, &mut command) else { return false };
-    let Ok((_group, told)) = Group::new(Vec::new()) else { return false };
+    let Ok((_group, told)) = Group::new(Misled::default()) else { return false };
     entry::put(&mut command, &confines, jail, told);
     command.args(["-c", ":"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

@@ -4,39 +4,13 @@ use console::style;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::which::Which;
+use super::open::TRIES;
 use crate::protocol::{Decision, Proposal};
 
-/// Answers that are none, after which silence counts as a no.
-const TRIES: usize = 3;
-
 /// The answers there are, each with its letter.
-pub fn choices(proposal: &Proposal) -> String {
+fn choices(proposal: &Proposal) -> String {
     let always = proposal.always.as_ref().map_or(String::new(), |what| format!(" [a]lways now: {what},"));
     format!("[y]es,{always} [n]o, [e]dit the arguments")
-}
-
-/// What waits for the next line.
-pub enum Open {
-    Consent(Question),
-    Which(Which),
-}
-
-impl Open {
-    pub fn prompt(&self) -> String {
-        match self {
-            Open::Consent(question) => question.prompt(),
-            Open::Which(which) => which.prompt(),
-        }
-    }
-
-    /// Takes a line; gives the question back if it is still open.
-    pub fn answer(self, line: &str) -> Option<Open> {
-        match self {
-            Open::Consent(question) => question.answer(line).map(Open::Consent),
-            Open::Which(which) => which.answer(line).map(Open::Which),
-        }
-    }
 }
 
 /// A question that waits for a line. Dropping it is a no.

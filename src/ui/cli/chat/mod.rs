@@ -1,11 +1,12 @@
 //! `monobloc chat`: a conversation. Standard input, the running request and Ctrl-C are heard side by side.
 
 mod back;
-pub(super) mod consent;
+mod consent;
 mod input;
 mod line;
+pub(super) mod open;
 mod table;
-pub mod which;
+mod which;
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -16,9 +17,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use tokio::sync::mpsc;
 
-use self::consent::{Open, Question};
 use self::line::{Line, Show, Work};
-use self::which::Which;
+use self::open::Open;
 use super::ask::{ModeName, REQUEST_BYTES_MAX};
 use super::output::Printer;
 use crate::app::App;
@@ -209,21 +209,19 @@ impl Conversation {
     fn take(&mut self, message: Option<Message>) -> Result<()> {
         match message {
             Some(Message::Record(record)) => self.printer.print(&record),
-            Some(Message::Approve { proposal, reply }) if self.terminal && !self.json && !self.yes => {
+            Some(Message::Approve { proposal, reply }) if self.asks() => {
                 self.printer.preview(&proposal);
-                self.question = Some(Open::Consent(Question::new(proposal, reply)));
+                self.question = Some(Open::consent(proposal, reply));
                 self.prompt()
+            }
+            // Nobody is asked: --yes approves, and without a terminal it is a no, which the printer explains.
+            Some(Message::Approve { proposal, reply }) => {
+                let _ = reply.send(self.printer.consent(proposal, self.yes)?);
+                Ok(())
             }
             Some(Message::Choose { doubt, reply }) => {
-                let asked = self.terminal && !self.json && !self.yes;
-                self.question = asked.then(|| Open::Which(Which::new(doubt, reply)));
+                self.question = self.asks().then(|| Open::which(doubt, reply));
                 self.prompt()
-            }
-            Some(Message::Approve { proposal, reply }) => {
-                // Nobody is asked: --yes approves, and without a terminal it is a no, which the printer explains.
-                let decision = self.printer.ask(&proposal, self.yes)?;
-                let _ = reply.send(decision);
-                Ok(())
             }
             Some(Message::Failed(error)) => {
                 let cancelled = self.running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
@@ -234,6 +232,11 @@ impl Conversation {
                 if self.queue.is_empty() { self.prompt() } else { Ok(()) }
             }
         }
+    }
+
+    /// Whether somebody is there to be asked.
+    fn asks(&self) -> bool {
+        self.terminal && !self.json && !self.yes
     }
 
     /// The first Ctrl-C ends what runs and what waits behind it; without anything to end, or a second time, the program.

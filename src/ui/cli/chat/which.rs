@@ -3,10 +3,8 @@
 use console::style;
 use tokio::sync::oneshot;
 
+use super::open::TRIES;
 use crate::protocol::Doubt;
-
-/// Answers that are none, after which silence leaves the choice to the program.
-const TRIES: usize = 3;
 
 /// A question that waits for a line. Dropping it leaves the choice to the program.
 pub struct Which {
