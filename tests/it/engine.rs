@@ -100,6 +100,18 @@ async fn a_sliding_window_model_gives_the_tokens_of_solo_runs_too() {
     slots_equal_solo(&gemma(), KvFormat::Q8_0).await;
 }
 
+#[tokio::test]
+async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_thread_and_on_as_many_as_have_a_core() {
+    for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
+        let with = |threads| {
+            let settings = Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, threads, chunk: 64 };
+            remembering(synthetic(shape), settings, None)
+        };
+        let prompt = prose(5, 700);
+        assert_eq!(run(&with(2), &prompt, 200).await.tokens, run(&with(1), &prompt, 200).await.tokens, "{shape}");
+    }
+}
+
 /// BitNet's architecture with ternary weights: it loads, and says the same thing twice.
 #[tokio::test]
 async fn a_ternary_model_loads_and_generates() {

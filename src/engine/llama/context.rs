@@ -5,11 +5,13 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Instant;
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
 use super::lora::Overlay;
+use super::threads::Threads;
 use super::{Shape, int};
 use crate::engine::decoder::{Row, Stop};
 
@@ -33,8 +35,9 @@ pub(super) struct Context<'w> {
     vocabulary: usize,
     /// A `*const Stop` while a call runs, else null. Boxed, because llama.cpp keeps its address.
     stop: Box<AtomicPtr<c_void>>,
-    /// Freed after the context, which `Drop` frees first.
+    /// Freed after the context, which `Drop` frees first; so are the threads.
     overlay: Option<Overlay<'w>>,
+    threads: Threads,
     _model: PhantomData<&'w LlamaModel>,
 }
 
@@ -45,6 +48,7 @@ impl<'w> Context<'w> {
     /// Callers make one context of a model at a time: making one changes the model.
     pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize) -> Option<Context<'w>> {
         let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
+        let threads = Threads::new(shape.threads)?;
         // SAFETY: returns a plain structure.
         let mut params = unsafe { sys::llama_context_default_params() };
         params.n_ctx = int(context * shape.slots) as u32;
@@ -67,8 +71,11 @@ impl<'w> Context<'w> {
         // SAFETY: the model outlives the context (`'w`), and the callback's data outlives it too (`Drop` frees the
         // context first).
         let raw = NonNull::new(unsafe { sys::llama_init_from_model(pointer(model), params) })?;
-        // SAFETY: `raw` is a live context.
-        let memory = unsafe { sys::llama_get_memory(raw.as_ptr()) };
+        // SAFETY: `raw` is a live context, and the pool outlives it.
+        let memory = unsafe {
+            sys::llama_attach_threadpool(raw.as_ptr(), threads.pool(), threads.pool());
+            sys::llama_get_memory(raw.as_ptr())
+        };
         // SAFETY: allocates a batch of that many rows of one sequence each; freed in `Drop`.
         let batch = unsafe { sys::llama_batch_init(int(shape.rows()), 0, 1) };
         let vocabulary = model.n_vocab() as usize;
@@ -80,6 +87,7 @@ impl<'w> Context<'w> {
             vocabulary,
             stop,
             overlay: None,
+            threads,
             _model: PhantomData,
         })
     }
@@ -109,8 +117,14 @@ impl<'w> Context<'w> {
         }
         // The callback gets a thin pointer to the fat one; it is cleared before `stop` goes out of scope.
         self.stop.store((&raw const stop).cast_mut().cast(), Ordering::Release);
+        let threads = int(self.threads.for_call());
+        let begun = Instant::now();
         // SAFETY: context and batch are live, and the batch holds `n_tokens` rows.
-        let answer = unsafe { sys::llama_decode(self.raw.as_ptr(), self.batch) };
+        let answer = unsafe {
+            sys::llama_set_n_threads(self.raw.as_ptr(), threads, threads);
+            sys::llama_decode(self.raw.as_ptr(), self.batch)
+        };
+        self.threads.called(begun.elapsed());
         self.stop.store(std::ptr::null_mut(), Ordering::Release);
         match answer {
             0 => Ok(()),
@@ -226,4 +240,65 @@ pub(super) fn pointer(model: &LlamaModel) -> *mut sys::llama_model {
 pub(super) fn wrapped(model: NonNull<sys::llama_model>) -> LlamaModel {
     // SAFETY: as in `pointer`.
     unsafe { std::mem::transmute::<NonNull<sys::llama_model>, LlamaModel>(model) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use llama_cpp_2::model::params::LlamaModelParams;
+
+    use super::super::{KvFormat, backend};
+    use super::*;
+    use crate::engine::Token;
+
+    const CHUNK: usize = 64;
+    const PROMPT: usize = 300;
+    const GENERATED: usize = 4;
+
+    /// The bits of all logits read while `number` of two threads are used by each call.
+    fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
+        let shape = Shape { slots: 1, context: 512, kv, threads: 2, chunk: CHUNK };
+        let mut context = Context::new(model, &shape, shape.context).expect("a context");
+        let mut bits = Vec::new();
+        let mut from = 0;
+        for call in 0.. {
+            let rows = CHUNK.min(PROMPT.saturating_sub(from)).max(1);
+            let row = |at: usize| Row {
+                sequence: 0,
+                position: at,
+                token: Token((100 + at * 37 % 5_000) as i32),
+                logits: at + 1 == from + rows,
+            };
+            let rows: Vec<Row> = (from..from + rows).map(row).collect();
+            context.threads.pin(number(call));
+            context.decode(&rows, &|| false).expect("decoded");
+            bits.extend(context.logits(rows.len() - 1).iter().map(|logit| logit.to_bits()));
+            from += rows.len();
+            if from >= PROMPT + GENERATED {
+                return bits;
+            }
+        }
+        unreachable!("the prompt ends")
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
+        let models = models.unwrap_or_else(crate::models::places::model_dir);
+        for file in ["SmolLM2-135M-Instruct.Q4_1.gguf", "gemma-3-270m.Q4_K_M.gguf"] {
+            let model = LlamaModel::load_from_file(
+                backend().expect("a backend"),
+                models.join(file),
+                &LlamaModelParams::default(),
+            )
+            .expect("a model");
+            for kv in [KvFormat::F16, KvFormat::Q8_0] {
+                let alone = logits(&model, kv, |_| 1);
+                assert!(alone.len() > PROMPT / CHUNK && alone.iter().any(|bits| *bits != 0), "{file}");
+                assert!(logits(&model, kv, |_| 2) == alone, "{file}, {kv:?}: two threads");
+                assert!(logits(&model, kv, |call| 1 + call % 2) == alone, "{file}, {kv:?}: one and two by turns");
+            }
+        }
+    }
 }

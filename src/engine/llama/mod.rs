@@ -6,9 +6,11 @@
 //! layers are cut; sliding windows can, because they keep everything (`swa_full`).
 
 mod context;
+mod count;
 mod decoder;
 pub mod devices;
 mod lora;
+mod threads;
 mod weights;
 
 use std::ffi::{CStr, c_int};
