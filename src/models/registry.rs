@@ -91,6 +91,23 @@ struct Resolved {
     checksum: OnceLock<Result<(), ModelsError>>,
 }
 
+/// The models.toml that `config` names, else the one in `dir`, else the one built in.
+fn manifest(config: &Config, dir: &Path) -> Result<Manifest, ModelsError> {
+    let in_dir = dir.join("models.toml");
+    let path = config.models_file.clone().or_else(|| in_dir.is_file().then_some(in_dir));
+    Manifest::read(path.as_deref())
+}
+
+/// How a file that plays no role keeps keys and values: as the user says for all, else as models.toml does for this one.
+pub fn kv_type(config: &Config, file: &Path) -> Result<String, ModelsError> {
+    if let Some(kv_type) = &config.kv_type {
+        return Ok(kv_type.clone());
+    }
+    let dir = config.model_dir.clone().unwrap_or_else(places::model_dir);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(manifest(config, &dir)?.kv_type(&name))
+}
+
 impl Registry {
     /// Looks through the model folder and settles every role. A role without a model is an error only in [`Registry::get`].
     pub fn open(config: &Config) -> Result<Registry, ModelsError> {
@@ -99,9 +116,7 @@ impl Registry {
 
     fn open_at(config: &Config, places: Places) -> Result<Registry, ModelsError> {
         let dir = config.model_dir.clone().unwrap_or_else(|| places.user_dir.clone());
-        let in_dir = dir.join("models.toml");
-        let manifest_path = config.models_file.clone().or_else(|| in_dir.is_file().then_some(in_dir));
-        let manifest = Manifest::read(manifest_path.as_deref())?;
+        let manifest = manifest(config, &dir)?;
         let seen = match scan::scan(&dir) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::app::App;
 use crate::measure::bench::latency::{self, Effort};
 use crate::measure::bench::subject::Setting;
+use crate::models::manifest::KV_TYPES;
 
 /// Time from question to words: load, first token cold and warm, next turn, tokens a second
 #[derive(Args)]
@@ -23,9 +24,9 @@ pub struct Latency {
     /// Rounds, of which the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// Type of cached keys and values: f16, q8_0 or q4_0
-    #[arg(long, default_value = "q8_0")]
-    kv_type: String,
+    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    #[arg(long, value_parser = KV_TYPES)]
+    kv_type: Option<String>,
     /// Measure the decoder in a bare loop too: what the engine adds to a token
     #[arg(long)]
     bare: bool,
@@ -45,7 +46,8 @@ impl Latency {
         // Prompt, answer, the question of the second turn, and a little room.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
         let measure = async |file| {
-            let setting = Setting { file, context, slots: 1, kv_type: self.kv_type.clone() };
+            let kv_type = super::kv_type(app, self.kv_type.as_deref(), &file)?;
+            let setting = Setting { file, context, slots: 1, kv_type };
             latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
         super::each(app, self.files, self.json, measure, print).await

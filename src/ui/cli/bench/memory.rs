@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::app::App;
 use crate::measure::bench::memory::{self, Case, Row};
+use crate::models::manifest::KV_TYPES;
 
 /// Compare predicted with measured memory, each model in a fresh process with every slot filled
 #[derive(Args)]
@@ -19,9 +20,9 @@ pub struct Memory {
     /// Slots
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: Vec<u8>,
-    /// Type of cached keys and values: f16, q8_0 or q4_0
-    #[arg(long, default_value = "q8_0")]
-    kv_type: String,
+    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    #[arg(long, value_parser = KV_TYPES)]
+    kv_type: Option<String>,
     /// The figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
@@ -44,12 +45,15 @@ impl Memory {
         if !self.json {
             println!("{}", heading());
         }
-        for case in memory::cases(&files, &self.contexts, &self.slots, &self.kv_type) {
-            let row = memory::run(&child, &case, &app.cancel).await?;
-            if !self.json {
-                println!("{}", line(&row));
+        for file in files {
+            let kv_type = super::kv_type(app, self.kv_type.as_deref(), &file)?;
+            for case in memory::cases(&file, &kv_type, &self.contexts, &self.slots) {
+                let row = memory::run(&child, &case, &app.cancel).await?;
+                if !self.json {
+                    println!("{}", line(&row));
+                }
+                rows.push(row);
             }
-            rows.push(row);
         }
         if self.json {
             println!("{}", serde_json::json!({ "models": rows }));

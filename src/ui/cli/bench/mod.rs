@@ -6,7 +6,7 @@ mod memory;
 mod retrieval;
 mod slots;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::measure::bench::subject::About;
-use crate::models::Role;
+use crate::models::{Role, registry};
 
 /// Measure memory, latency and slots of models, and retrieval on a project
 #[derive(Args)]
@@ -45,6 +45,11 @@ impl Bench {
             Command::MemoryChild(child) => child.run(app).await,
         }
     }
+}
+
+/// How a model of a benchmark keeps keys and values: as asked, else as it would in a request.
+fn kv_type(app: &App, asked: Option<&str>, file: &Path) -> Result<String> {
+    asked.map_or_else(|| Ok(registry::kv_type(&app.config, file)?), |asked| Ok(asked.to_owned()))
 }
 
 /// The text models of the registry, each once.

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::app::App;
 use crate::measure::bench::slots::{self, Effort};
 use crate::measure::bench::subject::Setting;
+use crate::models::manifest::KV_TYPES;
 
 /// Several requests at once: words a second, agents that begin alike, a user beside background work
 #[derive(Args)]
@@ -29,9 +30,9 @@ pub struct Slots {
     /// Rounds, of which the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// Type of cached keys and values: f16, q8_0 or q4_0
-    #[arg(long, default_value = "q8_0")]
-    kv_type: String,
+    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    #[arg(long, value_parser = KV_TYPES)]
+    kv_type: Option<String>,
     /// The figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
@@ -47,7 +48,8 @@ impl Slots {
         };
         let context = (self.preamble + self.own + self.generate + 64).max(512);
         let measure = async |file| {
-            let setting = Setting { file, context, slots: usize::from(self.slots), kv_type: self.kv_type.clone() };
+            let kv_type = super::kv_type(app, self.kv_type.as_deref(), &file)?;
+            let setting = Setting { file, context, slots: usize::from(self.slots), kv_type };
             slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
         super::each(app, self.files, self.json, measure, print).await
