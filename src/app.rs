@@ -178,7 +178,7 @@ impl App {
         }
     }
 
-    /// Threads for inference.
+    /// Most threads for inference.
     pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -40,7 +40,7 @@ pub struct Config {
     pub max_loaded: Option<usize>,
     /// Copy matrices into the order that the CPU code likes best; without, their memory can be taken back by the system.
     pub repack: bool,
-    /// Threads for inference; 0 means every core.
+    /// Most threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step (seed 001: 15).
     pub tools_offered: usize,

@@ -135,7 +135,7 @@ pub const SETTINGS: [Setting; 33] = [
         flag: "threads",
         kind: Kind::Count(0, 1_024),
         default: Some("0"),
-        about: "Threads for inference; 0 means every core",
+        about: "Most threads for inference; 0 means every core. Calls use fewer while others have the cores",
         project: Trust::Never,
         negated: false,
     },
