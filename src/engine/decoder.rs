@@ -41,7 +41,7 @@ pub enum Sharing {
     Always,
     /// Only where it was seen to give the same logits as one call each, see `sharing`.
     IfProved,
-    /// It is known to change logits.
+    /// It is known to change logits, or to fail.
     Never,
 }
 

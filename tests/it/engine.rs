@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use monobloc::base::{Bytes, Cancel};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::{Permit, Priority};
+use monobloc::engine::decoder::Sharing;
 use monobloc::engine::fan_out::fan_out;
-use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
+use monobloc::engine::llama::{self, KvFormat, Loading, Shape, Weights};
 use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
 use monobloc::engine::slot::Reuse;
-use monobloc::engine::{Engine, Grammar, Output, Piece, Request, Vocabulary};
+use monobloc::engine::{Decoder, Engine, Grammar, Output, Piece, Request, Vocabulary};
 use monobloc::measure::{self, shape as synth_shape, synth as synth_write};
 use monobloc::models::dialect::Prompt;
 
@@ -109,6 +110,22 @@ async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_thread_and_on_
         };
         let prompt = prose(5, 700);
         assert_eq!(run(&with(2), &prompt, 200).await.tokens, run(&with(1), &prompt, 200).await.tokens, "{shape}");
+    }
+}
+
+#[test]
+fn sequences_of_recurrent_layers_share_no_call_where_matrices_lie_in_tiles() {
+    let has_tiles = llama::system_info().contains("AMX_INT8 = 1");
+    for repack in [true, false] {
+        let loading = Loading { gpu_layers: 0, repack, mapped: !repack };
+        let of = |file: &Path| {
+            let weights = Weights::load(file, loading, |_| true).expect("the model loads");
+            let shape = Shape { slots: 4, context: 256, kv: KvFormat::Q8_0, threads: 1, chunk: 8 };
+            weights.context(&shape).expect("a context").limits().sharing
+        };
+        let expected = if has_tiles && repack { Sharing::Never } else { Sharing::IfProved };
+        assert_eq!(of(synthetic(synth_shape::Shape::TinyLfm2)), expected, "repack: {repack}");
+        assert_eq!(of(&smollm()), Sharing::IfProved);
     }
 }
 

@@ -35,8 +35,7 @@ impl<'w> LlamaDecoder<'w> {
             chunk: shape.chunk,
             outputs: shape.outputs(),
             vocabulary: weights.size(),
-            // Known to differ (facts of llama.cpp), and a sequence that is restored to find out lies in another order.
-            sharing: if weights.slides() { Sharing::Never } else { Sharing::IfProved },
+            sharing: if weights.may_share() { Sharing::IfProved } else { Sharing::Never },
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
         LlamaDecoder { context, limits, checkpoints: weights.needs_checkpoints(), sequences }

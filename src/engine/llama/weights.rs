@@ -11,12 +11,15 @@ use llama_cpp_sys_2 as sys;
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
-use super::{LlamaError, Shape, backend};
+use super::{LlamaError, Shape, backend, system_info};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::models::dialect::{Piece, Prompt};
 
 /// Positions in a context are allotted in blocks of this size (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;
+
+/// What the library says of itself where it was built for AMX and finds it.
+const AMX: &str = "AMX_INT8 = 1";
 
 /// How weights are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct Loading {
 pub struct Weights {
     model: LlamaModel,
     tokens: Vec<TokenText>,
+    /// Whether matrices may lie in the order of AMX, Intel's unit for products of tiles.
+    tiled: bool,
     /// Making a context changes the model, so one is made at a time (llama-cpp-2 says the same).
     making: Mutex<()>,
 }
@@ -75,7 +80,8 @@ impl Weights {
         };
         let model = wrapped(model);
         let tokens = token_texts(&model);
-        Ok(Weights { model, tokens, making: Mutex::new(()) })
+        let tiled = loading.repack && system_info().contains(AMX);
+        Ok(Weights { model, tokens, tiled, making: Mutex::new(()) })
     }
 
     /// Whether a sequence can only be restored from checkpoints: recurrent layers. Sliding windows can be cut, because
@@ -84,8 +90,15 @@ impl Weights {
         self.model.is_hybrid() || self.model.is_recurrent()
     }
 
+    /// Whether sequences may share a call. Not those of a sliding window, which are known to differ (facts of llama.cpp);
+    /// and not those of recurrent layers on AMX: their products have one matrix for a batch of sequences, for which
+    /// ggml's kernels read as many matrices as there are sequences, and so beyond the weights.
+    pub fn may_share(&self) -> bool {
+        !(self.slides() || self.needs_checkpoints() && self.tiled)
+    }
+
     /// Whether some layers look back on a window only.
-    pub fn slides(&self) -> bool {
+    fn slides(&self) -> bool {
         let architecture = self.model.meta_val_str("general.architecture").unwrap_or_default();
         self.model
             .meta_val_str(&format!("{architecture}.attention.sliding_window"))
