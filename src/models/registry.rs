@@ -98,14 +98,10 @@ fn manifest(config: &Config, dir: &Path) -> Result<Manifest, ModelsError> {
     Manifest::read(path.as_deref())
 }
 
-/// How a file that plays no role keeps keys and values: as the user says for all, else as models.toml does for this one.
+/// How a file that plays no role keeps keys and values.
 pub fn kv_type(config: &Config, file: &Path) -> Result<String, ModelsError> {
-    if let Some(kv_type) = &config.kv_type {
-        return Ok(kv_type.clone());
-    }
     let dir = config.model_dir.clone().unwrap_or_else(places::model_dir);
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Ok(manifest(config, &dir)?.kv_type(&name))
+    Ok(resolve::kv_type(&manifest(config, &dir)?, config, file))
 }
 
 impl Registry {

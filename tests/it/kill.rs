@@ -47,7 +47,7 @@ fn changing(project: &Path) -> Child {
 }
 
 #[tokio::test]
-#[ignore = "run by the test below in a process of its own, to be killed"]
+#[ignore = "no test by itself: the process that the tests below start and kill in the middle of its work"]
 async fn a_changing_turn() {
     let Some(project) = std::env::var_os("MONOBLOC_TEST_PROJECT") else { return };
     let project = Path::new(&project);

@@ -23,12 +23,13 @@ const POLL: u32 = 1;
 /// After a pause as long as this the machine is looked at anew.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The pool, and how many of it the next call uses.
 pub(super) struct Threads {
     pool: NonNull<sys::ggml_threadpool>,
     count: ThreadCount,
     most: usize,
     /// Where the kernel counts for each thread, the caller's first; `None` where it does not.
-    counts: Option<Vec<PathBuf>>,
+    schedstats: Option<Vec<PathBuf>>,
     /// What it had counted when the number was judged last.
     waited: Vec<Duration>,
     last: Instant,
@@ -46,10 +47,10 @@ impl Threads {
         params.poll = POLL;
         let mut pool = None;
         // SAFETY: the parameters are read during the call only.
-        let counts = counts_of(|| pool = NonNull::new(unsafe { sys::ggml_threadpool_new(&raw mut params) }));
-        let counts = counts.filter(|counts| counts.len() == most);
+        let schedstats = schedstats_of(|| pool = NonNull::new(unsafe { sys::ggml_threadpool_new(&raw mut params) }));
+        let schedstats = schedstats.filter(|files| files.len() == most);
         let (count, waited) = (ThreadCount::new(most, with_a_core(most)), Vec::new());
-        Some(Threads { pool: pool?, count, most, counts, waited, last: Instant::now() })
+        Some(Threads { pool: pool?, count, most, schedstats, waited, last: Instant::now() })
     }
 
     pub fn pool(&self) -> sys::ggml_threadpool_t {
@@ -58,7 +59,7 @@ impl Threads {
 
     /// How many the next call shall use.
     pub fn for_call(&mut self) -> usize {
-        if self.counts.is_none() {
+        if self.schedstats.is_none() {
             return self.most;
         }
         if self.last.elapsed() > PAUSE {
@@ -85,7 +86,7 @@ impl Threads {
     /// Lets every call use `number` threads.
     #[cfg(test)]
     pub fn pin(&mut self, number: usize) {
-        (self.most, self.counts) = (number, None);
+        (self.most, self.schedstats) = (number, None);
     }
 
     /// How long each thread was able to run and did not, all told.
@@ -94,7 +95,7 @@ impl Threads {
             let counted = fs::read_to_string(path).ok()?;
             counted.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
         };
-        self.counts.iter().flatten().map(|path| waited(path).unwrap_or_default()).collect()
+        self.schedstats.iter().flatten().map(|path| waited(path).unwrap_or_default()).collect()
     }
 }
 
@@ -107,7 +108,7 @@ impl Drop for Threads {
 
 /// Files of the kernel's counts: for the thread that calls, then for those that `make` starts; `None` where there are
 /// none. New threads bear the name of the one that makes them, so it takes one of its own for that time.
-fn counts_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
+fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     const OWN: &str = "/proc/thread-self";
     static POOLS: AtomicUsize = AtomicUsize::new(0);
     let own_name = Path::new(OWN).join("comm");
@@ -142,9 +143,9 @@ mod tests {
     fn the_kernel_is_asked_about_every_thread_of_the_pool_and_no_other() {
         let other = std::thread::Builder::new().name("ggml-other".into()).spawn(std::thread::park).expect("a thread");
         let (one, three) = (Threads::new(1).expect("a pool"), Threads::new(3).expect("a pool"));
-        assert_eq!(one.counts.as_deref(), Some(&[PathBuf::from("/proc/thread-self/schedstat")][..]));
-        let counts = three.counts.as_deref().expect("counts");
-        assert!(counts.len() == 3 && counts.iter().all(|count| count.exists()), "{counts:?}");
+        assert_eq!(one.schedstats.as_deref(), Some(&[PathBuf::from("/proc/thread-self/schedstat")][..]));
+        let files = three.schedstats.as_deref().expect("files");
+        assert!(files.len() == 3 && files.iter().all(|file| file.exists()), "{files:?}");
         assert_eq!(three.waited().len(), 3);
         let name = fs::read_to_string("/proc/thread-self/comm").expect("a name");
         assert!(!name.starts_with("ggml-"), "the caller has its own name back: {name}");

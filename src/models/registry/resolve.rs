@@ -168,6 +168,12 @@ impl Resolver<'_> {
     }
 }
 
+/// How the model in `file` keeps keys and values where its role does not say: as the user says for all, else as models.toml
+/// says for this one.
+pub(super) fn kv_type(manifest: &Manifest, config: &Config, file: &Path) -> String {
+    config.kv_type.clone().unwrap_or_else(|| manifest.kv_type(&name_of(file)))
+}
+
 /// The chosen file with the settings of `role`.
 pub(super) fn settled(
     role: Role,
@@ -180,7 +186,7 @@ pub(super) fn settled(
     let table = manifest.table(role);
     let places = [manifest.path.as_deref().and_then(Path::parent).unwrap_or(dir), dir];
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
-    let kv_type = manifest.kv_type(&name_of(&choice.path));
+    let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
     Ok(ModelSpec {
         role,
         lora: lora.collect::<Result<_, _>>()?,
@@ -189,7 +195,7 @@ pub(super) fn settled(
         dialect: table.dialect.unwrap_or_else(|| "auto".into()),
         context: table.context.unwrap_or(config.context),
         slots: table.slots.unwrap_or(config.slots),
-        kv_type: table.kv_type.or_else(|| config.kv_type.clone()).unwrap_or(kv_type),
+        kv_type,
         gpu_layers: table.gpu_layers,
         keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(config.keep_alive_s)),
         pinned: table.pinned,

@@ -13,7 +13,7 @@ pub const TRACE: &str = "HOSTILE_TRACE";
 
 /// No test by itself.
 #[test]
-#[ignore = "a server that other tests start"]
+#[ignore = "no test by itself: the MCP server, a process of its own, that the tests of this folder start and talk to"]
 fn serve() {
     let mode = std::env::var(MODE).unwrap_or_default();
     trace(&format!("start {}", std::process::id()));
