@@ -248,29 +248,29 @@ async fn arguments(
     let settle_by = |proposed: Option<&Arguments>| {
         let project_files = toolkit.index.is_some().then_some(&files as &ProjectFiles<'_>);
         let now = jiff::Zoned::now().datetime();
-        settle(tool, &Grounds { step: &text, request, earlier: &earlier, project_files, now }, proposed)
+        let grounds = Grounds { step: &text, request, earlier: &earlier, project_files, now };
+        let mut settled = settle(tool, &grounds, proposed);
+        if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
+            && let Some(symbol) = relation::symbol_of(toolkit, &step.part)
+        {
+            settled.missing.remove(place);
+            settled.arguments.insert("symbol".to_owned(), Value::String(symbol));
+        }
+        if tool.name == "replace_in_file" {
+            leave_to_the_file(&mut settled, &step.part.quoted);
+        }
+        settled
     };
-    let mut settled = settle_by(None);
-    if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
-        && let Some(symbol) = relation::symbol_of(toolkit, &step.part)
-    {
-        settled.missing.remove(place);
-        settled.arguments.insert("symbol".to_owned(), Value::String(symbol));
-    }
-    let edits = tool.name == "replace_in_file";
-    if edits {
-        leave_to_the_file(&mut settled, &step.part.quoted);
-    }
+    let settled = settle_by(None);
     memory.lean(settled.leans || !settled.missing.is_empty());
-    if !settled.missing.is_empty() {
-        let proposed = match memory.arguments(step.id, &tool.name, &settled.missing, host) {
-            Some(known) => known,
-            None => fill::missing(toolkit, tool, &text, &settled.missing, host).await?,
-        };
-        settled = settle_by(Some(&proposed));
-        settled.missing.retain(|name| !(edits && is_passage(name)));
+    if settled.missing.is_empty() {
+        return Ok(settled);
     }
-    Ok(settled)
+    let proposed = match memory.arguments(step.id, &tool.name, &settled.missing, host) {
+        Some(known) => known,
+        None => fill::missing(toolkit, tool, &text, &settled.missing, host).await?,
+    };
+    Ok(settle_by(Some(&proposed)))
 }
 
 /// What stands in a file is found in the file, unless the user quoted it.

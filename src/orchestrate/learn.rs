@@ -93,17 +93,14 @@ impl Recollection {
     }
 
     /// Lessons that a failure speaks against: those that were used, and the one that says what failed.
-    fn blamed(&self, calls: &[Entry]) -> Vec<i64> {
+    fn blamed(&self, calls: &[Entry]) -> BTreeSet<i64> {
         let says = |call: &Entry, solution: &Solution| {
             call.status == StepStatus::Failed
                 && call.tool == solution.tool
                 && kept(&call.arguments) == solution.arguments
         };
         let same = self.same.iter().filter(|(_, solution)| calls.iter().any(|call| says(call, solution)));
-        let mut blamed: Vec<i64> = same.map(|(stored, _)| stored.id).chain(self.used()).collect();
-        blamed.sort_unstable();
-        blamed.dedup();
-        blamed
+        same.map(|(stored, _)| stored.id).chain(self.used()).collect()
     }
 
     /// What the missing arguments were when the very same step was done; `None` unless all of them are known.
@@ -187,8 +184,10 @@ pub async fn note(scene: Scene<'_>, step: &Step, attempt: &Attempt, entries: &[E
     let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, *tokens, memory)).collect();
     // A no of the user says nothing about what works.
     let failed = matches!(end, StepEnd::Stuck(_)) || calls.iter().any(|call| call.status == StepStatus::Failed);
-    let (helped, blamed) =
-        if failed { (Vec::new(), memory.blamed(calls)) } else { (memory.used().into_iter().collect(), Vec::new()) };
+    let (helped, blamed) = match failed {
+        true => (Vec::new(), memory.blamed(calls)),
+        false => (memory.used().into_iter().collect(), BTreeSet::new()),
+    };
     record(lessons, learned, helped, blamed).await;
 }
 
@@ -235,7 +234,7 @@ fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-pub async fn record(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: Vec<i64>) {
+pub async fn record(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: BTreeSet<i64>) {
     let written = tokio::task::spawn_blocking(move || {
         learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;
         helped.iter().try_for_each(|id| lessons.record_success(*id).map(drop))?;

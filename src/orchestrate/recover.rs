@@ -82,7 +82,12 @@ fn folder_and_name(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
+/// Another number is another file.
 fn is_misspelt(wanted: &str, name: &str) -> bool {
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    if digits(wanted) != digits(name) {
+        return false;
+    }
     let letters = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
         letters.sort_unstable();
@@ -113,5 +118,8 @@ mod tests {
         check("fast.ts", "list.ts", false);
         check("todo.ts", "node.ts", false);
         check("a.ts", "b.ts", false);
+        check("migration_2.sql", "migration_1.sql", false);
+        check("page12.ts", "page21.ts", false);
+        check("pgae12.ts", "page12.ts", true);
     }
 }

@@ -96,7 +96,7 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         return (!has("file, files, named")).then_some(Builtin::SearchText);
     }
     if let Some(file) = file {
-        let is_file = words[file].rsplit('/').next().is_some_and(|name| name.contains('.'));
+        let is_file = has_ending(words[file]);
         if let Some(tool) = of_a_file(&words, file).filter(|_| is_file) {
             return Some(tool);
         }
@@ -150,11 +150,11 @@ fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
         let whole = words.get(file + 1).is_none_or(|next| listed(BEHIND_FILE, next) || names::is_path(next));
         whole && between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
     };
-    let holds = |at: &usize| {
-        let name = words[*at].rsplit('/').next().unwrap_or_default();
-        name.contains('.') && names::is_path(words[*at]) && before(words, *at).is_some_and(|word| listed(WITHIN, word))
+    let holds = |at: usize| {
+        let (word, lead) = (words[at], before(words, at));
+        has_ending(word) && names::is_path(word) && lead.is_some_and(|lead| listed(WITHIN, lead))
     };
-    let within = (lead..words.len()).any(|at| holds(&at));
+    let within = (lead..words.len()).any(holds);
     match () {
         () if verb == "in" && file == lead + 1 => {
             let next = words.get(file + 1).copied().unwrap_or_default();
@@ -176,6 +176,10 @@ fn is_about_code(part: &Part, words: &[&str]) -> bool {
 
 fn is_question(words: &[&str]) -> bool {
     words.first().is_some_and(|first| listed(ASKS, first)) || words.first() == Some(&"list")
+}
+
+fn has_ending(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }
 
 fn before<'w>(words: &[&'w str], place: usize) -> Option<&'w str> {

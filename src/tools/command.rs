@@ -162,7 +162,8 @@ fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, co
     let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
     Outcome::error(format!(
         "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{said}[confined: {bounds}; the settings \
-         command_reads, command_writes and command_network allow more]\n"
+         command_reads, command_writes and command_network allow more, command_memory, command_file_size and \
+         command_processes larger processes and files, and more of them]\n"
     ))
 }
 

@@ -10,7 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use llama_cpp_sys_2 as sys;
@@ -125,18 +124,40 @@ fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     Some([PathBuf::from(OWN)].into_iter().chain(ours).map(|thread| thread.join("schedstat")).collect())
 }
 
-/// How many of `most` threads have a core to themselves now, by what else runs; all where nobody says.
+/// How many of `most` threads have a core to themselves now, by what other programs run; all where nobody says.
 fn with_a_core(most: usize) -> usize {
-    let cores = available_parallelism().map_or(most, usize::from);
-    let load = fs::read_to_string("/proc/loadavg").ok();
-    // The fourth field: threads that run or could, this one included, and all.
-    let running = load.and_then(|load| load.split_whitespace().nth(3)?.split('/').next()?.parse::<usize>().ok());
-    let others = running.map_or(0, |running| running.saturating_sub(1));
-    cores.saturating_sub(others).clamp(1, most)
+    let free = || Some(cores()?.saturating_sub(running()?.saturating_sub(own_running()?)));
+    free().map_or(most, |free| free.clamp(1, most))
+}
+
+/// The cores of the machine: not those of this process alone, for others run on all of them.
+fn cores() -> Option<usize> {
+    let counts = fs::read_to_string("/proc/stat").ok()?;
+    let is_core =
+        |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    Some(counts.lines().filter(is_core).count()).filter(|cores| *cores > 0)
+}
+
+/// Threads of the machine that run or could.
+fn running() -> Option<usize> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_whitespace().nth(3)?.split('/').next()?.parse().ok()
+}
+
+/// Those of this process: a pool that spins until the next call is no other program.
+fn own_running() -> Option<usize> {
+    // The state follows the name, which stands in brackets and may hold anything.
+    let is_running = |thread: &fs::DirEntry| {
+        let stat = fs::read_to_string(thread.path().join("stat"));
+        stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')))
+    };
+    Some(fs::read_dir("/proc/self/task").ok()?.flatten().filter(is_running).count())
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
@@ -157,5 +178,25 @@ mod tests {
     fn nobody_is_given_more_threads_than_asked_for_or_none() {
         assert!((1..=2).contains(&with_a_core(2)));
         assert_eq!(with_a_core(1), 1);
+    }
+
+    #[test]
+    fn a_thread_of_this_process_that_spins_is_not_taken_for_another_program() {
+        let (stop, started) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    started.store(true, Ordering::Relaxed);
+                }
+            });
+            while !started.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            let (own, all) = (own_running(), running());
+            stop.store(true, Ordering::Relaxed);
+            assert!(own >= Some(2), "the one that asks and the one that spins: {own:?}");
+            assert!(all >= Some(2), "so does the machine: {all:?}");
+        });
+        assert!(cores() >= Some(1));
     }
 }

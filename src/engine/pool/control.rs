@@ -48,7 +48,11 @@ impl Pool {
         let _changing = inner.change();
         let before = inner.ledger.free();
         let taken = inner.taken_out(name);
-        let gone = taken.or_else(|refusal| inner.released(Vec::new(), None).and(Err(refusal)))?;
+        let gone = taken.or_else(|refusal| match refusal {
+            // It may just be leaving: its memory is free before that is said.
+            PoolError::NotLoaded { .. } => inner.released(Vec::new(), None).and(Err(refusal)),
+            refusal => Err(refusal),
+        })?;
         inner.released(gone, None)?;
         Ok(inner.ledger.free().saturating_sub(before))
     }

@@ -32,7 +32,7 @@ pub(super) fn assign(parameters: &[Parameter], said: &[PathSaid]) -> Vec<(String
         let words = wants::name_words(parameter.name);
         let folder = words.iter().any(|word| matches!(word.as_str(), "dir" | "directory" | "folder" | "root" | "cwd"))
             || parameter.description().to_lowercase().contains("director");
-        // `remove a.json from b.txt`: what an edit is about stands in the file that is named with `in` or `from`.
+        // `remove a.json from b.txt`: what an edit is about stands in the file named with `in`, `from` or `of`.
         let held = |lead: &str| free.iter().position(|path| edits && path.lead == lead && is_file(&path.text));
         let place = if folder {
             free.iter().position(|path| !is_file(&path.text))

@@ -84,6 +84,6 @@ impl<'a> Memory<'a> {
         });
         // One lesson may have been told for several steps; it is blamed once.
         let blamed: BTreeSet<i64> = blamed.filter(|id| !helped.contains(id)).collect();
-        learn::record(self.lessons.clone(), learned, helped, blamed.into_iter().collect()).await;
+        learn::record(self.lessons.clone(), learned, helped, blamed).await;
     }
 }

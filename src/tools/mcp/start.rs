@@ -77,8 +77,8 @@ pub fn hint(config: &Server, said: &str) -> String {
         config.network,
     );
     format!(
-        " [the server is confined: {bounds}; `reads`, `writes` and `network` of [mcp.{}] at {} allow more, command_memory \
-         and command_file_size larger processes and files]",
+        " [the server is confined: {bounds}; `reads`, `writes` and `network` of [mcp.{}] at {} allow more, \
+         command_memory, command_file_size and command_processes larger processes and files, and more of them]",
         config.name, config.place
     )
 }

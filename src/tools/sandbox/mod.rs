@@ -44,8 +44,8 @@ pub struct Confines<'a> {
     pub commands: &'a Commands,
 }
 
-/// How programs say that the system refused something.
-const REFUSALS: [&str; 10] = [
+/// How programs say that the system refused something, or that a limit was met.
+const REFUSALS: [&str; 15] = [
     "Permission denied",
     "permission denied",
     "EACCES",
@@ -56,6 +56,11 @@ const REFUSALS: [&str; 10] = [
     "resolve host",
     "EAI_AGAIN",
     "File size limit",
+    "annot allocate memory",
+    "ut of memory",
+    "MemoryError",
+    "memory allocation of",
+    "emporarily unavailable",
 ];
 
 /// Whether a text that failed may have met its confinement.

@@ -49,7 +49,15 @@ impl Bench {
 
 /// How a model of a benchmark keeps keys and values: as asked, else as it would in a request.
 fn kv_type(app: &App, asked: Option<&str>, file: &Path) -> Result<String> {
-    asked.map_or_else(|| Ok(registry::kv_type(&app.config, file)?), |asked| Ok(asked.to_owned()))
+    if let Some(asked) = asked {
+        return Ok(asked.to_owned());
+    }
+    let registry = app.registry().ok();
+    let roles = registry.iter().flat_map(|registry| [Role::Planner, Role::Router].map(|role| registry.get(role)));
+    match roles.flatten().find(|spec| spec.path == file) {
+        Some(spec) => Ok(spec.kv_type.clone()),
+        None => Ok(registry::kv_type(&app.config, file)?),
+    }
 }
 
 /// The text models of the registry, each once.
