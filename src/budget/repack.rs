@@ -40,7 +40,7 @@ pub(super) fn copy(tensor: &Tensor) -> Option<Bytes> {
 }
 
 fn copy_in(order: Order, tensor: &Tensor) -> Option<Bytes> {
-    let tiles = (order == Order::Tiles).then(|| tiles(tensor)).flatten();
+    let tiles = (order == Order::Tiles && !is_batched(tensor)).then(|| tiles(tensor)).flatten();
     tiles.or_else(|| in_rows(tensor).then_some(tensor.bytes))
 }
 
@@ -59,6 +59,31 @@ fn tiles(tensor: &Tensor) -> Option<Bytes> {
     };
     let fits = rows.is_multiple_of(32) && columns.is_multiple_of(block);
     fits.then(|| tensor.bytes + Bytes(more * rows * (columns / block)))
+}
+
+/// Where a matrix lies that is kept out of tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lies {
+    InRows,
+    AsInFile,
+}
+
+/// The matrices of a model that would lie in tiles and must not: its products with a batch of sequences would take it
+/// for as many matrices as there are sequences, and read beyond it (`ggml-cpu/amx/mmq.cpp`; the kernels for rows side by
+/// side go through the batch).
+pub fn untiled(header: &Header) -> Vec<(&Tensor, Lies)> {
+    untiled_in(order(), header)
+}
+
+fn untiled_in(order: Order, header: &Header) -> Vec<(&Tensor, Lies)> {
+    let would = |tensor: &&Tensor| order == Order::Tiles && is_batched(tensor) && tiles(tensor).is_some();
+    let lies = |tensor| if in_rows(tensor) { Lies::InRows } else { Lies::AsInFile };
+    header.tensors.iter().filter(would).map(|tensor| (tensor, lies(tensor))).collect()
+}
+
+/// The convolutions of LFM2 multiply one matrix with a batch of sequences.
+fn is_batched(tensor: &Tensor) -> bool {
+    tensor.name.contains(".shortconv.")
 }
 
 /// On x86 with AVX2 in groups of eight rows (`ggml_repack_get_optimal_repack_type`), on ARM also these.
@@ -120,6 +145,25 @@ mod tests {
         check(Order::Tiles, "q4_0", &[256, 64, 8], Some(0));
         check(Order::Tiles, "q4_1", &[256, 64, 8], None);
         check(Order::Tiles, "f32", &[256, 64], None);
+    }
+
+    #[test]
+    fn convolutions_lie_in_rows_where_there_are_kernels_for_that_and_never_in_tiles() {
+        let mut header = hybrid(4, 256, 0, "q8_0");
+        let one = |name, kind| tensor(name, kind, &[256, 64], Bytes(1_000_000), 0);
+        let (in_rows, as_in_file) = ("blk.0.shortconv.in_proj.weight", "blk.1.shortconv.out_proj.weight");
+        header.tensors.extend([
+            one(in_rows, "q4_0"),
+            one(as_in_file, "q6_k"),
+            one("blk.1.shortconv.conv.weight", "f32"),
+        ]);
+        let found = untiled_in(Order::Tiles, &header);
+        let named: Vec<(&str, Lies)> = found.iter().map(|(tensor, lies)| (tensor.name.as_str(), *lies)).collect();
+        // Six bits have kernels for rows on ARM, where there are no tiles.
+        let six = if cfg!(target_arch = "aarch64") { Lies::InRows } else { Lies::AsInFile };
+        assert_eq!(named, [(in_rows, Lies::InRows), (as_in_file, six)]);
+        assert_eq!(copy_in(Order::Tiles, found[0].0), Some(Bytes(1_000_000)));
+        assert_eq!(untiled_in(Order::Rows, &header), []);
     }
 
     #[test]

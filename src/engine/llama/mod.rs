@@ -11,6 +11,7 @@ mod decoder;
 pub mod devices;
 mod lora;
 mod threads;
+mod untiled;
 mod weights;
 
 use std::ffi::{CStr, c_int};

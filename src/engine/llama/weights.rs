@@ -11,6 +11,7 @@ use llama_cpp_sys_2 as sys;
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
+use super::untiled::Untiled;
 use super::{LlamaError, Shape, backend, system_info};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::models::dialect::{Piece, Prompt};
@@ -38,7 +39,7 @@ pub struct Loading {
 pub struct Weights {
     model: LlamaModel,
     tokens: Vec<TokenText>,
-    /// Whether matrices may lie in the order of AMX, Intel's unit for products of tiles.
+    /// Whether every matrix may lie in the order of AMX, Intel's unit for products of tiles.
     tiled: bool,
     /// Making a context changes the model, so one is made at a time (llama-cpp-2 says the same).
     making: Mutex<()>,
@@ -72,7 +73,10 @@ impl Weights {
         params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
         params.progress_callback = Some(share_read);
         params.progress_callback_user_data = (&raw mut watch).cast();
-        // SAFETY: path and watch outlive the call, which is the only one that uses them.
+        let untiled = if loading.repack { Untiled::of(file, loading.gpu_layers) } else { Untiled::default() };
+        let places = untiled.entries();
+        params.tensor_buft_overrides = places.as_ptr();
+        // SAFETY: path, watch, names and places outlive the call, which is the only one that uses them.
         let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
         let Some(model) = NonNull::new(model) else {
             let cancelled = LlamaError::Cancelled { file: name.clone() };
@@ -80,7 +84,7 @@ impl Weights {
         };
         let model = wrapped(model);
         let tokens = token_texts(&model);
-        let tiled = loading.repack && system_info().contains(AMX);
+        let tiled = loading.repack && untiled.is_empty() && system_info().contains(AMX);
         Ok(Weights { model, tokens, tiled, making: Mutex::new(()) })
     }
 
@@ -91,8 +95,7 @@ impl Weights {
     }
 
     /// Whether sequences may share a call. Not those of a sliding window, which are known to differ (facts of llama.cpp);
-    /// and not those of recurrent layers on AMX: their products have one matrix for a batch of sequences, for which
-    /// ggml's kernels read as many matrices as there are sequences, and so beyond the weights.
+    /// and not those of recurrent layers in tiles of AMX (see [`repack::untiled`](crate::budget::repack::untiled)).
     pub fn may_share(&self) -> bool {
         !(self.slides() || self.needs_checkpoints() && self.tiled)
     }

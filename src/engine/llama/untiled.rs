@@ -1,0 +1,94 @@
+//! Matrices that are loaded outside the tiles of AMX, so that sequences of recurrent layers may share a call (see
+//! [`repack::untiled`]).
+
+use std::ffi::{CStr, CString, c_void};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+use llama_cpp_sys_2 as sys;
+
+use super::devices;
+use crate::budget::repack::{self, Lies};
+use crate::models::gguf::{self, Tensor};
+
+type Kind = sys::ggml_backend_buffer_type_t;
+
+/// Names of matrices, as expressions, and in what kind of memory they shall lie.
+#[derive(Default)]
+pub(super) struct Untiled(Vec<(CString, Kind)>);
+
+impl Untiled {
+    /// For the model of `file`. None where layers may lie on an accelerator: they would be taken from it.
+    pub fn of(file: &Path, gpu_layers: u32) -> Untiled {
+        if gpu_layers > 0 && devices::accelerator().is_some() {
+            return Untiled::default();
+        }
+        // What is no model file, llama.cpp refuses itself.
+        gguf::inspect(file).ok().and_then(|header| Untiled::all(&repack::untiled(&header))).unwrap_or_default()
+    }
+
+    /// All of `matrices`, each outside the tiles, or nothing.
+    fn all(matrices: &[(&Tensor, Lies)]) -> Option<Untiled> {
+        let names = |lies: Lies| {
+            let here = matrices.iter().filter(|(_, one)| *one == lies);
+            here.map(|(tensor, _)| tensor.name.replace('.', "\\.")).collect::<Vec<_>>()
+        };
+        let (in_rows, as_in_file) = (names(Lies::InRows), names(Lies::AsInFile));
+        let mut untiled = Vec::new();
+        for (names, kind) in [(in_rows, rows as fn() -> Option<Kind>), (as_in_file, plain)] {
+            if !names.is_empty() {
+                untiled.push((CString::new(format!("^({})$", names.join("|"))).ok()?, kind()?));
+            }
+        }
+        Some(Untiled(untiled))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What llama.cpp reads while it loads the model: ended by an empty entry, valid as long as this is.
+    pub fn entries(&self) -> Vec<sys::llama_model_tensor_buft_override> {
+        let entry = |pattern, buft| sys::llama_model_tensor_buft_override { pattern, buft };
+        let end = entry(ptr::null(), ptr::null_mut());
+        self.0.iter().map(|(names, kind)| entry(names.as_ptr(), *kind)).chain([end]).collect()
+    }
+}
+
+/// Memory as ggml's kernels for rows side by side want it.
+fn rows() -> Option<Kind> {
+    const GET: &CStr = c"ggml_backend_dev_get_extra_bufts";
+    // SAFETY: devices and what they offer are static; the function that is looked up by this name has this type
+    // (`ggml_backend_dev_get_extra_bufts_t`) and answers a list that a null ends.
+    unsafe {
+        let device = sys::ggml_backend_dev_by_type(sys::GGML_BACKEND_DEVICE_TYPE_CPU);
+        let get = sys::ggml_backend_reg_get_proc_address(sys::ggml_backend_dev_backend_reg(device), GET.as_ptr());
+        if get.is_null() {
+            return None;
+        }
+        type Get = unsafe extern "C" fn(sys::ggml_backend_dev_t) -> *const Kind;
+        let mut kinds = std::mem::transmute::<*mut c_void, Get>(get)(device);
+        while !kinds.is_null() && !(*kinds).is_null() {
+            if CStr::from_ptr(sys::ggml_backend_buft_name(*kinds)) == c"CPU_REPACK" {
+                return Some(*kinds);
+            }
+            kinds = kinds.add(1);
+        }
+        None
+    }
+}
+
+/// Plain memory, but not the type that llama.cpp takes as a wish for the quickest there is: that of mapped files.
+fn plain() -> Option<Kind> {
+    #[repr(align(64))]
+    struct Place([u8; 64]);
+    static PLACE: Place = Place([0; 64]);
+    let place = PLACE.0.as_ptr().cast_mut().cast::<c_void>();
+    // SAFETY: the buffer is asked for its type and not written; freeing it leaves the memory, which is not its own.
+    unsafe {
+        let buffer = NonNull::new(sys::ggml_backend_cpu_buffer_from_ptr(place, PLACE.0.len()))?;
+        let kind = sys::ggml_backend_buffer_get_type(buffer.as_ptr());
+        sys::ggml_backend_buffer_free(buffer.as_ptr());
+        Some(kind)
+    }
+}
