@@ -16,14 +16,13 @@ use crate::budget::permit::{Permit, Priority};
 use crate::budget::watch::Watch;
 use crate::budget::{HostMemory, Lease, Ledger, Refused, device};
 use crate::embed::{self, Embedder};
-use crate::engine::Sampling;
 use crate::engine::llama::devices;
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
-use crate::models::{ModelSpec, Registry, Role, places};
+use crate::models::{ModelSpec, Registry, Role, places, registry};
 use crate::orchestrate::names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
@@ -62,9 +61,9 @@ pub struct FitRequest {
     pub files: Vec<PathBuf>,
     /// The machine, as [`DeviceName`] reads it; `None` is this one.
     pub device: Option<String>,
-    /// Tokens a slot and type of keys and values, for files.
+    /// Tokens a slot and type of keys and values, for files; without a type, that of each.
     pub context: u32,
-    pub kv_type: String,
+    pub kv_type: Option<String>,
     pub overhead: Option<Bytes>,
     pub activations: Option<Bytes>,
 }
@@ -254,6 +253,19 @@ impl App {
         Ok(fit::report(&asked, &given, &machine))
     }
 
+    /// How the model of `file` keeps keys and values: as asked, else as it would in a request.
+    pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
+        if let Some(asked) = asked {
+            return Ok(asked.to_owned());
+        }
+        let registry = self.registry().ok();
+        let roles = registry.iter().flat_map(|registry| [Role::Planner, Role::Router].map(|role| registry.get(role)));
+        match roles.flatten().find(|spec| spec.path == file) {
+            Some(spec) => Ok(spec.kv_type.clone()),
+            None => Ok(registry::kv_type(&self.config, file)?),
+        }
+    }
+
     /// On which rung each role would stand if it were loaded now, by its name; what does not fit says so.
     pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
         let (report, _) = self.fit(&FitRequest::default())?;
@@ -283,15 +295,8 @@ impl App {
     }
 
     fn file_asked(&self, file: &Path, request: &FitRequest) -> Result<Asked> {
-        let options = complete::Options {
-            slots: self.config.slots,
-            max_tokens: 0,
-            context: request.context,
-            kv_type: request.kv_type.clone(),
-            ignore_end: false,
-            sampling: Sampling::greedy(),
-        };
-        let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(file), &options)?;
+        let kv_type = self.kv_type(request.kv_type.as_deref(), file)?;
+        let spec = complete::model(file, self.config.slots, request.context, &kv_type)?;
         let candidates = vec![(spec.header.clone(), self.empty_pool().wanted(&spec)?)];
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Asked { name, candidates, on_host: false, optional: false })

@@ -11,15 +11,13 @@ use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::{Engine, Finish, Request, Sampling};
 use crate::models::dialect::Prompt;
-use crate::models::{ModelSpec, Registry, Role, gguf};
+use crate::models::{ModelSpec, Role, gguf};
 
 /// How prompts are run.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub slots: usize,
     pub max_tokens: usize,
-    pub context: u32,
-    pub kv_type: String,
     pub ignore_end: bool,
     pub sampling: Sampling,
 }
@@ -64,30 +62,23 @@ pub fn read(file: &Path) -> Result<Vec<Line>> {
     Ok(prompts)
 }
 
-/// The model to run: a file, or the planner of the registry.
-pub fn model(registry: Result<&Registry, anyhow::Error>, file: Option<&Path>, options: &Options) -> Result<ModelSpec> {
-    let mut spec = match file {
-        Some(file) => ModelSpec {
-            role: Role::Planner,
-            header: Arc::new(gguf::inspect(file)?),
-            path: file.to_owned(),
-            dialect: "auto".to_owned(),
-            context: options.context,
-            slots: options.slots,
-            kv_type: options.kv_type.clone(),
-            gpu_layers: None,
-            keep_alive: std::time::Duration::ZERO,
-            pinned: false,
-            capable: None,
-            lora: Vec::new(),
-            sha256: None,
-        },
-        None => registry?.get(Role::Planner)?.clone(),
-    };
-    spec.context = options.context;
-    spec.slots = options.slots;
-    spec.kv_type = options.kv_type.clone();
-    Ok(spec)
+/// The model of a file, with so many slots of `context` positions each.
+pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<ModelSpec> {
+    Ok(ModelSpec {
+        role: Role::Planner,
+        header: Arc::new(gguf::inspect(file)?),
+        path: file.to_owned(),
+        dialect: "auto".to_owned(),
+        context,
+        slots,
+        kv_type: kv_type.to_owned(),
+        gpu_layers: None,
+        keep_alive: std::time::Duration::ZERO,
+        pinned: false,
+        capable: None,
+        lora: Vec::new(),
+        sha256: None,
+    })
 }
 
 /// Runs every prompt, at most `slots` at once, and hands each result on as it finishes.

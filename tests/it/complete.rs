@@ -92,7 +92,9 @@ fn draws_differ_by_seed_and_repeat_with_it() {
 fn text_in_circles_is_stopped_and_dry_breaks_the_circle() {
     let project = Project::todo();
     let prompt = "la la la la la la la la la la la la la la la la la la la la la la la la";
-    let run = |flags: &[&str]| complete(&project, &[prompt], &[&["--max-tokens", "400"], flags].concat()).remove(0);
+    let run = |flags: &[&str]| {
+        complete(&project, &[prompt], &[&["--max-tokens", "400", "--kv-type", "q8_0"], flags].concat()).remove(0)
+    };
     let stopped = run(&[]);
     assert_eq!(stopped["finish"], "repetition", "{stopped}");
     assert!(stopped["tokens"].as_array().is_some_and(|tokens| tokens.len() < 350), "{stopped}");

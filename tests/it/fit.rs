@@ -12,6 +12,7 @@ use monobloc::models::gguf::write::HeaderWriter;
 use serde_json::Value;
 
 use crate::cli::{Project, Run};
+use crate::models::smollm;
 
 /// An LFM2 of `shape` whose matrices are of type `kind`.
 fn hollow(shape: Shape, kind: &str, path: PathBuf) -> PathBuf {
@@ -126,6 +127,21 @@ fn a_hybrid_keeps_keys_and_values_in_its_attention_layers_only() {
     assert_eq!(model["state_bytes_per_slot"], 480 * 1024);
     assert_eq!((&model["rung"], &model["longest_context"]["4"]), (&"as asked".into(), &32_768.into()));
     about(&model["weights_bytes"], 13.43e9, 0.01);
+}
+
+#[test]
+fn a_file_keeps_keys_and_values_as_models_toml_says_unless_asked_otherwise() {
+    let project = Project::todo();
+    let hybrid = hollow(Shape::Lfm2_1_2b, "Q8_0", project.beside("one.gguf"));
+    let files = [smollm(), hybrid];
+    let check = |arguments: &[&str], expected: [&str; 2]| {
+        let report = fit(&project, &[&files.each_ref().map(|file| text(file))[..], arguments].concat());
+        let found = [0, 1].map(|index| report["models"][index]["kv_type"].clone());
+        assert_eq!(found, expected.map(Value::from), "{arguments:?}");
+    };
+    check(&[], ["f16", "q8_0"]);
+    check(&["--kv-type", "q4_0"], ["q4_0", "q4_0"]);
+    check(&["--kv-cache-type", "f16"], ["f16", "f16"]);
 }
 
 #[test]

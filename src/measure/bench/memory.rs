@@ -14,7 +14,7 @@ use crate::base::{Bytes, Cancel};
 use crate::budget::permit::Priority;
 use crate::budget::{Estimate, estimate, process};
 use crate::engine::pool::Pool;
-use crate::engine::{Engine, Request, Sampling};
+use crate::engine::{Engine, Request};
 use crate::measure::complete;
 use crate::models::dialect::Prompt;
 
@@ -112,15 +112,7 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
 
 /// The child's part: loads, fills, and counts what this process holds.
 pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
-    let options = complete::Options {
-        slots: usize::from(case.slots),
-        max_tokens: 0,
-        context: case.context,
-        kv_type: case.kv_type.clone(),
-        ignore_end: true,
-        sampling: Sampling::greedy(),
-    };
-    let spec = complete::model(Err(anyhow::anyhow!("no registry here")), Some(&case.file), &options)?;
+    let spec = complete::model(&case.file, usize::from(case.slots), case.context, &case.kv_type)?;
     let wanted = pool.wanted(&spec)?;
     let estimate = Estimate::of(&spec.header, &wanted);
     let engine = complete::load(pool, &spec, cancel).await?.engine;

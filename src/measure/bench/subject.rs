@@ -10,7 +10,7 @@ use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::slot::Reuse;
-use crate::engine::{Engine, Piece, Request, Sampling, Tally, Token};
+use crate::engine::{Engine, Piece, Request, Tally, Token};
 use crate::measure::complete;
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
@@ -52,15 +52,7 @@ pub struct Subject {
 
 impl Subject {
     pub async fn load(pool: &Pool, setting: &Setting, threads: usize, cancel: &Cancel) -> Result<Subject> {
-        let options = complete::Options {
-            slots: setting.slots,
-            max_tokens: 0,
-            context: setting.context,
-            kv_type: setting.kv_type.clone(),
-            ignore_end: true,
-            sampling: Sampling::greedy(),
-        };
-        let spec = complete::model(Err(anyhow::anyhow!("a file is given")), Some(&setting.file), &options)?;
+        let spec = complete::model(&setting.file, setting.slots, setting.context, &setting.kv_type)?;
         let from = Instant::now();
         let Leased { engine, rung, .. } = complete::load(pool, &spec, cancel).await?;
         let load_ms = from.elapsed().as_millis() as u64;

@@ -1,6 +1,6 @@
 //! `monobloc complete`: raw completion, the plainest door to the engine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, value_parser};
@@ -8,6 +8,7 @@ use clap::{Args, value_parser};
 use super::sampling::SamplingFlags;
 use crate::app::App;
 use crate::measure::complete;
+use crate::models::{ModelSpec, Role};
 
 /// Complete prompts as they stand, without a chat template, for benchmarks and checks
 #[derive(Args)]
@@ -27,9 +28,9 @@ pub struct Complete {
     /// Positions of each slot
     #[arg(long, default_value_t = 4096)]
     context: u32,
-    /// Type of cached keys and values: f16, q8_0 or q4_0
-    #[arg(long, default_value = "q8_0")]
-    kv_type: String,
+    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    #[arg(long, value_parser = ["f16", "q8_0", "q4_0"])]
+    kv_type: Option<String>,
     /// Go on after end-of-text tokens until all tokens are generated
     #[arg(long)]
     ignore_eos: bool,
@@ -42,21 +43,22 @@ pub struct Complete {
 
 impl Complete {
     pub async fn run(self, app: &App) -> Result<()> {
+        let prompts = complete::read(&self.prompts)?;
+        let slots = usize::from(self.slots);
+        let kv_type = |file: &Path| app.kv_type(self.kv_type.as_deref(), file);
+        let spec = match &self.model {
+            Some(file) => complete::model(file, slots, self.context, &kv_type(file)?)?,
+            None => {
+                let planner = app.registry()?.get(Role::Planner)?.clone();
+                ModelSpec { slots, context: self.context, kv_type: kv_type(&planner.path)?, ..planner }
+            }
+        };
         let options = complete::Options {
-            slots: usize::from(self.slots),
+            slots,
             max_tokens: self.max_tokens,
-            context: self.context,
-            kv_type: self.kv_type,
             ignore_end: self.ignore_eos,
             sampling: self.sampling.read()?,
         };
-        let prompts = complete::read(&self.prompts)?;
-        let registry = app.registry();
-        let spec = complete::model(
-            registry.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")),
-            self.model.as_deref(),
-            &options,
-        )?;
         let pool = app.empty_pool();
         let json = self.json;
         complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| match json {

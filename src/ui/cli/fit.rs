@@ -20,9 +20,9 @@ pub struct Fit {
     /// Tokens a slot that are wanted, for files named here
     #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
-    /// Type of cached keys and values, for files named here: f16, q8_0 or q4_0
-    #[arg(long, default_value = "q8_0", value_parser = ["f16", "q8_0", "q4_0"])]
-    kv_type: String,
+    /// Type of cached keys and values, for files named here [default: that of the model in models.toml, else q8_0]
+    #[arg(long, value_parser = ["f16", "q8_0", "q4_0"])]
+    kv_type: Option<String>,
     /// What the program takes before any model, instead of its own figure
     #[arg(long, value_name = "SIZE")]
     overhead: Option<Bytes>,

@@ -46,7 +46,7 @@ impl Latency {
         // Prompt, answer, the question of the second turn, and a little room.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
         let measure = async |file: PathBuf| {
-            let kv_type = super::kv_type(app, self.kv_type.as_deref(), &file)?;
+            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
             let setting = Setting { file, context, slots: 1, kv_type };
             latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };

@@ -46,7 +46,7 @@ impl Memory {
             println!("{}", heading());
         }
         for file in files {
-            let kv_type = super::kv_type(app, self.kv_type.as_deref(), &file)?;
+            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
             for case in memory::cases(&file, &kv_type, &self.contexts, &self.slots) {
                 let row = memory::run(&child, &case, &app.cancel).await?;
                 if !self.json {

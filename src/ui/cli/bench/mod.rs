@@ -6,7 +6,7 @@ mod memory;
 mod retrieval;
 mod slots;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::measure::bench::subject::About;
-use crate::models::{Role, registry};
+use crate::models::Role;
 
 /// Measure memory, latency and slots of models, and retrieval on a project
 #[derive(Args)]
@@ -44,19 +44,6 @@ impl Bench {
             Command::Ab(ab) => ab.run(app).await,
             Command::MemoryChild(child) => child.run(app).await,
         }
-    }
-}
-
-/// How a model of a benchmark keeps keys and values: as asked, else as it would in a request.
-fn kv_type(app: &App, asked: Option<&str>, file: &Path) -> Result<String> {
-    if let Some(asked) = asked {
-        return Ok(asked.to_owned());
-    }
-    let registry = app.registry().ok();
-    let roles = registry.iter().flat_map(|registry| [Role::Planner, Role::Router].map(|role| registry.get(role)));
-    match roles.flatten().find(|spec| spec.path == file) {
-        Some(spec) => Ok(spec.kv_type.clone()),
-        None => Ok(registry::kv_type(&app.config, file)?),
     }
 }
 

@@ -48,7 +48,7 @@ impl Slots {
         };
         let context = (self.preamble + self.own + self.generate + 64).max(512);
         let measure = async |file: PathBuf| {
-            let kv_type = super::kv_type(app, self.kv_type.as_deref(), &file)?;
+            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
             let setting = Setting { file, context, slots: usize::from(self.slots), kv_type };
             slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
