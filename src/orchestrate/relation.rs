@@ -3,7 +3,7 @@
 //! Bags of words and vectors do not see order, so grammar decides between the built-in tools here. It never takes a step away from a tool of
 //! another program: it is asked only where the chooser has taken a built-in one.
 
-use super::arguments::shows_command;
+use super::arguments::{removes, shows_command};
 use super::decompose::words::listed;
 use super::decompose::{Part, names};
 use super::route::Choice;
@@ -97,7 +97,7 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     }
     if let Some(file) = file {
         let is_file = has_ending(words[file]);
-        if let Some(tool) = of_a_file(&words, file).filter(|_| is_file) {
+        if let Some(tool) = of_a_file(&words, file, removes(&part.text)).filter(|_| is_file) {
             return Some(tool);
         }
         return match () {
@@ -141,8 +141,9 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     (asks && is_about_code(part, &words)).then_some(Builtin::IndexSearch)
 }
 
-/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path.
-fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
+/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path; `removes` says that
+/// something is taken away.
+fn of_a_file(words: &[&str], file: usize, removes: bool) -> Option<Builtin> {
     let lead = words.iter().position(|word| !listed(POLITE, word))?;
     let verb = words[lead];
     let is_object = |after: usize| {
@@ -154,13 +155,15 @@ fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
         let (word, lead) = (words[at], before(words, at));
         has_ending(word) && names::is_path(word) && lead.is_some_and(|lead| listed(WITHIN, lead))
     };
-    let within = (lead..words.len()).any(holds);
+    // The `of` of `get rid of` is the verb's.
+    let own = if words[lead..].starts_with(&["get", "rid", "of"]) { 4 } else { 1 };
+    let within = (lead + own..words.len()).any(holds);
     match () {
         () if verb == "in" && file == lead + 1 => {
             let next = words.get(file + 1).copied().unwrap_or_default();
-            (listed(DELETES, next) || next == "rename").then_some(Builtin::ReplaceInFile)
+            (removes || next == "rename").then_some(Builtin::ReplaceInFile)
         }
-        () if within && (listed(DELETES, verb) || verb == "rename") => Some(Builtin::ReplaceInFile),
+        () if within && (removes || verb == "rename") => Some(Builtin::ReplaceInFile),
         () if words.iter().skip(file).any(|word| listed(WITHIN, word)) => None,
         () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
         () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
@@ -252,6 +255,9 @@ mod tests {
         check("In src/app.rs remove the field of Store", None, Some(Builtin::ReplaceInFile));
         check("Where in src/app.rs do we delete rows?", None, None);
         check("Remove the word old from the title", None, None);
+        check("Take the line about retries out of notes.md", None, Some(Builtin::ReplaceInFile));
+        check("Get rid of the TODO in src/b.rs", None, Some(Builtin::ReplaceInFile));
+        check("Strip the comments from src/b.rs", None, Some(Builtin::ReplaceInFile));
     }
 
     #[test]

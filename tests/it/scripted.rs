@@ -157,6 +157,23 @@ async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFini
     (reports[0].clone(), finished)
 }
 
+/// What is to go is found by code; a model only says which of several places, and only of those.
+#[tokio::test]
+async fn of_places_that_answer_alike_the_model_names_the_one_that_goes() {
+    let file = "// TODO: one\nfn a() {}\n// TODO: later\n";
+    for (decision, expected) in [(Decision::Approve, "// TODO: one\nfn a() {}\n"), (Decision::Reject, file)] {
+        let project = Project::todo();
+        std::fs::write(project.path().join("src/two.rs"), file).expect("a file");
+        let toolkit = toolkit(&project, Script::saying("line: 3\n"), Script::saying(""));
+        let host = Witness::new(move |proposal: &Proposal| {
+            assert!(format!("{proposal:?}").contains("-// TODO: later"), "{proposal:?}");
+            decision.clone()
+        });
+        run_turn(&toolkit, "Delete the TODO from src/two.rs", &host).await.expect("a turn");
+        assert_eq!(project.text("src/two.rs"), expected);
+    }
+}
+
 #[tokio::test]
 async fn an_approved_call_runs_as_it_was_shown() {
     let project = Project::todo();
