@@ -22,6 +22,7 @@ pub mod plan;
 pub mod probe;
 pub mod recall;
 mod recover;
+pub mod referent;
 pub mod relation;
 pub mod route;
 pub mod solo;
@@ -84,7 +85,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     for given in &toolkit.given {
         evidence.take_in(given);
     }
-    let ended = graph::State::of(request, &toolkit.earlier, evidence).run(toolkit, host).await?;
+    let ended = graph::State::of(toolkit, request, evidence).run(toolkit, host).await?;
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps = calls.map(evidence::Entry::report).collect();

@@ -125,8 +125,11 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
             () if has("callers") => Some(Builtin::IndexCallers),
             () if has("callees") => Some(Builtin::IndexCallees),
             () if has("impact, break, breaks, broken, affected, affects") => Some(Builtin::IndexImpact),
-            () if asks && has(CALLS) => match precedes(name, CALLS)? {
+            () if (asks || looks_up(&words)) && has(CALLS) => match precedes(name, CALLS)? {
                 true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
+                true if words.get(name + 1).is_some_and(|verb| listed("calls, invokes, uses", verb)) => {
+                    Some(Builtin::IndexCallees)
+                }
                 _ => Some(Builtin::IndexCallers),
             },
             () if has(DEFINED)
@@ -181,6 +184,12 @@ fn is_question(words: &[&str]) -> bool {
     words.first().is_some_and(|first| listed(ASKS, first)) || words.first() == Some(&"list")
 }
 
+/// `show who`, `find out what`: looks for the answer to a question.
+fn looks_up(words: &[&str]) -> bool {
+    let lead = words.iter().take_while(|word| listed("show, find, list, see, check, me, us, out", word)).count();
+    lead > 0 && words.get(lead).is_some_and(|next| listed(ASKS, next))
+}
+
 fn has_ending(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }
@@ -217,6 +226,8 @@ mod tests {
     fn who_calls_whom_is_read_from_the_order_of_words() {
         let save = Some("Store.save");
         check("Who calls Store.save?", save, Some(Builtin::IndexCallers));
+        check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
+        check("Find out what Store.save calls", save, Some(Builtin::IndexCallees));
         check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
         check("What does Store.save call?", save, Some(Builtin::IndexCallees));
         check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));

@@ -382,3 +382,35 @@ async fn what_the_user_said_no_to_is_not_tried_another_way() {
     let ended: Vec<_> = finished.steps.iter().map(|step| step.status).collect();
     assert_eq!(ended, [StepStatus::Rejected]);
 }
+
+/// The tools that were called, with the symbol each was given.
+fn symbols(finished: &TurnFinished) -> Vec<(String, Option<String>)> {
+    let symbol = |step: &StepReport| step.arguments["symbol"].as_str().map(str::to_owned);
+    finished.steps.iter().map(|step| (step.tool.clone(), symbol(step))).collect()
+}
+
+#[tokio::test]
+async fn it_is_the_symbol_that_an_earlier_step_was_about_or_found() {
+    let project = Project::todo();
+    let toolkit = indexed(&project, silent(&project));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let called = |tool: &str, symbol: Option<&str>| (tool.to_owned(), symbol.map(str::to_owned));
+    let named = "Where is MAX_ATTEMPTS defined and what would break if I change it?";
+    let finished = run_turn(&toolkit, named, &host).await.expect("a turn");
+    let expected = [called("index_find_files", Some("MAX_ATTEMPTS")), called("index_impact", Some("MAX_ATTEMPTS"))];
+    assert_eq!(symbols(&finished), expected);
+    let found = "Where is the function that runs work until all tries are used up, and who calls it?";
+    let finished = run_turn(&toolkit, found, &host).await.expect("a turn");
+    assert_eq!(symbols(&finished), [called("index_search", None), called("index_callers", Some("retry"))]);
+}
+
+#[tokio::test]
+async fn what_it_is_is_asked_for_where_nothing_says_so() {
+    let project = Project::todo();
+    let toolkit = indexed(&project, silent(&project));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let finished = run_turn(&toolkit, "Who calls it?", &host).await.expect("a turn");
+    assert!(!symbols(&finished).iter().any(|(tool, _)| tool == "index_search"), "{:?}", finished.steps);
+    let notices = host.notices();
+    assert!(notices.iter().any(|notice| notice.contains("what `it` is was not said")), "{notices:?}");
+}
