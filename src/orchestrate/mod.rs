@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod excerpt;
 pub mod execute;
 pub mod fill;
+mod folders;
 pub mod gate;
 mod graph;
 pub mod learn;

@@ -11,7 +11,7 @@ use super::decompose::{Part, PartKind};
 use super::evidence::Evidence;
 use super::plan::Step;
 use super::toolkit::Toolkit;
-use super::{recall, relation, words};
+use super::{folders, recall, relation, words};
 
 const POINTS: &str = "it, them, they";
 const OWNS: &str = "its, their";
@@ -22,9 +22,12 @@ const FILES_MAX: usize = 8;
 /// Candidates that are named when none of them is clear.
 const NAMED_MAX: usize = 5;
 
-/// The parts of a request, with what a conversation and its own earlier clauses say of `it`.
+/// The parts of a request, with the folders they name and what a conversation and its own earlier clauses say of `it`.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     let mut parts = recall::parts(request, &toolkit.earlier);
+    if let Some(context) = &toolkit.context {
+        folders::named(&mut parts, &context.root);
+    }
     if parts.len() > 1 {
         let graph = toolkit.index.as_ref().and_then(|index| index.graph().ok());
         named(&mut parts, graph.as_deref());

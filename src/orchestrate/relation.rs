@@ -97,6 +97,11 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     }
     if let Some(file) = file {
         let is_file = has_ending(words[file]);
+        // Nothing but where: `how many files are in src/`, not `how many files import src/`.
+        let is_plain = |between: std::ops::Range<usize>| {
+            let mut between = words.get(between).unwrap_or_default().iter();
+            words.len() <= file + 2 && between.all(|word| listed("are, there, in, inside, under, within, the", word))
+        };
         if let Some(tool) = of_a_file(&words, file, removes(&part.text)).filter(|_| is_file) {
             return Some(tool);
         }
@@ -113,6 +118,10 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
             }
             () if has(INSIDE) && is_file && symbol.is_none() => Some(Builtin::IndexReadFile),
             () if !is_file && words.starts_with(&["what"]) && has("in, inside, under") => Some(Builtin::ListDir),
+            () if !is_file && words.starts_with(&["list"]) && file == 1 => Some(Builtin::ListDir),
+            () if !is_file && words.starts_with(&["how", "many", "files"]) && is_plain(3..file) => {
+                Some(Builtin::ListDir)
+            }
             () if is_file && (words.starts_with(&["summarize"]) || words.starts_with(&["what", "is", "in"])) => {
                 Some(Builtin::ReadFile)
             }
@@ -283,5 +292,8 @@ mod tests {
         check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
         check("Search for TODO in src", None, Some(Builtin::SearchText));
         check("What files are in src/budget?", None, Some(Builtin::ListDir));
+        check("List src/", None, Some(Builtin::ListDir));
+        check("How many files are in tests/?", None, Some(Builtin::ListDir));
+        check("How many files in src/ import a.ts?", None, None);
     }
 }

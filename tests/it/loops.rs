@@ -405,6 +405,23 @@ async fn it_is_the_symbol_that_an_earlier_step_was_about_or_found() {
 }
 
 #[tokio::test]
+async fn a_word_for_a_folder_of_the_project_is_a_path() {
+    let project = Project::todo();
+    let toolkit = indexed(&project, silent(&project));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    for (request, tool, arguments) in [
+        ("What is in src?", "list_dir", json!({ "path": "src/" })),
+        ("List src", "list_dir", json!({ "path": "src/" })),
+        ("How many files are in the src folder?", "list_dir", json!({ "path": "src/" })),
+        ("Look for attempt in src", "search_text", json!({ "pattern": "attempt", "path": "src/" })),
+    ] {
+        let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+        let calls: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), json!(step.arguments))).collect();
+        assert_eq!(calls, [(tool, arguments)], "{request}");
+    }
+}
+
+#[tokio::test]
 async fn what_it_is_is_asked_for_where_nothing_says_so() {
     let project = Project::todo();
     let toolkit = indexed(&project, silent(&project));
