@@ -113,7 +113,7 @@ fn candidates(toolkit: &Toolkit, sought: &Step, evidence: &Evidence) -> (Option<
             }
         }
     }
-    ranked.sort_by(|a, b| b.0.cmp(&a.0));
+    ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     let best = ranked.first().map_or(0, |(score, _)| *score);
     let clear: BTreeSet<&String> = ranked.iter().filter(|(score, _)| *score == best).map(|(_, name)| name).collect();
     let clear = (best > 0 && clear.len() == 1 || ranked.len() == 1).then(|| ranked[0].1.clone());

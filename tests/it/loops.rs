@@ -278,7 +278,7 @@ fn states(host: &Witness<impl Fn(&Proposal) -> Decision + Send + Sync>, step: us
 
 #[tokio::test]
 async fn a_step_goes_through_its_states_in_order() {
-    use StepState::{AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, Pending, Thinking};
+    use StepState::{AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, Thinking};
     let stories: [(&str, &[StepState]); 2] = [
         ("Read src/missing.ts", &[Thinking, Deciding, Executing, FailedToExecute]),
         (CHANGE, &[Thinking, Deciding, AwaitingApproval, Executing, Complete]),
@@ -289,11 +289,6 @@ async fn a_step_goes_through_its_states_in_order() {
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         run_turn(&toolkit, request, &host).await.expect("a turn");
         assert_eq!(states(&host, 1), story);
-        let mut before = Pending;
-        for state in story {
-            assert!(before.may_become(*state), "{before:?} -> {state:?}");
-            before = *state;
-        }
     }
 }
 
