@@ -75,7 +75,7 @@ impl dyn Host + '_ {
 
 /// The plan of a request, shown; nothing is run.
 pub async fn plan_turn(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
-    let plan = plan::make(toolkit, parts, request, host).await?;
+    let plan = plan::make(toolkit, parts, request, plan::Makers::Both, host).await?;
     host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
     Ok(plan)
 }
