@@ -1,4 +1,4 @@
-//! Finds what to replace in a file: by code where the task says from what to what, else a model rewrites one line.
+//! Finds what to replace in a file: by code where the task says from what to what or what is to go, else a model rewrites one line.
 
 use std::io::Read;
 
@@ -11,11 +11,12 @@ use crate::tools::Context;
 use crate::tools::confine::Access;
 
 use super::Host;
-use super::arguments::settle_edit;
+use super::arguments::{Edit, settle_edit, settle_removal};
 use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
 const PROMPT: &str = include_str!("prompts/edit.md");
+const REMOVAL: &str = include_str!("prompts/remove.md");
 /// Largest file that is edited this way.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Lines a model may choose from.
@@ -23,6 +24,24 @@ const LINES_SHOWN: usize = 12;
 /// Longest new line, in characters and in tokens.
 const LINE_CHARS_MAX: usize = 300;
 const LINE_TOKENS_MAX: usize = 140;
+/// `line: 12345`, in tokens.
+const NUMBER_TOKENS_MAX: usize = 16;
+
+/// A file, and what is to become of it.
+#[derive(Clone, Copy)]
+struct Sheet<'a> {
+    path: &'a str,
+    text: &'a str,
+    task: &'a str,
+}
+
+/// What a model is told, what it writes behind a line's number (Lark), and its most tokens.
+#[derive(Clone, Copy)]
+struct Form<'a> {
+    system: &'a str,
+    rest: &'a str,
+    tokens_max: usize,
+}
 
 /// The arguments of a `replace_in_file` call for `task`, or why there are none.
 pub async fn arguments(
@@ -36,14 +55,19 @@ pub async fn arguments(
         Ok(text) => text,
         Err(error) => return Ok(Err(error)),
     };
+    let sheet = Sheet { path, text: &text, task };
     let arguments = |old: &str, new: &str| match json!({ "path": path, "old": old, "new": new }) {
         serde_json::Value::Object(map) => map,
         _ => Map::new(),
     };
+    // What is to go is never written by a model: code finds the places that the task points at, a model at most says which.
+    if let Some(places) = settle_removal(task, &text) {
+        return Ok(removed(toolkit, sheet, places, host).await?.map(|edit| arguments(&edit.old, &edit.new)));
+    }
     if let Some(edit) = settle_edit(task, &text) {
         return Ok(Ok(arguments(&edit.old, &edit.new)));
     }
-    Ok(rewritten(toolkit, path, &text, task, host).await?.map(|(old, new)| arguments(&old, &new)))
+    Ok(rewritten(toolkit, sheet, host).await?.map(|(old, new)| arguments(&old, &new)))
 }
 
 fn read(context: &Context, path: &str) -> Result<String, String> {
@@ -57,15 +81,44 @@ fn read(context: &Context, path: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// The place that a removal means, among those that answer to the task equally well.
+async fn removed(
+    toolkit: &Toolkit,
+    sheet: Sheet<'_>,
+    places: Vec<Edit>,
+    host: &dyn Host,
+) -> Result<Result<Edit, String>, TurnError> {
+    let Sheet { path, text, task } = sheet;
+    let said = words::shorten(task, 120);
+    if places.len() > LINES_SHOWN {
+        let count = places.len();
+        return Ok(Err(format!("{count} places in {path} may be what `{said}` means; quote one, or say all")));
+    }
+    let number = match places.as_slice() {
+        [] => {
+            return Ok(Err(format!("nothing in {path} is what `{said}` removes; quote it or give its line's number")));
+        }
+        [only] => only.line,
+        _ => {
+            let line = |edit: &Edit| Some((edit.line, text.lines().nth(edit.line - 1)?));
+            let lines: Vec<(usize, &str)> = places.iter().filter_map(line).collect();
+            let form = Form { system: REMOVAL, rest: "", tokens_max: NUMBER_TOKENS_MAX };
+            let written = about_a_line(toolkit, sheet, &lines, form, host).await?;
+            field(&written, "line:").and_then(|number| number.parse().ok()).unwrap_or_default()
+        }
+    };
+    let meant = places.into_iter().find(|edit| edit.line == number);
+    Ok(meant.ok_or_else(|| format!("which line of {path} `{said}` means was not said")))
+}
+
 /// One line as a model rewrites it. Its proposal has to carry every name, number and quotation of the task that the
 /// old line does not have yet; the user sees it as a diff like any other change.
 async fn rewritten(
     toolkit: &Toolkit,
-    path: &str,
-    text: &str,
-    task: &str,
+    sheet: Sheet<'_>,
     host: &dyn Host,
 ) -> Result<Result<(String, String), String>, TurnError> {
+    let Sheet { path, text, task } = sheet;
     let candidates = candidates(text, task, path);
     if candidates.is_empty() {
         return Ok(Err(format!(
@@ -73,26 +126,36 @@ async fn rewritten(
             words::shorten(task, 120)
         )));
     }
-    let planner = toolkit.model(Role::Planner, host).await?;
-    let shown: Vec<String> = candidates.iter().map(|(number, line)| format!("{number}: {}", line.trim())).collect();
-    let messages = [
-        Message::system(PROMPT.trim()),
-        Message::user(format!("{path}:\n{}\n\nTask: {}", shown.join("\n"), words::shorten(task, 1_000))),
-    ];
-    let numbers: Vec<String> = candidates.iter().map(|(number, _)| format!("\"{number}\"")).collect();
-    let request = Request {
-        grammar: Some(Grammar::Lark(format!(
-            "start: \"line: \" number \"\\nnew: \" LINE \"\\n\"\nnumber: {}\nLINE: /[^\\n]{{1,{LINE_CHARS_MAX}}}/\n",
-            numbers.join(" | ")
-        ))),
-        sampling: Sampling::greedy(),
-        ..planner.engine.request(&planner.dialect.render(&messages), LINE_TOKENS_MAX)
-    };
-    let output = toolkit.generate(&planner, request, "writing the change", host).await?;
-    let proposal = proposal(&output.text, &candidates, task, path);
-    Ok(proposal.ok_or_else(|| {
+    let rest = format!(" \"new: \" LINE \"\\n\"\nLINE: /[^\\n]{{1,{LINE_CHARS_MAX}}}/");
+    let form = Form { system: PROMPT, rest: &rest, tokens_max: LINE_TOKENS_MAX };
+    let written = about_a_line(toolkit, sheet, &candidates, form, host).await?;
+    Ok(proposal(&written, &candidates, task, path).ok_or_else(|| {
         format!("no change of {path} could be made out for `{}`; say it as: change A to B", words::shorten(task, 120))
     }))
+}
+
+/// What a model writes about one of these lines: its number first, then what the form asks for.
+async fn about_a_line(
+    toolkit: &Toolkit,
+    Sheet { path, task, .. }: Sheet<'_>,
+    lines: &[(usize, &str)],
+    Form { system, rest, tokens_max }: Form<'_>,
+    host: &dyn Host,
+) -> Result<String, TurnError> {
+    let planner = toolkit.model(Role::Planner, host).await?;
+    let shown: Vec<String> = lines.iter().map(|(number, line)| format!("{number}: {}", line.trim())).collect();
+    let messages = [
+        Message::system(system.trim()),
+        Message::user(format!("{path}:\n{}\n\nTask: {}", shown.join("\n"), words::shorten(task, 1_000))),
+    ];
+    let numbers: Vec<String> = lines.iter().map(|(number, _)| format!("\"{number}\"")).collect();
+    let grammar = format!("start: \"line: \" number \"\\n\"{rest}\nnumber: {}\n", numbers.join(" | "));
+    let request = Request {
+        grammar: Some(Grammar::Lark(grammar)),
+        sampling: Sampling::greedy(),
+        ..planner.engine.request(&planner.dialect.render(&messages), tokens_max)
+    };
+    Ok(toolkit.generate(&planner, request, "writing the change", host).await?.text)
 }
 
 /// Lines that share words with the task, most first, at most [`LINES_SHOWN`], in the order of the file.
@@ -113,12 +176,15 @@ fn candidates<'t>(text: &'t str, task: &str, path: &str) -> Vec<(usize, &'t str)
     scored.into_iter().map(|(_, number, line)| (number, line)).collect()
 }
 
+fn field<'w>(written: &'w str, name: &str) -> Option<&'w str> {
+    written.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
 fn proposal(written: &str, candidates: &[(usize, &str)], task: &str, path: &str) -> Option<(String, String)> {
-    let field = |name: &str| written.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let number: usize = field("line:")?.parse().ok()?;
+    let number: usize = field(written, "line:")?.parse().ok()?;
     let old = candidates.iter().find(|(candidate, _)| *candidate == number)?.1;
     let indent = &old[..old.len() - old.trim_start().len()];
-    let new = format!("{indent}{}", field("new:")?);
+    let new = format!("{indent}{}", field(written, "new:")?);
     let kept = words::marks(task)
         .into_iter()
         .filter(|mark| !path.contains(mark.as_str()))

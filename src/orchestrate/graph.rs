@@ -2,7 +2,7 @@
 
 use crate::base::CallId;
 use crate::models::ModelCapability;
-use crate::protocol::{Event, Exchange, Mode};
+use crate::protocol::{Event, Mode};
 
 use super::classify::{self, RequestKind};
 use super::decompose::Part;
@@ -12,7 +12,7 @@ use super::plan::{self, Plan};
 use super::steps::{self, Ahead};
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, plan_turn, recall, solo};
+use super::{Host, cognitive, plan_turn, recall, referent, solo};
 
 /// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
 /// steps that code owns together are one, for they run on every model.
@@ -86,10 +86,10 @@ impl Transitions {
 }
 
 impl<'a> State<'a> {
-    pub fn of(request: &'a str, earlier: &[Exchange], evidence: Evidence) -> State<'a> {
+    pub fn of(toolkit: &Toolkit, request: &'a str, evidence: Evidence) -> State<'a> {
         State {
             request,
-            parts: recall::parts(request, earlier),
+            parts: referent::parts(toolkit, request),
             ahead: Ahead::default(),
             plan: Plan { steps: Vec::new(), questions: Vec::new() },
             evidence,

@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod excerpt;
 pub mod execute;
 pub mod fill;
+mod folders;
 pub mod gate;
 mod graph;
 pub mod learn;
@@ -22,6 +23,7 @@ pub mod plan;
 pub mod probe;
 pub mod recall;
 mod recover;
+pub mod referent;
 pub mod relation;
 pub mod route;
 pub mod solo;
@@ -73,7 +75,7 @@ impl dyn Host + '_ {
 
 /// The plan of a request, shown; nothing is run.
 pub async fn plan_turn(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
-    let plan = plan::make(toolkit, parts, request, host).await?;
+    let plan = plan::make(toolkit, parts, request, plan::Makers::Both, host).await?;
     host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
     Ok(plan)
 }
@@ -84,7 +86,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     for given in &toolkit.given {
         evidence.take_in(given);
     }
-    let ended = graph::State::of(request, &toolkit.earlier, evidence).run(toolkit, host).await?;
+    let ended = graph::State::of(toolkit, request, evidence).run(toolkit, host).await?;
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps = calls.map(evidence::Entry::report).collect();

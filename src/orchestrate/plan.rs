@@ -82,6 +82,17 @@ impl Step {
     }
 }
 
+/// Who makes a plan: both, unless it is measured what each of them earns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Makers {
+    #[default]
+    Both,
+    /// Clauses as they stand.
+    Floor,
+    /// The planner divides the request as it sees fit.
+    Planner,
+}
+
 /// The plan that code can make alone: one step a clause that is not only to be told.
 pub fn floor(parts: &[Part]) -> Plan {
     let mut steps: Vec<Step> = Vec::new();
@@ -120,10 +131,19 @@ pub fn whole(parts: &[Part], request: &str) -> Option<Step> {
 
 /// The plan for a request. With several clauses the planner is asked to word them; whatever it writes that loses or
 /// invents a path, a number or a quotation is replaced by the clause itself.
-pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
+pub async fn make(
+    toolkit: &Toolkit,
+    parts: &[Part],
+    request: &str,
+    makers: Makers,
+    host: &dyn Host,
+) -> Result<Plan, TurnError> {
+    if makers == Makers::Planner {
+        return planned(toolkit, parts, request, host).await;
+    }
     let mut plan = floor(parts);
     let count = plan.steps.len();
-    if !(2..=WORDED_STEPS_MAX).contains(&count) {
+    if makers == Makers::Floor || !(2..=WORDED_STEPS_MAX).contains(&count) {
         return Ok(plan);
     }
     let wordings = match learn::wordings(toolkit, &plan, host).await {
@@ -146,6 +166,18 @@ pub async fn make(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn H
     Ok(plan)
 }
 
+/// The plan of the planner alone: its steps are what it wrote, as many as it wrote.
+async fn planned(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
+    let mut plan = Plan { steps: whole(parts, request).into_iter().collect(), questions: Vec::new() };
+    let wordings = worded(toolkit, &plan, request, host).await?;
+    let steps = wordings.iter().filter_map(|wording| whole(&decompose::parts(wording), wording)).enumerate();
+    let steps: Vec<Step> = steps.map(|(place, step)| Step { id: StepId(place + 1), ..step }).collect();
+    if !steps.is_empty() {
+        plan.steps = steps;
+    }
+    Ok(plan)
+}
+
 /// What the planner calls each step, in order; fewer or more than there are clauses, or nothing.
 async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) -> Result<Vec<String>, TurnError> {
     let planner = toolkit.model(Role::Planner, host).await?;
@@ -153,10 +185,17 @@ async fn worded(toolkit: &Toolkit, plan: &Plan, request: &str, host: &dyn Host) 
         plan.steps.iter().enumerate().map(|(n, step)| format!("{}. {}", n + 1, step.part.text)).collect();
     let mut messages = vec![Message::system(PROMPT.replace("{capabilities}", &toolkit.catalog.capabilities()))];
     messages.extend(conversation::messages(&toolkit.earlier, &planner.engine));
-    let asked = format!("Request: {}\nParts:\n{}", words::shorten(request, 4_000), parts.join("\n"));
-    messages.push(Message::user(asked));
+    let request = words::shorten(request, 4_000);
     let count = plan.steps.len();
-    let most = if planner.capability.supports_complex_reasoning { count + EXTRA_STEPS_MAX } else { count };
+    messages.push(Message::user(match count {
+        1 => format!("Request: {request}"),
+        _ => format!("Request: {request}\nParts:\n{}", parts.join("\n")),
+    }));
+    let most = match () {
+        () if count == 1 => WORDED_STEPS_MAX,
+        () if planner.capability.supports_complex_reasoning => count + EXTRA_STEPS_MAX,
+        () => count,
+    };
     let request = Request {
         grammar: Some(Grammar::Lark(grammar(count, most))),
         reuse: Reuse::Exact,

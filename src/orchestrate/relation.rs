@@ -3,7 +3,7 @@
 //! Bags of words and vectors do not see order, so grammar decides between the built-in tools here. It never takes a step away from a tool of
 //! another program: it is asked only where the chooser has taken a built-in one.
 
-use super::arguments::shows_command;
+use super::arguments::{removes, shows_command};
 use super::decompose::words::listed;
 use super::decompose::{Part, names};
 use super::route::Choice;
@@ -97,7 +97,12 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     }
     if let Some(file) = file {
         let is_file = has_ending(words[file]);
-        if let Some(tool) = of_a_file(&words, file).filter(|_| is_file) {
+        // Nothing but where: `how many files are in src/`, not `how many files import src/`.
+        let is_plain = |between: std::ops::Range<usize>| {
+            let mut between = words.get(between).unwrap_or_default().iter();
+            words.len() <= file + 2 && between.all(|word| listed("are, there, in, inside, under, within, the", word))
+        };
+        if let Some(tool) = of_a_file(&words, file, removes(&part.text)).filter(|_| is_file) {
             return Some(tool);
         }
         return match () {
@@ -113,6 +118,10 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
             }
             () if has(INSIDE) && is_file && symbol.is_none() => Some(Builtin::IndexReadFile),
             () if !is_file && words.starts_with(&["what"]) && has("in, inside, under") => Some(Builtin::ListDir),
+            () if !is_file && words.starts_with(&["list"]) && file == 1 => Some(Builtin::ListDir),
+            () if !is_file && words.starts_with(&["how", "many", "files"]) && is_plain(3..file) => {
+                Some(Builtin::ListDir)
+            }
             () if is_file && (words.starts_with(&["summarize"]) || words.starts_with(&["what", "is", "in"])) => {
                 Some(Builtin::ReadFile)
             }
@@ -125,8 +134,11 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
             () if has("callers") => Some(Builtin::IndexCallers),
             () if has("callees") => Some(Builtin::IndexCallees),
             () if has("impact, break, breaks, broken, affected, affects") => Some(Builtin::IndexImpact),
-            () if asks && has(CALLS) => match precedes(name, CALLS)? {
+            () if (asks || looks_up(&words)) && has(CALLS) => match precedes(name, CALLS)? {
                 true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
+                true if words.get(name + 1).is_some_and(|verb| listed("calls, invokes, uses", verb)) => {
+                    Some(Builtin::IndexCallees)
+                }
                 _ => Some(Builtin::IndexCallers),
             },
             () if has(DEFINED)
@@ -141,8 +153,9 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     (asks && is_about_code(part, &words)).then_some(Builtin::IndexSearch)
 }
 
-/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path.
-fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
+/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path; `removes` says that
+/// something is taken away.
+fn of_a_file(words: &[&str], file: usize, removes: bool) -> Option<Builtin> {
     let lead = words.iter().position(|word| !listed(POLITE, word))?;
     let verb = words[lead];
     let is_object = |after: usize| {
@@ -154,13 +167,15 @@ fn of_a_file(words: &[&str], file: usize) -> Option<Builtin> {
         let (word, lead) = (words[at], before(words, at));
         has_ending(word) && names::is_path(word) && lead.is_some_and(|lead| listed(WITHIN, lead))
     };
-    let within = (lead..words.len()).any(holds);
+    // The `of` of `get rid of` is the verb's.
+    let own = if words[lead..].starts_with(&["get", "rid", "of"]) { 4 } else { 1 };
+    let within = (lead + own..words.len()).any(holds);
     match () {
         () if verb == "in" && file == lead + 1 => {
             let next = words.get(file + 1).copied().unwrap_or_default();
-            (listed(DELETES, next) || next == "rename").then_some(Builtin::ReplaceInFile)
+            (removes || next == "rename").then_some(Builtin::ReplaceInFile)
         }
-        () if within && (listed(DELETES, verb) || verb == "rename") => Some(Builtin::ReplaceInFile),
+        () if within && (removes || verb == "rename") => Some(Builtin::ReplaceInFile),
         () if words.iter().skip(file).any(|word| listed(WITHIN, word)) => None,
         () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
         () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
@@ -176,6 +191,12 @@ fn is_about_code(part: &Part, words: &[&str]) -> bool {
 
 fn is_question(words: &[&str]) -> bool {
     words.first().is_some_and(|first| listed(ASKS, first)) || words.first() == Some(&"list")
+}
+
+/// `show who`, `find out what`: looks for the answer to a question.
+fn looks_up(words: &[&str]) -> bool {
+    let lead = words.iter().take_while(|word| listed("show, find, list, see, check, me, us, out", word)).count();
+    lead > 0 && words.get(lead).is_some_and(|next| listed(ASKS, next))
 }
 
 fn has_ending(path: &str) -> bool {
@@ -214,6 +235,8 @@ mod tests {
     fn who_calls_whom_is_read_from_the_order_of_words() {
         let save = Some("Store.save");
         check("Who calls Store.save?", save, Some(Builtin::IndexCallers));
+        check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
+        check("Find out what Store.save calls", save, Some(Builtin::IndexCallees));
         check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
         check("What does Store.save call?", save, Some(Builtin::IndexCallees));
         check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));
@@ -252,6 +275,9 @@ mod tests {
         check("In src/app.rs remove the field of Store", None, Some(Builtin::ReplaceInFile));
         check("Where in src/app.rs do we delete rows?", None, None);
         check("Remove the word old from the title", None, None);
+        check("Take the line about retries out of notes.md", None, Some(Builtin::ReplaceInFile));
+        check("Get rid of the TODO in src/b.rs", None, Some(Builtin::ReplaceInFile));
+        check("Strip the comments from src/b.rs", None, Some(Builtin::ReplaceInFile));
     }
 
     #[test]
@@ -266,5 +292,8 @@ mod tests {
         check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
         check("Search for TODO in src", None, Some(Builtin::SearchText));
         check("What files are in src/budget?", None, Some(Builtin::ListDir));
+        check("List src/", None, Some(Builtin::ListDir));
+        check("How many files are in tests/?", None, Some(Builtin::ListDir));
+        check("How many files in src/ import a.ts?", None, None);
     }
 }

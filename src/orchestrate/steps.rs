@@ -19,7 +19,7 @@ use super::execute::{self, Scene, StepEnd};
 use super::learn::{self, Attempt, Recollection};
 use super::plan::{Plan, Step};
 use super::toolkit::{Meter, Toolkit, TurnError};
-use super::{Deciding, Host, recover};
+use super::{Deciding, Host, recover, referent};
 
 /// Steps that were made before their turn.
 #[derive(Default)]
@@ -40,7 +40,8 @@ impl Ahead {
     /// Makes, side by side, the steps among `steps` whose turn need not be waited for.
     pub async fn of(scene: Scene<'_>, steps: &[Step], evidence: &Evidence) -> Result<Ahead, TurnError> {
         let (live, mut signs_of_life) = unbounded_channel();
-        let tasks = ready(steps, evidence).into_iter().cloned().map(|step| {
+        let known = |step: &Step| referent::found(scene.toolkit, step, steps, evidence).ok();
+        let tasks = ready(steps, evidence).into_iter().filter_map(known).map(|step| {
             let toolkit = Toolkit { meter: Meter::start(), ..scene.toolkit.clone() };
             let (context, request) = (scene.context.clone(), scene.request.to_owned());
             let host = Buffer { events: Mutex::default(), live: live.clone(), policy: scene.host.policy().clone() };
@@ -92,7 +93,13 @@ pub async fn run(
             stuck.push(format!("{}: a step it needs did not succeed", step.description));
             continue;
         }
+        let known = referent::found(scene.toolkit, step, &plan.steps, evidence);
+        let step = known.as_ref().unwrap_or(step);
         scene.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+        if let Err(reason) = &known {
+            stuck.push(put_down(scene, step, reason));
+            continue;
+        }
         if ahead.0.is_empty() && ready(&plan.steps[place..], evidence).len() > 1 {
             ahead = Ahead::of(scene, &plan.steps[place..], evidence).await?;
         }
@@ -107,11 +114,16 @@ pub async fn run(
             }
         };
         if let StepEnd::Stuck(reason) = end {
-            scene.host.notice(&format!("{}: {reason}", step.id));
-            stuck.push(format!("{}: {reason}", step.description));
+            stuck.push(put_down(scene, step, &reason));
         }
     }
     Ok(stuck)
+}
+
+/// Says why a step could not be made, to the host and to who goes on.
+fn put_down(scene: Scene<'_>, step: &Step, reason: &str) -> String {
+    scene.host.notice(&format!("{}: {reason}", step.id));
+    format!("{}: {reason}", step.description)
 }
 
 impl Made {

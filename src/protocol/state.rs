@@ -1,4 +1,4 @@
-//! Where a step stands, and what may follow.
+//! Where a step stands.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,22 +18,4 @@ pub enum StepState {
     FailedToThink,
     /// It may be tried another way.
     FailedToExecute,
-}
-
-impl StepState {
-    pub fn may_become(self, next: StepState) -> bool {
-        use StepState::{
-            AwaitingApproval, Complete, Deciding, Executing, FailedToExecute, FailedToThink, Pending, Thinking,
-        };
-        matches!(
-            (self, next),
-            (Pending, Thinking | Deciding)
-                | (Thinking, Deciding | FailedToThink)
-                // A step of several calls decides about each; one that is known already is not run again.
-                | (Deciding, AwaitingApproval | Executing | Deciding | Complete | FailedToThink | FailedToExecute)
-                | (AwaitingApproval, Executing | Deciding | FailedToExecute)
-                | (Executing, Deciding | AwaitingApproval | Executing | Complete | FailedToExecute)
-                | (FailedToExecute, Thinking)
-        )
-    }
 }

@@ -22,7 +22,7 @@ use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::orchestrate::{self, Choosing, Deciding, Host, Meter, Toolkit, TurnError, recall};
+use crate::orchestrate::{self, Choosing, Deciding, Host, Meter, Toolkit, TurnError, referent};
 use crate::protocol::{Decision, Doubt, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
@@ -138,7 +138,7 @@ impl Session {
         tokio::spawn(async move {
             let ended = match op {
                 Op::Plan(ask) => {
-                    let parts = recall::parts(&ask.text, &toolkit.earlier);
+                    let parts = referent::parts(&toolkit, &ask.text);
                     orchestrate::plan_turn(&toolkit, &parts, &ask.text, &host).await.map(|_| None)
                 }
                 Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),

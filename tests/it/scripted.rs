@@ -13,7 +13,8 @@ use monobloc::engine::scripted::Script;
 use monobloc::index::Index;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::{Choosing, Deciding, Host, Meter, Toolkit, TurnError, run_turn};
+use monobloc::orchestrate::plan::{self, Makers};
+use monobloc::orchestrate::{Choosing, Deciding, Host, Meter, Toolkit, TurnError, decompose, run_turn};
 use monobloc::protocol::{Decision, Doubt, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
@@ -155,6 +156,42 @@ async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFini
     let asked = host.seen(|event| matches!(event, Event::ApprovalRequested { .. }).then_some(()));
     assert_eq!((reports.len(), asked.len()), (1, 1), "{reports:?}");
     (reports[0].clone(), finished)
+}
+
+#[tokio::test]
+async fn a_plan_is_made_by_clauses_or_by_the_planner_alone_where_that_is_measured() {
+    let project = Project::todo();
+    let said = "[plan.add_step(description=\"Read a.ts\")]\n[plan.add_step(description=\"Read it again\")]\n\
+                [plan.add_step(description=\"Stop\")]\n";
+    let host = Witness::new(never_asked);
+    let request = "Read src/todo.ts, then read src/main.ts";
+    for (makers, expected, calls) in [
+        (Makers::Floor, &["Read src/todo.ts", "Read src/main.ts"][..], 0),
+        (Makers::Planner, &["Read a.ts", "Read it again", "Stop"], 1),
+    ] {
+        let toolkit = toolkit(&project, Script::saying(said), Script::saying(""));
+        let parts = decompose::parts(request);
+        let plan = plan::make(&toolkit, &parts, request, makers, &host).await.expect("a plan");
+        let steps: Vec<&str> = plan.steps.iter().map(|step| step.description.as_str()).collect();
+        assert_eq!((steps, toolkit.meter.usage().model_calls), (expected.to_vec(), calls), "{makers:?}");
+    }
+}
+
+/// What is to go is found by code; a model only says which of several places, and only of those.
+#[tokio::test]
+async fn of_places_that_answer_alike_the_model_names_the_one_that_goes() {
+    let file = "// TODO: one\nfn a() {}\n// TODO: later\n";
+    for (decision, expected) in [(Decision::Approve, "// TODO: one\nfn a() {}\n"), (Decision::Reject, file)] {
+        let project = Project::todo();
+        std::fs::write(project.path().join("src/two.rs"), file).expect("a file");
+        let toolkit = toolkit(&project, Script::saying("line: 3\n"), Script::saying(""));
+        let host = Witness::new(move |proposal: &Proposal| {
+            assert!(format!("{proposal:?}").contains("-// TODO: later"), "{proposal:?}");
+            decision.clone()
+        });
+        run_turn(&toolkit, "Delete the TODO from src/two.rs", &host).await.expect("a turn");
+        assert_eq!(project.text("src/two.rs"), expected);
+    }
 }
 
 #[tokio::test]

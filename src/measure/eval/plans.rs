@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Predictions, Silent, Suite, percentile};
 use crate::orchestrate::execute::{self, Undecided};
 use crate::orchestrate::learn::Recollection;
+pub use crate::orchestrate::plan::Makers;
 use crate::orchestrate::{Toolkit, decompose, plan};
 
 /// A chain of so many steps that is planned as one counts as collapsed.
@@ -26,7 +27,7 @@ struct Counts {
 }
 
 /// Runs the suite and returns its figures as one JSON object.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: bool) -> Result<Value> {
+pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&Path>, talk: bool) -> Result<Value> {
     let mut predictions = Predictions::open(out)?;
     let mut counts = Counts::default();
     let mut ms = Vec::new();
@@ -35,7 +36,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
         let parts = decompose::parts(&case.prompt);
-        let plan = plan::make(toolkit, &parts, &case.prompt, &Silent::default()).await?;
+        let plan = plan::make(toolkit, &parts, &case.prompt, makers, &Silent::default()).await?;
         let mut steps = Vec::new();
         for step in &plan.steps {
             let undecided = Undecided { toolkit, step, request: &case.prompt, host: &Silent::default() };

@@ -18,10 +18,10 @@ pub struct Edit {
 const MARGIN: f32 = 0.75;
 
 /// Most lines an edit may span, from the first place that changes to the last.
-const SPAN_LINES_MAX: usize = 200;
+pub(super) const SPAN_LINES_MAX: usize = 200;
 
 /// Files longer than this are left to other tools: every line is looked at.
-const FILE_BYTES_MAX: usize = 4 << 20;
+pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// The edit of `file_text` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` when it names
 /// no new value, when no line answers to it, or when two answer alike.
@@ -227,7 +227,7 @@ fn fitting(old: &str, new: &str) -> Option<String> {
     bare.chars()
         .all(|c| c.is_alphanumeric() || "_-.:".contains(c))
         .then(|| bare.to_owned())
-        .filter(|_| !is_flag(&bare.to_lowercase()))
+        .filter(|_| !bare.is_empty() && !is_flag(&bare.to_lowercase()))
 }
 
 /// A number keeps what the file writes behind it: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.

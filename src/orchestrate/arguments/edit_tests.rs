@@ -119,6 +119,7 @@ fn json_and_toml_fields_are_set() {
 fn python_keeps_its_writing() {
     check("Set the batch size to 64", WORKER, "BATCH_SIZE = 64");
     check("turn on debug in worker.py", WORKER, "DEBUG = True");
+    check("replace 'Helo ' with '' in worker.py", WORKER, "print('world')");
     check("replace 'Helo' with 'Hello'", WORKER, "print('Hello world')");
     check("Change the interval from 0.5 to 1.5 seconds", WORKER, "interval = 1.5");
     check("In worker.py, replace Helo with Hello.", WORKER, "print('Hello world')");

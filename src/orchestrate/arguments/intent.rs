@@ -25,7 +25,7 @@ const VERBS: &str = "\
     поменяй, переименуй, установи, увеличь, уменьши, исправь";
 
 /// Words that say nothing about the place.
-const EMPTY: &str = "\
+pub(super) const EMPTY: &str = "\
     the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
     occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
@@ -115,7 +115,10 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     };
     let end = (from..to).find(|&i| ends(&tokens[i])).unwrap_or(to);
     let last = tokens.get(end.checked_sub(1).filter(|&last| last >= from)?)?;
-    Some((step[first.start..last.end].to_owned(), end))
+    let text = &step[first.start..last.end];
+    // Quotation marks with nothing between them are no quotation to the scanner.
+    let text = if matches!(text, "\"\"" | "''" | "``") { "" } else { text };
+    Some((text.to_owned(), end))
 }
 
 /// The old text among the tokens of the object: a quotation, the whole phrase or a name that the file holds.

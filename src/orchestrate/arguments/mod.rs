@@ -7,6 +7,7 @@ mod amounts;
 mod calendar;
 mod choices;
 mod clock;
+mod cut;
 mod dates;
 mod edit;
 mod formats;
@@ -15,6 +16,7 @@ mod intent;
 mod paths;
 mod phrases;
 mod places;
+mod removal;
 mod said;
 mod values;
 mod wants;
@@ -27,7 +29,9 @@ use std::fmt;
 use jiff::civil::DateTime;
 use serde_json::{Map, Value};
 
+pub use cut::settle_removal;
 pub use edit::{Edit, settle_edit};
+pub use removal::removes;
 
 use crate::tools::ToolSpec;
 use crate::tools::spec::Parameter;

@@ -49,7 +49,7 @@ fn stem(word: &str) -> String {
 }
 
 /// Two stems name the same: equal, or one begins with the other (`retry`, `retrie`; `max`, `maximum`).
-fn same(a: &str, b: &str) -> bool {
+pub(super) fn same(a: &str, b: &str) -> bool {
     let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
     a == b
         || shared >= 4 && shared + 2 >= a.chars().count().min(b.chars().count())

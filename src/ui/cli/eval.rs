@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::app::App;
+use crate::measure::eval::plans::Makers;
 use crate::measure::eval::{self, Suite};
 use crate::tools::Catalog;
 
@@ -23,7 +24,7 @@ enum What {
     /// What is seen of each request and tool, as numbers to train a chooser on (scripts/train-head)
     Features(Files),
     /// Steps and tools for requests of several parts
-    Plans(Files),
+    Plans(Plans),
     /// Call edges of a project, on a fresh index
     Edges(Edges),
     /// Files that answer questions about a project, on a fresh index
@@ -35,7 +36,7 @@ enum What {
 /// What is measured of a suite of requests.
 enum Kind {
     Tools,
-    Plans,
+    Plans(Makers),
     Features,
 }
 
@@ -94,6 +95,28 @@ struct Pairs {
 }
 
 #[derive(Args)]
+struct Plans {
+    #[command(flatten)]
+    files: Files,
+    /// Plan by the clauses of a request alone: no planner words the steps or adds any
+    #[arg(long, conflicts_with = "planner_only")]
+    floor_only: bool,
+    /// Let the planner alone divide a request: no clause rules count its steps
+    #[arg(long)]
+    planner_only: bool,
+}
+
+impl Plans {
+    fn makers(&self) -> Makers {
+        match () {
+            () if self.floor_only => Makers::Floor,
+            () if self.planner_only => Makers::Planner,
+            () => Makers::Both,
+        }
+    }
+}
+
+#[derive(Args)]
 struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}; the built-in ones
     /// when left out
@@ -116,7 +139,10 @@ impl Eval {
         let (files, kind) = match self.what {
             What::Tools(files) => (files, Kind::Tools),
             What::Features(files) => (files, Kind::Features),
-            What::Plans(files) => (files, Kind::Plans),
+            What::Plans(plans) => {
+                let makers = plans.makers();
+                (plans.files, Kind::Plans(makers))
+            }
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
@@ -129,7 +155,7 @@ impl Eval {
         let (out, talk) = (files.out.as_deref(), !files.json);
         let figures = match kind {
             Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
-            Kind::Plans => eval::plans::run(&toolkit, &suite, out, talk).await?,
+            Kind::Plans(makers) => eval::plans::run(&toolkit, &suite, makers, out, talk).await?,
             Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
         };
         println!("{figures}");
