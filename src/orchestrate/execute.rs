@@ -49,6 +49,8 @@ pub struct Undecided<'a> {
     pub step: &'a Step,
     /// The whole request of the user.
     pub request: &'a str,
+    /// Tools that made the results it goes on from.
+    pub before: &'a [String],
     pub host: &'a dyn Host,
 }
 
@@ -85,7 +87,9 @@ pub async fn step(
     memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
     let Scene { toolkit, context, request, host, ahead } = scene;
-    let undecided = Undecided { toolkit, step, request, host };
+    let made = step.needs.iter().flat_map(|need| evidence.of(*need));
+    let before: Vec<String> = made.map(|entry| entry.tool.clone()).collect();
+    let undecided = Undecided { toolkit, step, request, before: &before, host };
     let mut chosen = choose(undecided, memory).await?;
     let waits = |(tool, choice): &(ToolSpec, route::Choice)| tool.mutates || choice.rivals > 0;
     if ahead && chosen.as_ref().is_some_and(waits) {
@@ -152,13 +156,17 @@ pub async fn choose(
     undecided: Undecided<'_>,
     memory: &mut Recollection,
 ) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
-    let Undecided { toolkit, step, host, .. } = undecided;
+    let Undecided { toolkit, step, before, host, .. } = undecided;
     if let Some(choice) = memory.take_chosen() {
         return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
     }
     let text = step.text();
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    let selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
+    let mut selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
+    if step.part.paths.is_empty() && step.part.quoted.is_empty() {
+        let made_it = |index: usize| toolkit.catalog.specs().get(index).is_some_and(|spec| before.contains(&spec.name));
+        route::set_back(&mut selection.ranked, made_it);
+    }
     for one in selection.ranked.iter().take(5) {
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
@@ -238,7 +246,7 @@ async fn arguments(
     evidence: &Evidence,
     memory: &mut Recollection,
 ) -> Result<Settled, TurnError> {
-    let Undecided { toolkit, step, request, host } = undecided;
+    let Undecided { toolkit, step, request, host, .. } = undecided;
     let text = step.text();
     let earlier: Vec<Earlier> = evidence.entries().iter().filter(|entry| entry.succeeded()).map(earlier).collect();
     let files = |fragment: &str| match &toolkit.index {

@@ -17,6 +17,8 @@ use super::notation;
 use super::toolkit::{Toolkit, TurnError};
 
 const PROMPT: &str = include_str!("prompts/route.md");
+/// Nats that a tool loses for having made what the step goes on from.
+const MADE_IT: f32 = 3.0;
 /// Candidates a model is asked about; the right tool is seldom further down.
 const CANDIDATES: usize = 5;
 /// Two best candidates further apart than this, in nats of retrieval, need no model.
@@ -64,6 +66,14 @@ pub fn known(ranked: &[Ranked], is: impl Fn(usize) -> bool, confidence: f64) -> 
     let mut order: Vec<usize> = ranked.iter().map(|one| one.index).collect();
     order[..=place].rotate_right(1);
     Some(Choice { tool: ranked[place].index, fits: f32::INFINITY, confidence, scored: false, order, rivals: 0 })
+}
+
+/// Sets back the tools that made what a step goes on from: with a result one seldom does once more what gave it.
+pub fn set_back(ranked: &mut [Ranked], made_it: impl Fn(usize) -> bool) {
+    for one in ranked.iter_mut().filter(|one| made_it(one.index)) {
+        one.score -= MADE_IT;
+    }
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 
 /// Chooses among `ranked` (best first); `None` when there is nothing to choose from.
@@ -184,4 +194,25 @@ fn prompt(model: &Leased, step: &str, tools: &[&ToolSpec]) -> Vec<Token> {
 /// Whether the family was taught to call tools in a form of its own.
 fn is_taught_tools(model: &Leased) -> bool {
     !matches!(model.dialect.name(), "chatml" | "plain")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_made_a_result_gives_way_to_a_near_rival_and_not_to_a_far_one() {
+        let ranked = |scores: [f32; 3]| -> Vec<Ranked> {
+            let one = |(index, score)| Ranked { index, score, dense: 0.0, fits: 0.0 };
+            scores.into_iter().enumerate().map(one).collect()
+        };
+        let check = |scores, made_it: usize, expected: [usize; 3]| {
+            let mut ranked = ranked(scores);
+            set_back(&mut ranked, |index| index == made_it);
+            assert_eq!(ranked.iter().map(|one| one.index).collect::<Vec<_>>(), expected, "{scores:?}");
+        };
+        check([6.0, 5.5, 1.0], 0, [1, 0, 2]);
+        check([9.0, 2.0, 1.0], 0, [0, 1, 2]);
+        check([6.0, 5.5, 1.0], 7, [0, 1, 2]);
+    }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Predictions, Silent, Suite, percentile};
+use crate::base::StepId;
 use crate::orchestrate::execute::{self, Undecided};
 use crate::orchestrate::learn::Recollection;
 pub use crate::orchestrate::plan::Makers;
@@ -37,12 +38,17 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         let from = Instant::now();
         let parts = decompose::parts(&case.prompt);
         let plan = plan::make(toolkit, &parts, &case.prompt, makers, &Silent::default()).await?;
-        let mut steps = Vec::new();
+        let mut chosen: Vec<(StepId, Option<String>)> = Vec::new();
         for step in &plan.steps {
-            let undecided = Undecided { toolkit, step, request: &case.prompt, host: &Silent::default() };
-            let tool = execute::choose(undecided, &mut Recollection::default()).await?;
-            steps.push((step.description.clone(), tool.map(|(spec, _)| spec.name)));
+            let needed = chosen.iter().filter(|(id, _)| step.needs.contains(id));
+            let before: Vec<String> = needed.filter_map(|(_, tool)| tool.clone()).collect();
+            let (request, host) = (&case.prompt, &Silent::default());
+            let undecided = Undecided { toolkit, step, request, before: &before, host };
+            let tool = execute::choose(undecided, &mut Recollection::default()).await?.map(|(spec, _)| spec.name);
+            chosen.push((step.id, tool));
         }
+        let steps: Vec<(&str, Option<String>)> =
+            plan.steps.iter().zip(chosen).map(|(step, (_, tool))| (step.description.as_str(), tool)).collect();
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
         counts.add(chain, steps.len(), &tools);

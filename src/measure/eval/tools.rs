@@ -62,14 +62,14 @@ async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
         return Ok(None);
     }
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(None) };
-    let undecided = Undecided { toolkit, step: &step, request: prompt, host: &Silent::default() };
+    let undecided = Undecided { toolkit, step: &step, request: prompt, before: &[], host: &Silent::default() };
     Ok(execute::intent(undecided, &Evidence::default(), &mut Recollection::default()).await?)
 }
 
 /// The tools among which none was taken.
 async fn offered(toolkit: &Toolkit, prompt: &str) -> Result<Vec<usize>> {
     let Some(step) = plan::whole(&decompose::parts(prompt), prompt) else { return Ok(Vec::new()) };
-    let undecided = Undecided { toolkit, step: &step, request: prompt, host: &Silent::default() };
+    let undecided = Undecided { toolkit, step: &step, request: prompt, before: &[], host: &Silent::default() };
     let choice = execute::choose(undecided, &mut Recollection::default()).await?;
     Ok(choice.map_or(Vec::new(), |(_, choice)| choice.order))
 }

@@ -126,7 +126,7 @@ pub(super) fn each(words: &[String]) -> Option<String> {
     (!timed).then(|| if noun.is_empty() { "one".to_owned() } else { noun.join(" ") })
 }
 
-/// `earlier` makes `a report`, `said` speaks of `the report`.
+/// `earlier` makes `a report` or looks for `duplicate files`, `said` speaks of `the report` or `the duplicates`.
 pub(super) fn produces(earlier: &[String], said: &[String]) -> bool {
     let made = earlier
         .windows(3)
@@ -134,10 +134,14 @@ pub(super) fn produces(earlier: &[String], said: &[String]) -> bool {
         .flat_map(|three| [three[1].as_str(), three[2].as_str()])
         .chain(earlier.windows(2).filter(|two| matches!(two[0].as_str(), "a" | "an")).map(|two| two[1].as_str()))
         .filter(|word| word.len() > 3 && !words::is_preposition(word));
+    let bare = earlier.windows(2).filter(|two| !words::is_determiner(&two[0])).map(|two| two[1].as_str());
+    let one = |word: &str| word.trim_end_matches('s').to_owned();
     let used: Vec<&str> = said
         .windows(2)
         .filter(|two| matches!(two[0].as_str(), "the" | "that" | "this"))
         .map(|two| two[1].as_str())
         .collect();
+    let many = |word: &&str| word.len() > 4 && word.ends_with('s') && !word.ends_with("ss");
     made.into_iter().any(|word| used.contains(&word))
+        || bare.into_iter().any(|word| used.iter().filter(|word| many(word)).any(|used| one(used) == one(word)))
 }

@@ -180,6 +180,10 @@ fn a_part_carries_what_it_names() {
 fn parts_know_what_they_need() {
     let all = parts("Create a report about sales, open notes.txt, and email the report to Ann");
     assert_eq!(all[2].depends_on, [0]);
+    let all = parts("Find duplicate files, list src/a.ts, and delete the duplicates");
+    assert_eq!(all[2].depends_on, [0]);
+    let all = parts("Check the settings of the server and delete the logs");
+    assert!(all[1].depends_on.is_empty());
     let all = parts("Find the config, copy it to /tmp, and tell me what it says");
     assert_eq!(all[1].depends_on, [0]);
     assert!(all[1].refers_back);
