@@ -294,9 +294,10 @@ fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
     let program = std::env::current_exe().unwrap();
     let mut again = Command::new(&program);
     if administrator {
-        // Anybody can read it there.
+        // Anybody can read it there. Another process writes it: what this one writes, children that other tests start
+        // meanwhile hold open too, and a file that is written is not run ("text file busy").
         let copy = dir.path().join("program");
-        std::fs::copy(&program, &copy).unwrap();
+        assert!(Command::new("cp").args([&program, &copy]).status().unwrap().success());
         again = Command::new(copy);
         std::os::unix::fs::chown(dir.path(), Some(65_534), Some(65_534)).unwrap();
         std::os::unix::process::CommandExt::uid(&mut again, 65_534);
