@@ -255,13 +255,8 @@ impl App {
 
     /// How the model of `file` keeps keys and values: as asked, else as it would in a request.
     pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
-        if let Some(asked) = asked {
-            return Ok(asked.to_owned());
-        }
-        let registry = self.registry().ok();
-        let roles = registry.iter().flat_map(|registry| [Role::Planner, Role::Router].map(|role| registry.get(role)));
-        match roles.flatten().find(|spec| spec.path == file) {
-            Some(spec) => Ok(spec.kv_type.clone()),
+        match asked {
+            Some(asked) => Ok(asked.to_owned()),
             None => Ok(registry::kv_type(&self.config, file)?),
         }
     }

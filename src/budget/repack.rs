@@ -26,12 +26,17 @@ enum Order {
 fn order() -> Order {
     static ORDER: OnceLock<Order> = OnceLock::new();
     *ORDER.get_or_init(|| {
-        let has_tiles = || {
+        let flagged = || {
             let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             about.lines().find(|line| line.starts_with("flags")).is_some_and(|line| line.contains(" amx_int8"))
         };
-        if cfg!(target_feature = "avx512vnni") && has_tiles() { Order::Tiles } else { Order::Rows }
+        if cfg!(target_feature = "avx512vnni") && flagged() { Order::Tiles } else { Order::Rows }
     })
+}
+
+/// Whether matrices may lie in tiles on this machine at all.
+pub fn has_tiles() -> bool {
+    order() == Order::Tiles
 }
 
 /// What the copy of a matrix takes; `None` if it is used as it lies in the file.
@@ -83,7 +88,8 @@ fn untiled_in(order: Order, header: &Header) -> Vec<(&Tensor, Lies)> {
 
 /// The convolutions of LFM2 multiply one matrix with a batch of sequences.
 fn is_batched(tensor: &Tensor) -> bool {
-    tensor.name.contains(".shortconv.")
+    let layer = tensor.name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+    layer.is_some_and(|(_, matrix)| ["shortconv.in_proj.weight", "shortconv.out_proj.weight"].contains(&matrix))
 }
 
 /// On x86 with AVX2 in groups of eight rows (`ggml_repack_get_optimal_repack_type`), on ARM also these.

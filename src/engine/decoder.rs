@@ -115,6 +115,11 @@ pub trait Vocabulary: Send + Sync {
     /// Whether a generation ends with this token.
     fn is_end(&self, token: Token) -> bool;
 
+    /// Whether replies may begin with thoughts between `<think>` and `</think>`: each of these is one token then.
+    fn marks_thoughts(&self) -> bool {
+        self.tokenize(&Prompt::default().special("<think>")).len() == 1
+    }
+
     /// Every token that [`Vocabulary::is_end`].
     fn ends(&self) -> Vec<Token> {
         (0..self.size() as i32).map(Token).filter(|token| self.is_end(*token)).collect()

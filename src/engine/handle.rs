@@ -13,7 +13,7 @@ use super::generation::Generation;
 use super::grammar::Grammars;
 use super::request::{DEADLINE, EngineError, QUEUE_MAX, Request, Scores, Standing};
 use super::sharing::Verdicts;
-use super::text::TextStream;
+use super::text::{self, TextStream};
 use super::worker::{Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
@@ -92,6 +92,13 @@ impl Engine {
     pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
         let fixed = self.tokenize(&prompt.fixed_part()).len();
         Request { fixed, ..Request::new(self.tokenize(prompt), max_tokens) }
+    }
+
+    /// The same request to a model that has no thought to think first; one that does not mark its thoughts is asked as it is.
+    pub fn without_thinking(&self, request: Request) -> Request {
+        let mut prompt = request.prompt;
+        prompt.extend(text::thought_of_nothing(&*self.inner.vocabulary, &prompt));
+        Request { prompt, ..request }
     }
 
     /// Requests that wait for a slot. Answered at once, whatever the model does.

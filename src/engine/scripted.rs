@@ -17,6 +17,8 @@ use crate::models::dialect::Prompt;
 const END: Token = Token(256);
 /// Where the assistant's turn begins in a ChatML prompt.
 const TURN: &str = "<|im_start|>assistant\n";
+/// What it need not think any more.
+const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
 /// Logit of the token the script wants, over 0 for all others.
 const CERTAIN: f32 = 20.0;
 
@@ -31,6 +33,8 @@ pub struct Script {
     pub row_time: Duration,
     /// Largest prefill call.
     pub chunk: usize,
+    /// It marks its thoughts with `<think>`.
+    pub thoughtful: bool,
     /// What is said of its capability; `None` leaves it to be measured.
     pub(super) capable: Option<bool>,
 }
@@ -61,6 +65,7 @@ impl Script {
     /// The token that follows `text`.
     fn next(&self, text: &str) -> Token {
         let turn = text.rfind(TURN).map_or(text.len(), |at| at + TURN.len());
+        let turn = if text[turn..].starts_with(NO_THOUGHT) { turn + NO_THOUGHT.len() } else { turn };
         let (prompt, said) = text.split_at(turn);
         let reply = self.reply(prompt).as_bytes();
         let said = said.as_bytes();
@@ -73,7 +78,7 @@ impl Script {
 
     /// A running engine that plays this script.
     pub fn engine(self, permit: Permit) -> Result<Engine, EngineError> {
-        let vocabulary = Arc::new(Letters::new());
+        let vocabulary = Arc::new(Letters { thoughtful: self.thoughtful, ..Letters::new() });
         let thread_vocabulary = vocabulary.clone();
         Engine::spawn("scripted", vocabulary, permit, move |inbox| {
             let sequences = vec![Vec::new(); self.slots];
@@ -85,11 +90,12 @@ impl Script {
 /// Bytes as tokens, and one token that ends a text.
 pub struct Letters {
     bytes: Vec<[u8; 1]>,
+    pub thoughtful: bool,
 }
 
 impl Letters {
     pub fn new() -> Letters {
-        Letters { bytes: (0..=255u8).map(|byte| [byte]).collect() }
+        Letters { bytes: (0..=255u8).map(|byte| [byte]).collect(), thoughtful: false }
     }
 }
 
@@ -118,6 +124,10 @@ impl Vocabulary for Letters {
 
     fn is_end(&self, token: Token) -> bool {
         token == END
+    }
+
+    fn marks_thoughts(&self) -> bool {
+        self.thoughtful
     }
 }
 

@@ -59,6 +59,16 @@ fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
     text.trim_ascii_end().ends_with(OPEN.as_bytes())
 }
 
+/// What ends the thinking after `prompt` before it begins; nothing where the vocabulary does not mark thoughts.
+pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
+    let opening = match opens_thinking(vocabulary, prompt) {
+        true => Prompt::default(),
+        false if vocabulary.marks_thoughts() => Prompt::default().special(OPEN).text("\n"),
+        false => return Vec::new(),
+    };
+    vocabulary.tokenize(&opening.text("\n").special(CLOSE).text("\n\n"))
+}
+
 /// Whether a reply is written in channels, as GPT-OSS does.
 fn knows_channels(vocabulary: &dyn Vocabulary) -> bool {
     let tokens = vocabulary.tokenize(&Prompt::default().special(CHANNEL));
@@ -225,6 +235,23 @@ mod tests {
         assert!(!opens("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
         assert!(!opens("<think> is a tag"));
         assert!(!opens("think>"));
+    }
+
+    #[test]
+    fn a_thought_of_nothing_is_said_only_where_thoughts_are_marked() {
+        use super::super::scripted::Letters;
+        let check = |letters: &Letters, prompt: &str, expected: &str| {
+            let prompt = letters.tokenize(&Prompt::default().text(prompt));
+            let said = thought_of_nothing(letters, &prompt);
+            let said: Vec<u8> = said.iter().flat_map(|&token| letters.bytes(token)).copied().collect();
+            assert_eq!(String::from_utf8_lossy(&said), expected);
+            assert!(!opens_thinking(letters, &[prompt, letters.tokenize(&Prompt::default().text(expected))].concat()));
+        };
+        let mut thoughtful = Letters::new();
+        thoughtful.thoughtful = true;
+        check(&thoughtful, "assistant\n", "<think>\n\n</think>\n\n");
+        check(&thoughtful, "assistant\n<think>\n", "\n</think>\n\n");
+        check(&Letters::new(), "assistant\n", "");
     }
 
     #[test]

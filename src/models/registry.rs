@@ -98,8 +98,13 @@ fn manifest(config: &Config, dir: &Path) -> Result<Manifest, ModelsError> {
     Manifest::read(path.as_deref())
 }
 
-/// How a file that plays no role keeps keys and values.
+/// How the model in `file` keeps keys and values: as its role says, if it plays one.
 pub fn kv_type(config: &Config, file: &Path) -> Result<String, ModelsError> {
+    if let Ok(registry) = Registry::open(config)
+        && let Some(spec) = registry.settled().find(|spec| spec.path == file)
+    {
+        return Ok(spec.kv_type.clone());
+    }
     let dir = config.model_dir.clone().unwrap_or_else(places::model_dir);
     Ok(resolve::kv_type(&manifest(config, &dir)?, config, file))
 }
@@ -168,14 +173,17 @@ impl Registry {
     /// A model file by its path, its name or a part of its name that no other file has, with the settings of `like`.
     pub fn named(&self, name: &str, like: Role) -> Result<ModelSpec, ModelsError> {
         let path = self.path_of(name)?;
-        for spec in [&self.planner, &self.router].into_iter().filter_map(|role| role.spec.as_ref().ok()) {
-            if spec.path == path && spec.role == like {
-                return self.get(like).cloned();
-            }
+        if self.settled().any(|spec| spec.path == path && spec.role == like) {
+            return self.get(like).cloned();
         }
         let header = gguf::inspect(&path).map_err(|error| ModelsError::Broken(Arc::new(error), like))?;
         let choice = resolve::Choice { path, header: Arc::new(header), sha256: None };
         resolve::settled(like, choice, &self.manifest, &self.config, &self.dir)
+    }
+
+    /// The models that play a role, their checksums not compared.
+    fn settled(&self) -> impl Iterator<Item = &ModelSpec> {
+        [&self.planner, &self.router].into_iter().filter_map(|role| role.spec.as_ref().ok())
     }
 
     fn path_of(&self, name: &str) -> Result<PathBuf, ModelsError> {

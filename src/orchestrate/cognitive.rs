@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::base::StepId;
 use crate::base::config::When;
-use crate::models::Role;
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
@@ -54,7 +53,7 @@ pub fn applies(brief: Brief<'_>) -> bool {
         When::Off => false,
         // A model that was not needed so far is not loaded to find out.
         When::Auto => {
-            let resident = brief.toolkit.pool.resident(Role::Planner);
+            let resident = brief.toolkit.pool.resident(brief.toolkit.voice());
             is_complex(brief) && resident.is_some_and(|model| model.capability.supports_complex_reasoning)
         }
     }
@@ -140,7 +139,7 @@ async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Re
         let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(|entry| entry.succeeded());
         return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
     }
-    let model = toolkit.model(Role::Planner, host).await?;
+    let model = toolkit.model(toolkit.voice(), host).await?;
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }

@@ -4,7 +4,6 @@ use crate::base::CallId;
 use crate::base::config::Technique;
 use crate::budget::permit::Priority;
 use crate::engine::{Grammar, Piece, Request, Sampling};
-use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
@@ -105,7 +104,7 @@ fn asks(request: &str) -> bool {
     low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
 }
 
-/// One or two sentences of the planner that the evidence backs. Sentences that it does not back are left out.
+/// One or two sentences of a model that the evidence backs. Sentences that it does not back are left out.
 async fn prose(
     toolkit: &Toolkit,
     request: &str,
@@ -114,8 +113,8 @@ async fn prose(
     draft: Draft<'_>,
     host: &dyn Host,
 ) -> Result<String, TurnError> {
-    let planner = toolkit.model(Role::Planner, host).await?;
-    let capable = planner.capability.supports_complex_reasoning;
+    let model = toolkit.model(toolkit.voice(), host).await?;
+    let capable = model.capability.supports_complex_reasoning;
     let wanted = format!("{question} {request}");
     let lines = excerpt::lines(evidence, &wanted, if capable { LINES_CAPABLE } else { LINES_SMALL });
     if lines.is_empty() {
@@ -149,9 +148,7 @@ async fn prose(
     let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
-        ..planner
-            .engine
-            .request(&planner.dialect.render(&messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
+        ..model.engine.request(&model.dialect.render(&messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
     };
     let generation = if capable {
         generation
@@ -159,7 +156,7 @@ async fn prose(
         Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
     };
     let ended = toolkit
-        .stream(&planner, generation, "answering", host, |piece| {
+        .stream(&model, generation, "answering", host, |piece| {
             if let Piece::Answer(text) = piece {
                 sentences.push(text).into_iter().for_each(&mut offer);
             }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::base::config::Cognitive;
+use crate::base::config::{Cognitive, Voice};
 use crate::base::{Cancel, ConversationId};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
@@ -96,6 +96,14 @@ impl Toolkit {
         Ok(loaded)
     }
 
+    /// The role that words answers and judges them.
+    pub fn voice(&self) -> Role {
+        match self.cognitive.model {
+            Voice::Planner => Role::Planner,
+            Voice::Router => Role::Router,
+        }
+    }
+
     /// Runs a generation to its end, telling the host when nothing is heard for a while.
     pub async fn generate(
         &self,
@@ -125,6 +133,11 @@ impl Toolkit {
         mut take: impl FnMut(&Piece),
     ) -> Result<Ended, TurnError> {
         let system_tokens = request.fixed;
+        // A text in a form has no place for thoughts.
+        let request = match self.cognitive.cot || request.grammar.is_some() {
+            true => request,
+            false => model.engine.without_thinking(request),
+        };
         let mut generation: Generation = model.engine.generate(request)?;
         loop {
             let next = tokio::select! {

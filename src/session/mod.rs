@@ -121,6 +121,7 @@ impl Session {
             policy: self.policy.clone(),
             mask: self.mask.clone(),
             command: self.command,
+            shows_thoughts: self.toolkit().cognitive.cot_streaming,
         };
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
         let turn = match (&op, &toolkit.context) {
@@ -204,6 +205,7 @@ struct SessionHost {
     policy: Policy,
     mask: Mask,
     command: &'static str,
+    shows_thoughts: bool,
 }
 
 impl SessionHost {
@@ -266,6 +268,9 @@ impl SessionHost {
 
 impl Host for SessionHost {
     fn emit(&self, event: Event) {
+        if matches!(event, Event::Thinking { .. }) && !self.shows_thoughts {
+            return;
+        }
         let record = self.note(event);
         self.send(Message::Record(record));
     }

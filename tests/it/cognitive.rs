@@ -1,6 +1,6 @@
 //! The cognitive loop with scripted models: drafts are judged, written again with what failed in mind, and bounded.
 
-use monobloc::base::config::{Cognitive, Technique, When};
+use monobloc::base::config::{Cognitive, Technique, Voice, When};
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
@@ -26,8 +26,12 @@ struct Seen {
 }
 
 async fn turn(script: Script, config: Cognitive) -> Seen {
+    turn_of(script, Script::saying(""), config).await
+}
+
+async fn turn_of(planner: Script, router: Script, config: Cognitive) -> Seen {
     let project = Project::todo();
-    let plain = toolkit(&project, script, Script::saying(""));
+    let plain = toolkit(&project, planner, router);
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let toolkit = Toolkit { cognitive: config, ..plain };
     let finished = run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
@@ -70,6 +74,33 @@ async fn off_changes_nothing_and_auto_leaves_simple_requests_alone() {
     for when in [When::Off, When::Auto] {
         let seen = turn(writer(), Cognitive { when, ..Cognitive::default() }).await;
         assert!(seen.verified.is_empty() && seen.answer.starts_with("A request is tried again."), "{}", seen.answer);
+    }
+}
+
+#[tokio::test]
+async fn the_router_words_and_judges_where_it_is_to() {
+    let mute = || Script::saying("");
+    let seen = turn_of(mute(), writer(), Cognitive { model: Voice::Router, ..on() }).await;
+    assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+    assert_eq!(seen.verified.len(), 2, "{:?}", seen.verified);
+    let seen = turn_of(mute(), writer(), on()).await;
+    assert!(!seen.answer.contains("5 times."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn a_model_that_marks_its_thoughts_can_be_told_not_to_think() {
+    let script = || {
+        let at_once = "<think>\n\n</think>\n\n";
+        let mut thoughtful = Script::saying("<think>Five, I think.</think>A request is tried 5 times.")
+            .on("Judge the answer", "0.95\nvalid\nIt says how many times.")
+            .on(at_once, "A request is tried 5 times.");
+        thoughtful.thoughtful = true;
+        thoughtful
+    };
+    for (cot, thoughts) in [(true, "Five, I think."), (false, "")] {
+        let seen = turn(script(), Cognitive { cot, ..on() }).await;
+        assert!(seen.answer.starts_with("A request is tried 5 times."), "{cot}: {}", seen.answer);
+        assert_eq!(seen.state.expect("the state at the end").thinking_tokens.concat(), thoughts, "{cot}");
     }
 }
 

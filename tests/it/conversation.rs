@@ -1,7 +1,8 @@
 //! A conversation with scripted models: what a later turn knows of the earlier ones.
 
-use monobloc::base::config::ApproveMode;
+use monobloc::base::config::{ApproveMode, Cognitive};
 use monobloc::engine::scripted::Script;
+use monobloc::orchestrate::Toolkit;
 use monobloc::protocol::{Ask, Event, Op, Record, TurnFinished};
 use monobloc::session::{Message, Session};
 use monobloc::tools::policy::Policy;
@@ -32,6 +33,28 @@ async fn a_conversation_is_known_to_its_next_turn() {
     let turns = talk(&Project::todo(), script, &["Hello!", "Thanks!"]).await;
     let answers: Vec<&str> = turns.iter().map(|turn| turn.answer.as_str()).collect();
     assert_eq!(answers, ["Nice to meet you.", "You are welcome, Ada."]);
+}
+
+#[tokio::test]
+async fn thoughts_are_shown_unless_they_are_not_to_be() {
+    for shown in [true, false] {
+        let project = Project::todo();
+        let script = Script::saying("<think>Who is this?</think>Hello.");
+        let plain = toolkit(&project, script, Script::saying(""));
+        let cognitive = Cognitive { cot_streaming: shown, ..plain.cognitive };
+        let session = Session::open(Toolkit { cognitive, ..plain }, None, Policy::of(ApproveMode::Never));
+        let mut messages =
+            session.expect("a session").submit(Op::Ask(Ask { text: "Hi!".to_owned(), ..Ask::default() }));
+        let (mut thoughts, mut answer) = (String::new(), String::new());
+        while let Some(message) = messages.recv().await {
+            match message {
+                Message::Record(Record { event: Event::Thinking { text }, .. }) => thoughts.push_str(&text),
+                Message::Record(Record { event: Event::TurnFinished(finished), .. }) => answer = finished.answer,
+                _ => {}
+            }
+        }
+        assert_eq!((thoughts.as_str(), answer.as_str()), (if shown { "Who is this?" } else { "" }, "Hello."));
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The single-model loop with models that misbehave: each scripted pathology ends in something useful, and is counted.
 
 use monobloc::base::StepId;
-use monobloc::base::config::ApproveMode;
+use monobloc::base::config::{ApproveMode, Cognitive};
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{
@@ -425,4 +425,23 @@ async fn what_it_is_is_asked_for_where_nothing_says_so() {
     assert!(!symbols(&finished).iter().any(|(tool, _)| tool == "index_search"), "{:?}", finished.steps);
     let notices = host.notices();
     assert!(notices.iter().any(|notice| notice.contains("what `it` is was not said")), "{notices:?}");
+}
+
+#[tokio::test]
+async fn calls_in_other_notations_count_unless_they_are_not_to() {
+    let planner = || {
+        let call = r#"{"name": "read_file", "arguments": {"path": "src/retry.ts"}}"#;
+        Script::saying(call).on("MAX_ATTEMPTS = 5", "A request is tried 5 times.")
+    };
+    for (fallback_parsing, expected) in [(true, 1), (false, 0)] {
+        let project = Project::todo();
+        let plain = toolkit(&project, planner(), Script::saying(""));
+        let cognitive = Cognitive { fallback_parsing, ..plain.cognitive };
+        let toolkit = Toolkit { orchestrate: false, cognitive, ..plain };
+        let host = Witness::new(|_: &Proposal| Decision::Reject);
+        run_turn(&toolkit, "How many times is a request tried?", &host).await.expect("a turn");
+        let textual = host.seen(|event| if let Event::ToolMiss(miss) = event { Some(*miss) } else { None });
+        let textual = textual.iter().map(|miss| miss.textual_tool_call_patterns).max();
+        assert_eq!(textual, Some(expected), "{fallback_parsing}");
+    }
 }

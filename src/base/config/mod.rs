@@ -105,6 +105,21 @@ pub struct Cognitive {
     /// 0 to 1.
     pub verification_threshold: f64,
     pub technique: Technique,
+    pub model: Voice,
+    /// Models that mark their thoughts may think before they answer.
+    pub cot: bool,
+    /// Thoughts are shown while they come.
+    pub cot_streaming: bool,
+    /// Calls in other notations than the model's own, and in prose, count.
+    pub fallback_parsing: bool,
+}
+
+/// Who words answers and judges them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Voice {
+    #[default]
+    Planner,
+    Router,
 }
 
 /// How a draft is looked at twice (seed 003), where the model can reason.
@@ -133,7 +148,16 @@ pub enum When {
 
 impl Default for Cognitive {
     fn default() -> Cognitive {
-        Cognitive { when: When::Auto, max_iterations: 5, verification_threshold: 0.85, technique: Technique::Plain }
+        Cognitive {
+            when: When::Auto,
+            max_iterations: 5,
+            verification_threshold: 0.85,
+            technique: Technique::Plain,
+            model: Voice::Planner,
+            cot: true,
+            cot_streaming: true,
+            fallback_parsing: true,
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, When, consent};
+use super::{
+    ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, Voice, When, consent,
+};
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
@@ -70,14 +72,14 @@ pub fn project_file(project: &Path) -> PathBuf {
 pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
     let outside = |setting: &'static Setting| -> Result<Option<Resolved>, ConfigError> {
         if let Some(text) = given.flags.get(setting.key) {
-            let read = setting.read_outside(text);
+            let read = setting.read_flag(text);
             let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: text.clone(), expected };
             return Ok(Some(Resolved { setting, value: Some(read.map_err(wrong)?), origin: Origin::Flag }));
         }
         let Some(text) = given.variables.get(setting.variable).filter(|text| !text.is_empty()) else { return Ok(None) };
         let wrong =
             |expected| ConfigError::Variable { variable: setting.variable.to_owned(), value: text.clone(), expected };
-        let value = setting.read_outside(text).map_err(wrong)?;
+        let value = setting.read_variable(text).map_err(wrong)?;
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
     };
     let path = |key: &str, default: &Path| -> Result<PathBuf, ConfigError> {
@@ -205,6 +207,13 @@ impl Settings {
                 Some("three-methods") => Technique::ThreeMethods,
                 _ => Technique::Plain,
             },
+            model: match self.value("cognitive_model") {
+                Some("router") => Voice::Router,
+                _ => Voice::Planner,
+            },
+            cot: self.value("enable_cot") != Some("false"),
+            cot_streaming: self.value("enable_cot_streaming") != Some("false"),
+            fallback_parsing: self.value("fallback_parsing") != Some("false"),
             max_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_iterations),
             verification_threshold: per_cent.map_or(plain.verification_threshold, |share| share / 100.0),
         }

@@ -19,7 +19,7 @@ pub struct Setting {
     pub default: Option<&'static str>,
     pub about: &'static str,
     pub project: Trust,
-    /// Variable and flag say the opposite of the key: `--no-repack` is `repack = false`.
+    /// The variable says the opposite of the key: `MONOBLOC_NO_REPACK=true` is `repack = false`.
     pub negated: bool,
 }
 
@@ -108,14 +108,19 @@ impl Setting {
         }
     }
 
-    /// What a variable or a flag says, turned into the key's own sense.
-    pub(super) fn read_outside(&self, text: &str) -> Result<String, String> {
+    /// What a variable says, in the key's own sense.
+    pub(super) fn read_variable(&self, text: &str) -> Result<String, String> {
+        self.read_outside(text, self.negated)
+    }
+
+    /// What a flag says, in the key's own sense: that of a switch turns around what holds without it.
+    pub(super) fn read_flag(&self, text: &str) -> Result<String, String> {
+        self.read_outside(text, self.kind == Kind::Switch && self.default == Some("true"))
+    }
+
+    fn read_outside(&self, text: &str, negated: bool) -> Result<String, String> {
         let value = self.kind.read(text)?;
-        Ok(match (self.negated, value.as_str()) {
-            (true, "true") => "false".to_owned(),
-            (true, _) => "true".to_owned(),
-            (false, _) => value,
-        })
+        Ok(if negated { (value != "true").to_string() } else { value })
     }
 }
 

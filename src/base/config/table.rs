@@ -5,10 +5,11 @@ use super::setting::{Kind, Setting, Trust};
 pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "always"];
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
+pub const VOICES: [&str; 2] = ["planner", "router"];
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
 /// Every default of the program that a user may change.
-pub const SETTINGS: [Setting; 33] = [
+pub const SETTINGS: [Setting; 37] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -196,6 +197,46 @@ pub const SETTINGS: [Setting; 33] = [
         kind: Kind::Choice(&TECHNIQUES),
         default: Some("plain"),
         about: "How a draft is looked at twice: by questions answered without it, by two personas, or by three methods",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "cognitive_model",
+        variable: "MONOBLOC_COGNITIVE_MODEL",
+        flag: "cognitive-model",
+        kind: Kind::Choice(&VOICES),
+        default: Some("planner"),
+        about: "The model that words answers and judges them",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "enable_cot",
+        variable: "MONOBLOC_ENABLE_COT",
+        flag: "no-cot",
+        kind: Kind::Switch,
+        default: Some("true"),
+        about: "Models that think before they answer (<think>) answer at once",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "enable_cot_streaming",
+        variable: "MONOBLOC_ENABLE_COT_STREAMING",
+        flag: "no-cot-streaming",
+        kind: Kind::Switch,
+        default: Some("true"),
+        about: "Do not show what models think while they think it",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "fallback_parsing",
+        variable: "MONOBLOC_FALLBACK_PARSING",
+        flag: "no-fallback-parsing",
+        kind: Kind::Switch,
+        default: Some("true"),
+        about: "Read calls only as the model's family writes them, not in other notations and not out of prose",
         project: Trust::Free,
         negated: false,
     },

@@ -18,9 +18,10 @@ type Kind = sys::ggml_backend_buffer_type_t;
 pub(super) struct Untiled(Vec<(CString, Kind)>);
 
 impl Untiled {
-    /// For the model of `file`. None where layers may lie on an accelerator: they would be taken from it.
+    /// For the model of `file`. None where there are no tiles, and none where layers may lie
+    /// on an accelerator: they would be taken from it.
     pub fn of(file: &Path, gpu_layers: u32) -> Untiled {
-        if gpu_layers > 0 && devices::accelerator().is_some() {
+        if !repack::has_tiles() || gpu_layers > 0 && devices::accelerator().is_some() {
             return Untiled::default();
         }
         // What is no model file, llama.cpp refuses itself.

@@ -123,7 +123,7 @@ impl Probe<'_> {
                 return Ok(false);
             }
             let (text, _) = self.call(talk, &tools, false).await?;
-            let called = !call::read(&text, Some(&*self.model.dialect), &tools).calls.is_empty();
+            let called = !call::read(&text, Some(&*self.model.dialect), &tools, Tier::Prose).calls.is_empty();
             self.found.restraint.add(!called && !text.trim().is_empty());
         }
         for (count, requests) in &PLANS {
@@ -156,7 +156,7 @@ impl Probe<'_> {
     }
 
     fn is_right(&self, text: &str, task: &Task, tools: &[ToolSpec]) -> bool {
-        let calls = call::read(text, Some(&*self.model.dialect), tools).calls;
+        let calls = call::read(text, Some(&*self.model.dialect), tools, Tier::Prose).calls;
         let checked = calls.first().and_then(|raw| call::check(raw, tools).ok());
         checked.is_some_and(|checked| {
             let arguments = serde_json::Value::Object(checked.call.arguments).to_string();
@@ -172,7 +172,7 @@ impl Probe<'_> {
             [Message::system(format!("{CALL_PROMPT}\n\n{}", dialect.tool_list(&texts))), Message::user(task)];
         let grammar = grammar.then(|| notation::grammar(dialect, &texts));
         let text = self.ask(&messages, CALL_TOKENS, grammar).await?.text;
-        let reading = call::read(&text, Some(&*self.model.dialect), tools);
+        let reading = call::read(&text, Some(&*self.model.dialect), tools, Tier::Prose);
         let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());
         Ok((text, known && reading.tier == Some(Tier::Strict)))
     }

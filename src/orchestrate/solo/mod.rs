@@ -137,7 +137,9 @@ impl<'a> Loop<'a> {
             self.watch.iteration = iteration;
             let offered = self.shelf.offered(self.scene.toolkit, &self.watch.offer);
             let reply = self.reply(&offered).await?;
-            let reading = call::read(&reply.text, Some(&*self.model.dialect), self.scene.toolkit.catalog.specs());
+            let toolkit = self.scene.toolkit;
+            let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
+            let reading = call::read(&reply.text, Some(&*self.model.dialect), toolkit.catalog.specs(), until);
             self.messages.push(Message::assistant(reply.text.clone()));
             let silent = reading.calls.is_empty();
             let verdict = if silent {

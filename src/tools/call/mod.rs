@@ -45,8 +45,8 @@ pub struct Reading {
     pub tier: Option<Tier>,
 }
 
-/// Reads calls with the first tier that finds any.
-pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec]) -> Reading {
+/// Reads calls with the first tier that finds any, at last with the tier `until`.
+pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let text = bounded(text);
     let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
     let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] = [
@@ -54,7 +54,7 @@ pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec]) -> Re
         (Tier::Lenient, &|| lenient::read(text, specs)),
         (Tier::Prose, &|| prose::read(text, specs)),
     ];
-    for (tier, find) in tiers {
+    for (tier, find) in tiers.into_iter().filter(|(tier, _)| *tier <= until) {
         let mut calls = find();
         if !calls.is_empty() {
             calls.truncate(CALLS_MAX);
@@ -96,7 +96,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     fn check(text: &str, expected: &[&str]) {
-        let reading = read(text, None, Catalog::builtin().specs());
+        let reading = read(text, None, Catalog::builtin().specs(), Tier::Prose);
         let shown = |call: &RawCall| format!("{} {}", call.name, Value::Object(call.arguments.clone()));
         assert_eq!(reading.calls.iter().map(shown).collect::<Vec<_>>(), expected, "{text}: {:?}", reading.tier);
     }
@@ -110,6 +110,14 @@ mod tests {
         check("I will use read_file with path `src/a.rs`.", &[r#"read_file {"path":"src/a.rs"}"#]);
         check("The file has 12 lines.", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn later_tiers_are_left_out_where_they_are_not_wanted() {
+        let text = r#"So: {"name":"read_file","arguments":{"path":"a"}}"#;
+        let found = |until| read(text, None, Catalog::builtin().specs(), until).tier;
+        assert_eq!(found(Tier::Lenient), Some(Tier::Lenient));
+        assert_eq!(found(Tier::Strict), None);
     }
 
     #[test]
@@ -147,7 +155,7 @@ mod tests {
         ] {
             let text = part.repeat(TEXT_MAX_BYTES * 2 / part.len());
             let before = worked();
-            read(&text, None, specs.specs());
+            read(&text, None, specs.specs(), Tier::Prose);
             textual_patterns(&text);
             let took = worked() - before;
             assert!(took < Duration::from_secs(2), "{part} took {took:?}");
@@ -157,12 +165,12 @@ mod tests {
     proptest! {
         #[test]
         fn reading_never_panics(text in "\\PC{0,300}") {
-            read(&text, None, Catalog::builtin().specs());
+            read(&text, None, Catalog::builtin().specs(), Tier::Prose);
         }
 
         #[test]
         fn nor_on_broken_calls(text in "(read_file|name|path|[\\[\\](){}\"'`:=,.\\\\ \n]|é|1|-){0,40}") {
-            for call in read(&text, None, Catalog::builtin().specs()).calls {
+            for call in read(&text, None, Catalog::builtin().specs(), Tier::Prose).calls {
                 let _ = super::check(&call, Catalog::builtin().specs());
             }
         }

@@ -64,6 +64,12 @@ fn flag_before_variable_before_file_before_default() {
     world.check("parallel", "4 variable");
     world.check("orchestrator.enabled", "true variable");
     world.flag("parallel", "1").check("parallel", "1 flag");
+    // The flag of a switch turns its default around; a variable says what its name says.
+    World::new("", "").flag("repack", "true").check("repack", "false flag");
+    World::new("", "").flag("enable_cot", "true").check("enable_cot", "false flag");
+    World::new("", "").variable("MONOBLOC_ENABLE_COT", "true").check("enable_cot", "true variable");
+    World::new("", "").variable("MONOBLOC_ENABLE_COT_STREAMING", "0").check("enable_cot_streaming", "false variable");
+    World::new("", "").flag("mask_private", "true").check("mask_private", "true flag");
 }
 
 #[test]
