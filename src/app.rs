@@ -382,6 +382,15 @@ impl App {
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
     }
 
+    /// The built-in tools for a project, with its index if it has one.
+    pub fn toolkit_of_project(&self, pool: Pool, embedder: Option<Embedder>) -> Result<Toolkit> {
+        let root = Root::open(&self.config.project)?;
+        let is_indexed = self.config.project.join(".monobloc").is_dir();
+        let index = if is_indexed { Some(Arc::new(self.index()?)) } else { None };
+        let context = Context { index: index.clone(), ..Context::new(root, self.cancel.clone()) };
+        self.toolkit_for(Catalog::builtin(), pool, embedder, index, Some(context))
+    }
+
     /// What was learned in the project.
     pub fn lessons(&self) -> Result<Lessons> {
         self.lessons_with(|| Ok(self.pool(self.registry()?)))

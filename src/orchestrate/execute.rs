@@ -16,7 +16,7 @@ use super::evidence::{Evidence, Record};
 use super::learn::Recollection;
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, edit, fill, relation, route};
+use super::{classify, edit, fill, forms, route};
 
 /// Calls one step may make, one a file it names.
 const CALLS_A_STEP_MAX: usize = 12;
@@ -171,7 +171,7 @@ pub async fn choose(
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
     }
-    let by_form = relation::choice(toolkit, &step.part, &selection.ranked);
+    let by_form = forms::choice(toolkit, &step.part, &selection.ranked);
     let choice = match by_form.or_else(|| memory.tool(step.id, toolkit, &selection.ranked, host)) {
         Some(choice) => Some(choice),
         None => route::choose(toolkit, &text, &selection.ranked, host).await?,
@@ -259,7 +259,7 @@ async fn arguments(
         let grounds = Grounds { step: &text, request, earlier: &earlier, project_files, now };
         let mut settled = settle(tool, &grounds, proposed);
         if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
-            && let Some(symbol) = relation::symbol_of(toolkit, &step.part)
+            && let Some(symbol) = forms::symbol_of(toolkit, &step.part)
         {
             settled.missing.remove(place);
             settled.arguments.insert("symbol".to_owned(), Value::String(symbol));

@@ -8,8 +8,8 @@ use super::decompose::scan::{Kind, Token, scan};
 use super::decompose::words::{is_connective, is_determiner, listed};
 
 /// Clauses that list or search a place; in others a word is as often a thing as a folder.
-const LOOKS: &str = "list, look, search, find, grep, show, count, what, which, how";
-const LEADS: &str = "in, inside, within, under, below, of, list, across, throughout";
+const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
+const LEADS: &str = "in, inside, within, under, below, of, list, ls, across, throughout";
 const NOUNS: &str = "folder, directory, dir";
 
 /// Writes names of folders at the top of the project as paths, where they say in which place a clause looks.

@@ -11,7 +11,7 @@ use super::decompose::{Part, PartKind};
 use super::evidence::Evidence;
 use super::plan::Step;
 use super::toolkit::Toolkit;
-use super::{folders, recall, relation, words};
+use super::{folders, forms, recall, words};
 
 const POINTS: &str = "it, them, they";
 const OWNS: &str = "its, their";
@@ -57,12 +57,12 @@ fn named(parts: &mut [Part], graph: Option<&Graph>) {
 /// The symbol that the latest of these clauses is about; one that names a file or only describes something has none.
 fn subject(earlier: &[Part], graph: Option<&Graph>) -> Option<String> {
     let part = earlier.iter().rev().find(|part| !is_open(part))?;
-    let symbol = relation::symbol(part, graph)?;
+    let symbol = forms::symbol(part, graph)?;
     if part.paths.iter().any(|path| *path != symbol) {
         return None;
     }
-    let asked = relation::asked(part, Some(&symbol));
-    (relation::symbol(part, None).as_ref() == Some(&symbol) || asked.is_some_and(is_about_symbol)).then_some(symbol)
+    let asked = forms::asked(part, Some(&symbol));
+    (forms::symbol(part, None).as_ref() == Some(&symbol) || asked.is_some_and(is_about_symbol)).then_some(symbol)
 }
 
 /// The step with the symbol that the steps it needs have found in the place of `it`. An error says what is missing: a word like `it` is
@@ -126,8 +126,8 @@ fn is_open(part: &Part) -> bool {
     let said = || with(&part.text, STAND_IN).map(|text| Part { text, ..part.clone() });
     part.paths.is_empty()
         && part.quoted.is_empty()
-        && relation::symbol(part, None).is_none()
-        && said().is_some_and(|part| relation::asked(&part, Some(STAND_IN)).is_some_and(is_about_symbol))
+        && forms::symbol(part, None).is_none()
+        && said().is_some_and(|part| forms::asked(&part, Some(STAND_IN)).is_some_and(is_about_symbol))
 }
 
 fn is_about_symbol(tool: Builtin) -> bool {

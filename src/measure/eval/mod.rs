@@ -46,7 +46,8 @@ impl Case {
         Ok(match &self.tools {
             Some(tools) => {
                 let offered = Catalog::described(tools.clone()).with_context(|| format!("case {}", self.id))?;
-                toolkit.offering(offered).await?
+                // Tools of its own have nothing to do with the project.
+                Toolkit { index: None, context: None, ..toolkit.offering(offered).await? }
             }
             None => toolkit.clone(),
         })

@@ -11,7 +11,7 @@ use crate::base::StepId;
 use crate::orchestrate::execute::{self, Undecided};
 use crate::orchestrate::learn::Recollection;
 pub use crate::orchestrate::plan::Makers;
-use crate::orchestrate::{Toolkit, decompose, plan};
+use crate::orchestrate::{Toolkit, plan, referent};
 
 /// A chain of so many steps that is planned as one counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
@@ -36,7 +36,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let parts = decompose::parts(&case.prompt);
+        let parts = referent::parts(toolkit, &case.prompt);
         let plan = plan::make(toolkit, &parts, &case.prompt, makers, &Silent::default()).await?;
         let mut chosen: Vec<(StepId, Option<String>)> = Vec::new();
         for step in &plan.steps {

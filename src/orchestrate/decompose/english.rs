@@ -156,6 +156,9 @@ fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, l
         return false;
     }
     if opens_question(line, next) {
+        if comma && is_place(line, from, at) {
+            return false;
+        }
         return question_joins(line, from, at, next, comma, left);
     }
     let polite = polite_end(line, next);
@@ -180,6 +183,14 @@ fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, l
         Mode::Question => comma && request_joins(line, from, at, verb, comma, left) || points_at_object(line, verb),
         Mode::Request => request_joins(line, from, at, verb, comma, left),
     }
+}
+
+/// `in src/a.rs`, `according to the README.md`: where the clause behind it is to be answered from.
+fn is_place(line: &Line, from: usize, at: usize) -> bool {
+    let leads =
+        matches!(low(line, from), "in" | "inside" | "within" | "for" | "from" | "at" | "of" | "according" | "with");
+    let between = |i: usize| is_determiner(low(line, i)) || matches!(low(line, i), "to" | "file" | "module" | "script");
+    leads && at > from + 1 && is_path(line, at - 1) && (from + 1..at - 1).all(between)
 }
 
 fn points_at_object(line: &Line, verb: usize) -> bool {

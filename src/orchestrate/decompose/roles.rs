@@ -37,6 +37,9 @@ pub(super) fn plain(text: &str) -> Part {
     }
 }
 
+/// Words that only say where to look.
+const POINTING: &str = "look, see, check, read, open, use, please, have, take, a, at, in, into, inside, the, file, it, is, should, be, stands";
+
 #[derive(Default)]
 struct Assembly {
     parts: Vec<Part>,
@@ -241,7 +244,23 @@ impl Assembly {
         needed
     }
 
+    /// `How many …? Look in src/a.rs`: where a question is to be answered from is no part of its own.
+    fn point_back(&mut self) {
+        let [.., question, pointer] = self.parts.as_mut_slice() else { return };
+        let mut words =
+            pointer.text.split_whitespace().map(|word| word.trim_end_matches(['.', '!', ',']).to_lowercase());
+        let points = |word: String| words::listed(POINTING, &word) || super::names::is_path(&word);
+        if !(question.text.ends_with('?') && question.paths.is_empty() && pointer.paths.len() == 1 && words.all(points))
+        {
+            return;
+        }
+        question.context = join(&question.context, &pointer.text);
+        question.paths.append(&mut pointer.paths);
+        self.parts.pop();
+    }
+
     fn finish(mut self) -> Vec<Part> {
+        self.point_back();
         if self.waiting.is_empty() {
             return self.parts;
         }

@@ -119,7 +119,7 @@ impl Plans {
 #[derive(Args)]
 struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}; the built-in ones
-    /// when left out
+    /// when left out, with the index of the project if it has one
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
     /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; with `tools`, an array
@@ -147,10 +147,11 @@ impl Eval {
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
         };
-        let catalog = files.catalog.as_deref().map_or(Ok(Catalog::builtin()), Catalog::from_json)?;
-        let registry = app.registry()?;
-        let embedder = super::embedder(app);
-        let toolkit = app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?;
+        let (registry, embedder) = (app.registry()?, super::embedder(app));
+        let toolkit = match files.catalog.as_deref().map(Catalog::from_json).transpose()? {
+            Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
+            None => app.toolkit_of_project(app.pool(registry), embedder)?,
+        };
         let suite = Suite::read(&files.suite)?;
         let (out, talk) = (files.out.as_deref(), !files.json);
         let figures = match kind {
