@@ -258,11 +258,11 @@ async fn arguments(
         let now = jiff::Zoned::now().datetime();
         let grounds = Grounds { step: &text, request, earlier: &earlier, project_files, now };
         let mut settled = settle(tool, &grounds, proposed);
-        if let Some(place) = settled.missing.iter().position(|name| name == "symbol")
-            && let Some(symbol) = forms::symbol_of(toolkit, &step.part)
-        {
-            settled.missing.remove(place);
-            settled.arguments.insert("symbol".to_owned(), Value::String(symbol));
+        if toolkit.catalog.executor(&tool.name).is_some() {
+            let symbol = forms::symbol_of(toolkit, &step.part);
+            let root = toolkit.context.as_ref().map(|context| context.root.path());
+            let set = forms::put(&mut settled.arguments, &tool.name, &step.part, symbol.as_deref(), root);
+            settled.missing.retain(|name| !set.contains(name));
         }
         if tool.name == "replace_in_file" {
             leave_to_the_file(&mut settled, &step.part.quoted);

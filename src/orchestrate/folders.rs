@@ -35,7 +35,7 @@ fn with_folder(text: &str, is_folder: impl Fn(&str) -> bool) -> Option<(String, 
         let lead = if is_determiner(word(at - 1)) { at.checked_sub(2) } else { at.checked_sub(1) };
         let name = tokens[*at].text;
         tokens[*at].kind == Kind::Word
-            && lead.is_some_and(|lead| listed(LEADS, word(lead)))
+            && lead.is_some_and(|lead| listed(LEADS, word(lead)) || listed(NOUNS, word(lead)))
             && ends(tokens.get(at + 1))
             && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
             && !is_path(name)

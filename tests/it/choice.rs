@@ -3,7 +3,7 @@
 use monobloc::base::Cancel;
 use monobloc::embed::{Embedder, Options};
 use monobloc::orchestrate::decompose;
-use monobloc::orchestrate::relation;
+use monobloc::orchestrate::forms;
 use monobloc::tools::{Catalog, Prefilter};
 
 use crate::models;
@@ -64,8 +64,8 @@ fn requests_about_code_get_their_tool() {
         let part = decompose::parts(request).remove(0);
         let vector = embedder.embed_one(&filter.without_values(request)).expect("a vector");
         let best = filter.select(request, Some(&vector), None, 15).ranked[0];
-        let name = relation::symbol(&part, None);
-        let by_form = relation::asked(&part, name.as_deref()).map(|builtin| builtin.name());
+        let name = forms::symbol(&part, None);
+        let by_form = forms::asked(&part, name.as_deref()).map(|builtin| builtin.name());
         let chosen = by_form.unwrap_or(&catalog.specs()[best.index].name);
         if !right.split(' ').any(|one| one == chosen) || by_form.is_none() && best.fits < 0.0 {
             wrong.push(format!("{request}: {chosen} ({:.1})", best.fits));

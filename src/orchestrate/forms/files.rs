@@ -40,13 +40,13 @@ const LISTS: &str = "\
 const BEHIND_FOLDER: &str = "contain, contains, have, hold, holds, folder, directory, look, like, please, recursively";
 const THIS_PROJECT: &str = "this, project, here, repo, repository, current, root, top, level";
 /// Kinds of files, before `files`.
-const KINDS_OF_FILES: &str = "\
+pub(super) const KINDS_OF_FILES: &str = "\
     toml, markdown, md, rust, rs, python, py, typescript, ts, tsx, javascript, js, jsx, json, yaml, yml, css, html, go, c, java, shell, sh, sql, txt, \
     csv, xml, svg, png, image, text, config, configuration, test, readme, lock, log, source, hidden";
 const HOLDS: &str = "contain, contains, containing, say, says, saying, with, include, includes, including, hold, holds, mention, mentions";
 const OCCURS: &str =
     "occurrence, occurrences, mention, mentions, mentioned, occur, occurs, appear, appears, todo, todos, fixme, fixmes";
-const TEXT: &str = "word, words, text, string, phrase";
+pub(super) const TEXT: &str = "word, words, text, string, phrase";
 /// What is described after `search for`, rather than said.
 const DESCRIBED: &str = "code, part, place, logic, implementation, function, method, how, where, why, what";
 
@@ -89,6 +89,7 @@ pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
             !has("file, files, named") && !sought.is_some_and(|sought| listed(DESCRIBED, sought))
         }
         () if !clause.looks() || has("defined, declared, definition, called, imported") => false,
+        () if clause.quotes && listed("where, where's", verb) => true,
         () if clause.cites && has(TEXT) || clause.quotes && has("place, places, spot, spots") => true,
         // Who names a file and asks what it says wants to read it.
         () if has(OCCURS) => clause.file().is_none() || !listed("what, which, how", verb),
@@ -173,7 +174,9 @@ pub(super) fn looked_at(clause: &Clause) -> Option<Builtin> {
         // `in F, how many …`.
         let leads = clause.are_up_to(file, "in, inside, for, from, at, of, according, based, on, to, the, file");
         let verb = if leads { clause.words.get(file + 1).copied().unwrap_or_default() } else { clause.verb() };
-        return (listed(READS, verb) && !clause.has("diff, history, log, blame, commits")).then_some(Builtin::ReadFile);
+        let goes_through = verb == "go" && listed("through, over", clause.behind_verb(1));
+        return ((listed(READS, verb) || goes_through) && !clause.has("diff, history, log, blame, commits"))
+            .then_some(Builtin::ReadFile);
     }
     let of_this_project =
         |word: &&str| listed(LISTS, word) || listed(THIS_PROJECT, word) || listed(BEHIND_FOLDER, word);

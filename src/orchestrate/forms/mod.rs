@@ -8,6 +8,9 @@ mod code;
 mod files;
 #[cfg(test)]
 mod tests;
+mod values;
+
+pub use values::put;
 
 use super::arguments::{removes, shows_command};
 use super::decompose::words::listed;
@@ -94,7 +97,7 @@ const USUAL: &str = "\
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     let text = part.text.to_lowercase();
     let clause = Clause::of(&text, part, symbol)?;
-    if shows_command(&part.text) {
+    if shows_command(&part.text) || values::runs(&clause) {
         return Some(Builtin::RunCommand);
     }
     files::found(&clause)

@@ -68,7 +68,6 @@ fn whole_files_and_what_stands_in_them_are_told_apart() {
 
 #[test]
 fn what_has_another_form_is_left_to_the_chooser() {
-    check("Run the tests", None, None);
     check("Show the git log", None, Some(Builtin::RunCommand));
     check("Show me where git status is parsed", None, Some(Builtin::IndexSearch));
     check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
@@ -201,4 +200,12 @@ fn relations_are_told_however_they_are_asked_for() {
     check("Which modules does src/main.rs depend on?", None, Some(Builtin::IndexImports));
     check("Where is src/tools/head.rs used?", None, Some(Builtin::IndexDependents));
     check("What is defined in src/tools/head.rs?", None, Some(Builtin::IndexReadFile));
+}
+
+#[test]
+fn what_is_run_is_a_command() {
+    check("Git status", None, Some(Builtin::RunCommand));
+    check("Run the tests", None, Some(Builtin::RunCommand));
+    check("Build the project", None, Some(Builtin::RunCommand));
+    check("Build a parser for dates", None, None);
 }
