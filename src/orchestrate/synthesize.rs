@@ -217,7 +217,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             // The user knows what was handed over.
             StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
             StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
-            StepStatus::Succeeded => match shown(entry, &cited, plan, evidence) {
+            StepStatus::Succeeded => match shown(entry, question, &cited, plan, evidence) {
                 Shown::Whole => facts.extend(result(entry)),
                 Shown::Named => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
                 Shown::Cited => {}
@@ -247,14 +247,21 @@ enum Shown {
     Whole,
 }
 
-fn shown(entry: &Entry, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
+fn shown(entry: &Entry, question: Option<&str>, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
     let is_cited = |call: CallId| cited.iter().any(|line| line.call == call);
     let asked = plan.questions.iter().any(|question| question.about.contains(&entry.step));
     match () {
+        () if is_cited(entry.id) && entry.tool == "search_text" && question.is_some_and(counts) => Shown::Named,
         () if is_cited(entry.id) => Shown::Cited,
         () if !cited.is_empty() && (asked || evidence.of(entry.step).any(|other| is_cited(other.id))) => Shown::Named,
         () => Shown::Whole,
     }
+}
+
+/// Whether a question is how many there are of something; what was found then says it in its first line.
+fn counts(question: &str) -> bool {
+    let low = question.to_lowercase();
+    ["how many", "how often", "count "].iter().any(|asked| low.contains(asked))
 }
 
 /// A call that asked who calls, imports or needs whom: the places it found are the answer.

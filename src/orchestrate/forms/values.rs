@@ -31,24 +31,48 @@ pub fn put(
 ) -> Vec<String> {
     let text = part.text.to_lowercase();
     let Some(clause) = Clause::of(&text, part, symbol) else { return Vec::new() };
+    let text = |name: &str, value: Option<String>| value.map(|value| vec![(name.to_owned(), Value::String(value))]);
     let found = match tool {
         "index_callers" | "index_callees" | "index_impact" | "index_find_files" => {
-            symbol.map(|symbol| ("symbol", symbol.to_owned()))
+            text("symbol", symbol.map(str::to_owned))
         }
-        "search_text" => sought(&clause, part).map(|text| ("pattern", text)),
-        "find_files" => pattern(&clause, part).map(|text| ("pattern", text)),
+        "search_text" => text("pattern", sought(&clause, part)),
+        "find_files" => text("pattern", pattern(&clause, part)),
         "run_command" if !arguments.contains_key("command") => {
-            root.and_then(|root| command(&clause, part, root)).map(|text| ("command", text))
+            text("command", root.and_then(|root| command(&clause, part, root)))
+        }
+        "read_file" => {
+            // A number that is not said of lines is none of a line.
+            arguments.retain(|name, _| !matches!(name.as_str(), "start_line" | "end_line"));
+            lines(&clause)
+                .map(|(from, to)| vec![("start_line".to_owned(), from.into()), ("end_line".to_owned(), to.into())])
         }
         _ => None,
     };
-    let Some((name, value)) = found else { return Vec::new() };
+    let found = found.unwrap_or_default();
     // What is looked for is no place to look in.
-    if arguments.get("path").and_then(Value::as_str) == Some(value.as_str()) {
+    if found.iter().any(|(_, value)| arguments.get("path") == Some(value)) {
         arguments.remove("path");
     }
-    arguments.insert(name.to_owned(), Value::String(value));
-    vec![name.to_owned()]
+    let names = found.iter().map(|(name, _)| name.clone()).collect();
+    arguments.extend(found);
+    names
+}
+
+/// The lines that are to be read: `lines 10 to 20`, `lines 1-40`, `line 7`, `the first 3 lines`.
+fn lines(clause: &Clause) -> Option<(u64, u64)> {
+    let at = clause.place("line, lines")?;
+    let word = |at: usize| clause.words.get(at).copied().unwrap_or_default();
+    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+    if let Some(count) = number(clause.before(at)).filter(|_| at > 1 && listed("first, top", word(at - 2))) {
+        return Some((1, count));
+    }
+    let (from, to) = match (word(at + 1).split_once(['-', '–']), word(at + 2)) {
+        (Some((from, to)), _) => (number(from)?, number(to)?),
+        (None, "to" | "through" | "until" | "and") => (number(word(at + 1))?, number(word(at + 3))?),
+        (None, _) => (number(word(at + 1))?, number(word(at + 1))?),
+    };
+    (from <= to).then_some((from, to))
 }
 
 /// The words of the clause as they were written; as many as in small letters.
@@ -211,6 +235,22 @@ mod tests {
         check("Search for unsafe blocks", "unsafe");
         check("Scan the project for hard-coded passwords", "hard-coded passwords");
         check("grep for fn main", "fn main");
+    }
+
+    #[test]
+    fn numbers_of_lines_are_those_that_are_said_of_lines() {
+        let check = |step: &str, expected: Option<(u64, u64)>| {
+            let mut arguments = Map::from_iter([("start_line".to_owned(), Value::from(5))]);
+            put(&mut arguments, "read_file", &parts(step)[0], None, None);
+            let line = |name: &str| arguments.get(name).and_then(Value::as_u64);
+            assert_eq!(line("start_line").zip(line("end_line")), expected, "{step}");
+        };
+        check("Read lines 10 to 20 of src/app.rs", Some((10, 20)));
+        check("Display lines 1-40 of src/app.rs", Some((1, 40)));
+        check("What's on line 12 of src/app.rs?", Some((12, 12)));
+        check("Show the first 3 lines of src/app.rs", Some((1, 3)));
+        check("Does src/app.rs try 5 times?", None);
+        check("Read lines 9 to 4 of src/app.rs", None);
     }
 
     #[test]
