@@ -115,7 +115,8 @@ pub async fn step(
     for mut arguments in all {
         if tool.name == "replace_in_file" && !arguments.contains_key("old") {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
-            match edit::arguments(toolkit, context, &path, &step.text(), host).await? {
+            let task = edit::Task { clause: &step.part.text, whole: &step.text() };
+            match edit::arguments(toolkit, context, &path, task, host).await? {
                 Ok(found) => arguments = found,
                 Err(reason) => return Ok(StepEnd::Stuck(reason)),
             }

@@ -4,7 +4,7 @@
 //! another program: it is asked only where the chooser has taken a built-in one.
 
 use super::arguments::{removes, shows_command};
-use super::decompose::words::listed;
+use super::decompose::words::{is_polite, listed};
 use super::decompose::{Part, names};
 use super::route::Choice;
 use super::toolkit::Toolkit;
@@ -67,8 +67,6 @@ const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
 /// Stand between what is in a file and the file.
 const WITHIN: &str = "in, from, of";
-/// Stand before the verb of a request.
-const POLITE: &str = "please, kindly, now, then, also, and, just, can, could, would, you, i, want, to";
 /// May stand behind a file that a verb is about: with anything else the file only describes what is meant (`delete old.css import`).
 const BEHIND_FILE: &str = "\
     and, or, to, into, as, onto, under, below, at, with, file, please, now, too, also, completely, entirely, permanently, then, again, if, \
@@ -136,7 +134,10 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
             () if has("impact, break, breaks, broken, affected, affects") => Some(Builtin::IndexImpact),
             () if (asks || looks_up(&words)) && has(CALLS) => match precedes(name, CALLS)? {
                 true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
-                true if words.get(name + 1).is_some_and(|verb| listed("calls, invokes, uses", verb)) => {
+                // `where are F calls made` has a noun there.
+                true if first != "where"
+                    && words.get(name + 1).is_some_and(|verb| listed("calls, invokes, uses", verb)) =>
+                {
                     Some(Builtin::IndexCallees)
                 }
                 _ => Some(Builtin::IndexCallers),
@@ -156,7 +157,7 @@ pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
 /// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path; `removes` says that
 /// something is taken away.
 fn of_a_file(words: &[&str], file: usize, removes: bool) -> Option<Builtin> {
-    let lead = words.iter().position(|word| !listed(POLITE, word))?;
+    let lead = words.iter().position(|word| !is_polite(word))?;
     let verb = words[lead];
     let is_object = |after: usize| {
         let between = words.get(lead + after..file);
@@ -238,6 +239,7 @@ mod tests {
         check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
         check("Find out what Store.save calls", save, Some(Builtin::IndexCallees));
         check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
+        check("Where are parseDate calls made?", Some("parseDate"), Some(Builtin::IndexCallers));
         check("What does Store.save call?", save, Some(Builtin::IndexCallees));
         check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));
         check("What would break if I rename Store.save?", save, Some(Builtin::IndexImpact));
@@ -278,6 +280,11 @@ mod tests {
         check("Take the line about retries out of notes.md", None, Some(Builtin::ReplaceInFile));
         check("Get rid of the TODO in src/b.rs", None, Some(Builtin::ReplaceInFile));
         check("Strip the comments from src/b.rs", None, Some(Builtin::ReplaceInFile));
+        check("Remove from notes.md the line about retries", None, Some(Builtin::ReplaceInFile));
+        check("Drop a TODO in src/b.rs", None, None);
+        check("Drop a note about the deadline in notes.md", None, None);
+        check("Leave a comment in src/a.rs that we time out", None, None);
+        check("Leave debug off in config.toml", None, None);
     }
 
     #[test]

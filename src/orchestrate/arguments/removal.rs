@@ -1,178 +1,280 @@
 //! Reads what a step wants to have taken out of a file: `remove the word draft from a.md`, `take the line about X out of b.md`.
 
 use crate::orchestrate::decompose::names;
-use crate::orchestrate::decompose::scan::{Kind, Token, scan};
-use crate::orchestrate::decompose::words::{is_determiner, listed};
+use crate::orchestrate::decompose::scan::{Kind, Token};
+use crate::orchestrate::decompose::words::{is_determiner, is_object_pronoun, is_polite, listed};
 use crate::orchestrate::words;
 
-use super::{intent, places};
+use super::{intent, numbered};
 
 /// What is to go.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Removal {
+    /// The object, as it was written.
+    pub said: String,
     pub extent: Extent,
-    /// Texts that stand in the file as they were written, or all the words of the description.
+    /// Texts that stand in the file as they were written; of a definition, the words of its name.
     pub literals: Vec<String>,
-    /// Words that say which place is meant, as `places::parts` gives them.
+    /// The texts stand in quotation marks.
+    pub quoted: bool,
+    /// Neither quoted nor behind an article: `draft`, not `the draft`.
+    pub bare: bool,
+    /// Words that say which place is meant, in lower case.
     pub about: Vec<String>,
     /// Every place is meant.
     pub all: bool,
 }
 
 /// How much of the file goes with the place that is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Nothing but the text itself.
     Words,
     Line,
-    /// Lines by their numbers, counted from 1, both included; 0 is the last line.
-    Numbered(usize, usize),
-    /// A comment, alone on its line or behind code.
+    /// Lines from one number to another, counted from 1, both included.
+    Numbered(Vec<(usize, usize)>),
+    /// So many lines at the end.
+    Last(usize),
+    /// Lines without text.
+    Blank,
+    /// A comment, alone on its lines or beside code.
     Comment,
-    /// A definition or a section, to its end.
-    Block,
+    /// A comment that says TODO or FIXME.
+    Todo,
+    /// What is called, to its end.
+    Function,
+    /// A type or a module, to its end.
+    Type,
+    /// What stands below a heading or in a block.
+    Section,
+    /// A text wherever it stands for itself.
+    Mention,
     /// The request does not say: a line if the text stands for the line, else the text.
     Unsaid,
+    /// Words that code cannot follow say which one is meant, or which is not.
+    Unclear,
+}
+
+impl Extent {
+    pub fn is_definition(&self) -> bool {
+        matches!(self, Extent::Function | Extent::Type)
+    }
 }
 
 const REMOVES: &str = "remove, delete, erase, strip, удали, удалить, убери, убрать, сотри, вычеркни";
-/// Take something out only together with a particle, or without a new value.
-const WITH_OUT: &str = "take, cut, leave, strike, cross";
+/// Take something out only together with a particle.
+const WITH_OUT: &str = "take, cut, strike, cross";
 const PARTICLES: &str = "out, away, off";
+/// Take something out only from something: `drop a note in a.md` adds one.
 const DROPS: &str = "drop, cut";
 const VALUE_FOLLOWS: &str = "to, by, into";
-const POLITE: &str =
-    "please, kindly, now, then, also, and, just, can, could, would, you, i, want, to, пожалуйста, теперь";
+const IN_FRONT: &str = "in, inside, from, в, из";
 const WITHIN: &str = "from, out, in, inside, of, из, в";
-const TAILS: &str = "please, now, too, also, again, completely, entirely, there, file, пожалуйста, файла";
+/// Say why, not what.
+const REASONS: &str = "since, because, as, so";
+const TAILS: &str = "please, now, too, also, again, completely, entirely, everywhere, there, пожалуйста, везде";
 
 const WORDS: &str = "word, words, phrase, text, string, term, character, characters, слово, слова, фразу, текст";
-const LINES: &str = "line, lines, row, rows, bullet, bullets, item, items, entry, entries, строку, строки, пункт";
-const COMMENTS: &str = "comment, comments, todo, todos, fixme, fixmes, комментарий, комментарии";
-const BLOCKS: &str = "\
-    function, method, class, struct, enum, trait, interface, type, test, module, section, block, функцию, метод, класс, раздел";
+pub(super) const LINES: &str =
+    "line, lines, row, rows, bullet, bullets, item, items, entry, entries, строку, строки, пункт";
+const TODOS: &str = "todo, todos, fixme, fixmes";
+const COMMENTS: &str = "comment, comments, комментарий, комментарии";
+const FUNCTIONS: &str = "function, method, test, функцию, метод";
+const TYPES: &str = "class, struct, enum, trait, interface, type, module, класс";
+const SECTIONS: &str = "section, block, раздел";
+const MENTIONS: &str = "mention, mentions, occurrence, occurrences, reference, references";
 const PLURAL: &str = "lines, rows, bullets, items, entries, comments, todos, fixmes, строки, комментарии";
 const ALL: &str =
     "all, every, each, any, everywhere, occurrences, mentions, references, все, всё, везде, каждый, каждую";
 /// Say nothing about the place.
 const BESIDE: &str = "\
-    about, containing, contains, saying, says, say, mentioning, mentions, mention, occurrence, occurrences, reference, references, \
-    starting, beginning, number, says, called, named, which, who, про, о, об, со, где, номер, все, всё";
+    about, containing, contains, saying, says, say, mentioning, mentions, starting, beginning, number, says, called, named, which, who, of, to, про, о, об, со, где, номер, все, всё";
+const JOINTS: &str = "and, or, &, и, или";
+/// Turn a description round, or say by its order or its form what is meant: not by what stands in the file.
+const TURNS: &str = "\
+    not, no, without, except, but, unless, other, than, after, before, above, below, until, between, besides, first, second, third, fourth, \
+    fifth, last, next, previous, empty, blank, duplicate, duplicates, duplicated, repeated, trailing, leading, unused, rest, не, кроме, без, \
+    после, до, первую, последнюю, последний, первый, пустые, пустую";
 
 /// Whether `step` asks for something to be taken out of something.
 pub fn removes(step: &str) -> bool {
-    object(&tokens(step)).is_some()
+    object(&intent::tokens(step)).is_some()
 }
 
 /// What `step` wants to have taken out; `None` when it asks for something else.
 pub(super) fn read(step: &str) -> Option<Removal> {
-    let tokens = tokens(step);
-    let object = object(&tokens)?;
+    let tokens = intent::tokens(step);
+    let object = &object(&tokens)?;
     let (first, last) = (object.first()?, object.last()?);
-    let is_kind = |token: &Token, table: &str| token.kind == Kind::Word && listed(table, &token.low);
-    let kind =
-        object.iter().position(|token| [WORDS, LINES, COMMENTS, BLOCKS].iter().any(|table| is_kind(token, table)));
-    let extent = match kind.map(|at| &object[at]) {
-        Some(noun) if is_kind(noun, LINES) => numbered(object).unwrap_or(Extent::Line),
-        Some(noun) if is_kind(noun, WORDS) => Extent::Words,
-        Some(noun) if is_kind(noun, COMMENTS) => Extent::Comment,
-        Some(_) => Extent::Block,
-        None => Extent::Unsaid,
-    };
-    let quoted =
-        object.iter().filter(|token| token.kind == Kind::Opaque).map(|token| names::unquoted(token).to_owned());
-    let mut literals: Vec<String> = quoted.collect();
-    if literals.is_empty() && matches!(extent, Extent::Words | Extent::Unsaid) {
-        let skipped =
-            |token: &&Token| is_determiner(&token.low) || listed(ALL, &token.low) || listed(BESIDE, &token.low);
-        let said = match kind {
+    let said = step[first.start..last.end].to_owned();
+    let noun = object.iter().position(|token| kind(token).is_some_and(|kind| kind != Extent::Mention));
+    let noun = noun.or_else(|| object.iter().position(|token| kind(token).is_some())).filter(|_| object.len() > 1);
+    let extent = extent(object, noun);
+    let opaque = object.iter().filter(|token| token.kind == Kind::Opaque);
+    let mut literals: Vec<String> = opaque.map(|token| names::unquoted(token).to_owned()).collect();
+    let quoted = !literals.is_empty();
+    if !quoted && extent.is_definition() {
+        let names = object.iter().filter(|token| kind(token).is_none() && !is_beside(token));
+        literals.extend(names.map(|token| token.text.to_owned()));
+    }
+    let is_pointer = object.len() == 1 && is_object_pronoun(&first.low);
+    if !quoted && !is_pointer && matches!(extent, Extent::Words | Extent::Mention | Extent::Unsaid) {
+        let named = match noun {
             Some(noun) if noun + 1 < object.len() => &object[noun + 1..],
             Some(noun) => &object[..noun],
-            None => object,
+            None => object.as_slice(),
         };
-        let from = said.iter().take_while(skipped).count();
-        literals.extend(said.get(from..).and_then(|said| Some(step[said.first()?.start..said.last()?.end].to_owned())));
+        let named = &named[named.iter().take_while(|token| is_beside(token)).count()..];
+        literals.extend(named.first().zip(named.last()).map(|(from, to)| step[from.start..to.end].to_owned()));
+    }
+    let is_everywhere = |token: &Token| is_word(token, ALL) || is_word(token, PLURAL);
+    let all = object.iter().any(is_everywhere) || tokens.iter().any(|token| is_word(token, "everywhere, везде"));
+    let bare = !quoted && !is_beside(first);
+    Some(Removal { said, about: about(object, &extent), extent, literals, quoted, bare, all })
+}
+
+fn is_word(token: &Token, table: &str) -> bool {
+    token.kind == Kind::Word && listed(table, &token.low)
+}
+
+/// Says nothing about what is meant.
+fn is_beside(token: &Token) -> bool {
+    is_determiner(&token.low) || listed(ALL, &token.low) || listed(BESIDE, &token.low)
+}
+
+/// What a noun says of how much is meant.
+fn kind(token: &Token) -> Option<Extent> {
+    let kinds = [
+        (WORDS, Extent::Words),
+        (LINES, Extent::Line),
+        (TODOS, Extent::Todo),
+        (COMMENTS, Extent::Comment),
+        (FUNCTIONS, Extent::Function),
+        (TYPES, Extent::Type),
+        (SECTIONS, Extent::Section),
+        (MENTIONS, Extent::Mention),
+    ];
+    kinds.into_iter().find(|(table, _)| is_word(token, table)).map(|(_, extent)| extent)
+}
+
+fn extent(object: &[Token], noun: Option<usize>) -> Extent {
+    if let Some(extent) = noun.and_then(|noun| numbered::lines(object, noun)) {
+        return extent;
+    }
+    let extent = noun.and_then(|noun| kind(&object[noun])).unwrap_or(Extent::Unsaid);
+    let is_quoted = object.iter().any(|token| token.kind == Kind::Opaque);
+    // `the word not`, `the function next`, `last` alone are names.
+    let is_name = match noun {
+        Some(noun) => {
+            noun + 2 == object.len() && (extent.is_definition() || matches!(extent, Extent::Words | Extent::Section))
+        }
+        None => object.len() == 1,
+    };
+    let turns = |token: &Token| is_word(token, TURNS) || is_ordinal(&token.low);
+    let is_joint = |token: &Token| token.kind == Kind::Comma || is_word(token, JOINTS);
+    let joint = object.iter().position(is_joint);
+    let lists_quotations = object
+        .iter()
+        .all(|token| token.kind == Kind::Opaque || is_joint(token) || is_beside(token) || kind(token).is_some());
+    let is_two_things = match joint {
+        None => false,
+        Some(_) if extent.is_definition() => true,
+        Some(_) if is_quoted && lists_quotations => false,
+        Some(_) if object.iter().any(|token| token.kind == Kind::Comma) => true,
+        Some(joint) => extent != Extent::Words && object[joint..].iter().any(|token| kind(token).is_some()),
+    };
+    match () {
+        () if is_two_things || !is_quoted && !is_name && object.iter().any(turns) => Extent::Unclear,
+        () => extent,
+    }
+}
+
+/// `5th`, `22nd`.
+fn is_ordinal(low: &str) -> bool {
+    let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| low.strip_suffix(end)).unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The words of a description. Two things joined by `and` are no description of one.
+fn about(object: &[Token], extent: &Extent) -> Vec<String> {
+    if *extent == Extent::Unsaid && object.iter().any(|token| is_word(token, JOINTS)) {
+        return Vec::new();
     }
     let mut about: Vec<String> = Vec::new();
-    for token in object.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Opaque)) {
-        // `the TODO` and `the comment` are kinds; only the first says what stands there.
-        let is_noun = is_kind(token, "todo, fixme")
-            || ![WORDS, LINES, COMMENTS, BLOCKS].iter().any(|table| is_kind(token, table));
-        let says = |part: &String| {
-            !listed(intent::EMPTY, part)
-                && !listed(BESIDE, part)
-                && !listed(ALL, part)
-                && !words::content(part).is_empty()
-        };
-        let text = if token.kind == Kind::Opaque { names::unquoted(token) } else { token.text };
-        about.extend(places::parts(text).into_iter().filter(|_| is_noun).filter(says));
+    for token in object.iter().filter(|token| token.kind == Kind::Word && !is_beside(token)) {
+        match kind(token) {
+            // `the TODO` and `the comment` are kinds; only the first says what stands there.
+            Some(Extent::Todo) => about.push(token.low.trim_end_matches('s').to_owned()),
+            Some(_) => {}
+            None => about.extend(words::split(token.text)),
+        }
     }
+    about.retain(|word| !listed(intent::EMPTY, word) && !words::content(word).is_empty());
     about.sort_unstable();
     about.dedup();
-    let everywhere = |token: &Token| is_kind(token, ALL) || is_kind(token, PLURAL);
-    let all = tokens.iter().filter(|token| token.start >= first.start && token.end <= last.end).any(everywhere)
-        || tokens.iter().any(|token| token.low == "everywhere" || token.low == "везде");
-    Some(Removal { extent, literals, about, all })
+    about
 }
 
-fn tokens(step: &str) -> Vec<Token<'_>> {
-    scan(step).into_iter().filter(|token| !matches!(token.kind, Kind::Newline | Kind::Blank)).collect()
-}
-
-/// What stands between the verb and the file: `the line about X` in `take the line about X out of notes.md`.
-fn object<'t, 's>(tokens: &'t [Token<'s>]) -> Option<&'t [Token<'s>]> {
+/// What stands between the verb and the file, and behind it: `the line about X` in `take the line about X out of notes.md`.
+fn object<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
+    let word =
+        |at: usize| tokens.get(at).filter(|token| token.kind == Kind::Word).map_or("", |token| token.low.as_str());
     let polite = |from: usize| {
-        let passed =
-            |token: &&Token| token.kind == Kind::Comma || token.kind == Kind::Word && listed(POLITE, &token.low);
+        let passed = |token: &&Token| token.kind == Kind::Comma || token.kind == Kind::Word && is_polite(&token.low);
         from + tokens[from.min(tokens.len())..].iter().take_while(passed).count()
     };
-    let word = |at: usize| tokens.get(at).map_or("", |token| token.low.as_str());
-    let is_path = |token: &Token| names::is_path(token.text.trim_matches(['`', '"', '\'']));
     let mut lead = polite(0);
-    if listed("in, inside, from, в, из", word(lead)) {
-        let path = (lead + 1..tokens.len().min(lead + 4)).find(|at| is_path(&tokens[*at]))?;
-        lead = polite(path + 1);
+    let in_front = listed(IN_FRONT, word(lead));
+    if in_front {
+        lead = polite(path_behind(tokens, lead)? + 1);
     }
-    let particle = (lead + 1..tokens.len()).find(|at| listed(PARTICLES, word(*at)));
-    let mut from = match () {
-        () if word(lead) == "get" && word(lead + 1) == "rid" && word(lead + 2) == "of" => lead + 3,
-        () if listed(REMOVES, word(lead)) => lead + 1,
-        () if listed(WITH_OUT, word(lead)) && particle.is_some() => lead + 1,
-        () if listed(DROPS, word(lead)) && !tokens.iter().any(|token| listed(VALUE_FOLLOWS, &token.low)) => lead + 1,
-        () => return None,
+    let end = (lead..tokens.len()).find(|at| tokens[*at].ends_sentence()).unwrap_or(tokens.len());
+    let tokens = &tokens[..end];
+    let removes = listed(REMOVES, word(lead));
+    let rids = word(lead) == "get" && word(lead + 1) == "rid" && word(lead + 2) == "of";
+    let takes_out = listed(WITH_OUT, word(lead)) && listed(PARTICLES, word(lead + 1));
+    let from = (lead + if rids { 3 } else { 1 + usize::from(takes_out) }).min(end);
+    let holder = match () {
+        // `remove from notes.md the line about X`.
+        () if listed("from, out, in, из", word(from)) && path_behind(tokens, from).is_some() => Some(from),
+        () if in_front => None,
+        () => (from..end).rfind(|at| listed(WITHIN, word(*at)) && path_behind(tokens, *at).is_some()),
     };
-    from += usize::from(particle == Some(from));
-    let ends = |at: &usize| {
-        let rest = &tokens[*at + 1..];
-        listed(WITHIN, word(*at)) && rest.len() <= 5 && rest.iter().any(is_path)
-    };
-    let stop =
-        |token: &Token| matches!(token.kind, Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Comma);
-    let mut to = (from..tokens.len())
-        .find(ends)
-        .or_else(|| (from + 1..tokens.len()).rfind(|at| listed("from, out, из", word(*at))))
-        .unwrap_or(tokens.len());
-    to = tokens[from..to].iter().position(stop).map_or(to, |at| from + at);
-    while to > from && (listed(TAILS, word(to - 1)) || listed(PARTICLES, word(to - 1))) {
-        to -= 1;
-    }
-    Some(&tokens[from..to]).filter(|object| !object.is_empty())
-}
-
-/// `line 5`, `lines 3 to 5`, `lines 3-5`, `the first line`, `the last line`.
-fn numbered(object: &[Token]) -> Option<Extent> {
-    let words = object.iter().filter(|token| token.kind == Kind::Word);
-    if object.iter().any(|token| listed("about, with, that, containing, saying", &token.low)) {
+    let to = holder.unwrap_or_else(|| if in_front { end } else { without_pointer(tokens, from) });
+    let is_from = listed("from, out, из", word(to)) || word(to) == "of" && word(to - 1) == "out";
+    let parts = listed(WITH_OUT, word(lead)) && (listed(PARTICLES, word(to - 1)) || word(to) == "out");
+    let drops =
+        listed(DROPS, word(lead)) && is_from && !tokens[from..].iter().any(|token| is_word(token, VALUE_FOLLOWS));
+    if !(removes || rids || takes_out || parts || drops) {
         return None;
     }
-    let numbers: Vec<usize> =
-        words.flat_map(|token| token.low.split(['-', '–'])).filter_map(|one| one.parse().ok()).collect();
-    match (numbers.as_slice(), object.iter().find(|token| listed("first, last, первую, последнюю", &token.low)))
-    {
-        ([one], None) => Some(Extent::Numbered(*one, *one)),
-        ([from, to], None) if from <= to => Some(Extent::Numbered(*from, *to)),
-        ([], Some(place)) if listed("first, первую", &place.low) => Some(Extent::Numbered(1, 1)),
-        ([], Some(_)) => Some(Extent::Numbered(0, 0)),
-        _ => None,
+    let mut object = without_tail(&tokens[from..to], &[TAILS, PARTICLES]).to_vec();
+    if let Some(path) = holder.and_then(|holder| path_behind(tokens, holder)) {
+        let behind = &tokens[path + 1..];
+        let behind = &behind[..behind.iter().position(|token| is_word(token, REASONS)).unwrap_or(behind.len())];
+        object.extend_from_slice(without_tail(behind, &[TAILS, "file, файла"]));
     }
+    Some(object).filter(|object| !object.is_empty())
+}
+
+/// The place of the path in `in notes.md`, `from the file notes.md`, where the preposition stands at `at`.
+fn path_behind(tokens: &[Token], at: usize) -> Option<usize> {
+    let is_path = |token: &Token| names::is_path(token.text.trim_matches(['`', '"', '\'']));
+    (at + 1..tokens.len().min(at + 4)).find(|at| is_path(&tokens[*at]))
+}
+
+fn without_tail<'t, 's>(tokens: &'t [Token<'s>], tails: &[&str]) -> &'t [Token<'s>] {
+    let says = |token: &Token| token.kind != Kind::Comma && !tails.iter().any(|tail| is_word(token, tail));
+    &tokens[..tokens.iter().rposition(says).map_or(0, |last| last + 1)]
+}
+
+/// Where `from it`, `out of the file` at the end of a sentence begins; its end where there is none.
+fn without_pointer(tokens: &[Token], from: usize) -> usize {
+    let points = |at: &usize| {
+        let rest: Vec<&str> = tokens[*at + 1..].iter().map(|token| token.low.as_str()).collect();
+        let rest = rest.strip_prefix(&["of"]).unwrap_or(&rest);
+        is_word(&tokens[*at], "from, out, из")
+            && matches!(rest, ["it" | "there" | "them"] | ["the" | "this" | "that", "file"])
+    };
+    (from..tokens.len()).find(points).unwrap_or(tokens.len())
 }
