@@ -124,15 +124,20 @@ impl<'a> Desk<'a> {
         let answers = |at: usize| {
             let line = self.lines[at];
             let quoted = !removal.quoted || removal.literals.iter().all(|text| line.contains(text.as_str()));
-            places::answered(line, &removal.about).filter(|_| quoted && !says_nothing && !self.is_blank(at))
+            let is_whole = removal.literals.iter().any(|text| line.trim() == text.trim());
+            let score = places::answered(line, &removal.about)? + usize::from(is_whole);
+            (quoted && !says_nothing && !self.is_blank(at)).then_some(score)
         };
         best((0..self.lines.len()).filter_map(|at| Some((answers(at)?, at))).collect(), removal.all)
     }
 
-    /// Texts that are quoted, or that stand for themselves wherever they occur.
+    /// Texts that stand for themselves wherever they occur: names of code in its middle do not, even in quotation marks.
     fn mentioned(&self, removal: &Removal) -> Result<Vec<Place>, String> {
-        let is_part = |text: &&String| strike::occurs(self, text) && !strike::is_item(self, text);
-        match removal.literals.iter().find(is_part).filter(|_| !removal.quoted) {
+        let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let is_part = |text: &&String| {
+            (is_name(text) || !removal.quoted) && strike::occurs(self, text) && !strike::is_item(self, text)
+        };
+        match removal.literals.iter().find(is_part) {
             Some(text) => Err(format!("`{text}` is a part of something else in {}", self.path)),
             None => Ok(strike::texts(self, &removal.literals).into_iter().collect()),
         }
@@ -148,8 +153,12 @@ impl<'a> Desk<'a> {
         if !named.is_empty() && named.iter().all(says_code) {
             return named.into_iter().map(|at| self.with_block(at)).collect();
         }
-        if removal.quoted || removal.bare && strike::occurs(self, text) {
+        if removal.quoted && removal.about.is_empty() || removal.bare && strike::occurs(self, text) {
             return self.mentioned(removal);
+        }
+        // `all imports` may stand in any line, and says of none that it goes.
+        if removal.all {
+            return Ok(Vec::new());
         }
         self.described(removal).into_iter().filter(says_code).map(|at| self.with_block(at)).collect()
     }

@@ -17,7 +17,7 @@ pub(super) fn lines(object: &[Token], noun: usize) -> Option<Extent> {
         return None;
     }
     let is_counted = listed(COUNTED, &object[noun].low);
-    let said = |token: &&Token| !is_determiner(&token.low) && token.low != "number" && token.low != "номер";
+    let said = |token: &&Token| !is_determiner(&token.low) && !listed("number, from, номер, с", &token.low);
     let before: Vec<&str> = object[..noun].iter().filter(said).map(|token| token.text).collect();
     let before: Vec<String> = before.into_iter().map(str::to_lowercase).collect();
     let before: Vec<&str> = before.iter().map(String::as_str).collect();
@@ -65,6 +65,7 @@ fn ranges(tokens: &[&Token]) -> Option<Option<Vec<(usize, usize)>>> {
     Some(counts.then_some(ranges))
 }
 
-fn small(count: &str) -> Option<usize> {
+/// A number that counts things, in digits or as a word.
+pub(super) fn small(count: &str) -> Option<usize> {
     count.parse().ok().or_else(|| SMALL.iter().position(|word| *word == count).map(|place| place + 1))
 }

@@ -133,5 +133,6 @@ fn rest(line: &str, parts: &[Range<usize>]) -> Option<String> {
     left.push_str(&line[next..]);
     let left = left.trim_end();
     // Braces around nothing are what holds a comment in JSX.
-    (!left.trim().is_empty() && !(left.trim() == "{}" && line.contains("{/*"))).then(|| left.to_owned())
+    let is_empty = left.trim().is_empty() || left.trim() == "{}" && line.contains("{/*");
+    (!is_empty).then(|| left.to_owned())
 }

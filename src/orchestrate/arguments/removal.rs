@@ -88,12 +88,16 @@ const ALL: &str =
     "all, every, each, any, everywhere, occurrences, mentions, references, все, всё, везде, каждый, каждую";
 /// Say nothing about the place.
 const BESIDE: &str = "\
-    about, containing, contains, saying, says, say, mentioning, mentions, starting, beginning, number, says, called, named, which, who, of, to, про, о, об, со, где, номер, все, всё";
+    about, containing, contains, saying, says, say, mentioning, mentions, number, says, called, named, which, who, of, to, про, о, об, со, где, номер, все, всё";
+/// How a line begins or ends is its form as well, and so is what stands between lines.
+const EDGES: &str = "start, starts, starting, begin, begins, beginning, end, ends, ending";
+const BREAKS: &str = "break, breaks, feed, feeds, end, ends, ending, endings";
+const PLACES: &str = "in, inside, within, of, from, under, at, в, из";
 const JOINTS: &str = "and, or, &, и, или";
 /// Turn a description round, or say by its order or its form what is meant: not by what stands in the file.
 const TURNS: &str = "\
     not, no, without, except, but, unless, other, than, after, before, above, below, until, between, besides, first, second, third, fourth, \
-    fifth, last, next, previous, empty, blank, duplicate, duplicates, duplicated, repeated, trailing, leading, unused, rest, не, кроме, без, \
+    fifth, last, some, few, several, most, many, half, both, either, longest, shortest, same, identical, next, previous, empty, blank, duplicate, duplicates, duplicated, repeated, trailing, leading, unused, rest, не, кроме, без, \
     после, до, первую, последнюю, последний, первый, пустые, пустую";
 
 /// Whether `step` asks for something to be taken out of something.
@@ -128,7 +132,8 @@ pub(super) fn read(step: &str) -> Option<Removal> {
         literals.extend(named.first().zip(named.last()).map(|(from, to)| step[from.start..to.end].to_owned()));
     }
     let is_everywhere = |token: &Token| is_word(token, ALL) || is_word(token, PLURAL);
-    let all = object.iter().any(is_everywhere) || tokens.iter().any(|token| is_word(token, "everywhere, везде"));
+    let head = &object[..=noun.unwrap_or(0)];
+    let all = head.iter().any(is_everywhere) || tokens.iter().any(|token| is_word(token, "everywhere, везде"));
     let bare = !quoted && !is_beside(first);
     Some(Removal { said, about: about(object, &extent), extent, literals, quoted, bare, all })
 }
@@ -162,31 +167,64 @@ fn extent(object: &[Token], noun: Option<usize>) -> Extent {
         return extent;
     }
     let extent = noun.and_then(|noun| kind(&object[noun])).unwrap_or(Extent::Unsaid);
-    let is_quoted = object.iter().any(|token| token.kind == Kind::Opaque);
+    let is_text = matches!(extent, Extent::Words | Extent::Mention);
     // `the word not`, `the function next`, `last` alone are names.
     let is_name = match noun {
-        Some(noun) => {
-            noun + 2 == object.len() && (extent.is_definition() || matches!(extent, Extent::Words | Extent::Section))
-        }
+        Some(noun) => noun + 2 == object.len() && (extent.is_definition() || is_text || extent == Extent::Section),
         None => object.len() == 1,
     };
-    let turns = |token: &Token| is_word(token, TURNS) || is_ordinal(&token.low);
-    let is_joint = |token: &Token| token.kind == Kind::Comma || is_word(token, JOINTS);
-    let joint = object.iter().position(is_joint);
-    let lists_quotations = object
-        .iter()
-        .all(|token| token.kind == Kind::Opaque || is_joint(token) || is_beside(token) || kind(token).is_some());
-    let is_two_things = match joint {
-        None => false,
-        Some(_) if extent.is_definition() => true,
-        Some(_) if is_quoted && lists_quotations => false,
-        Some(_) if object.iter().any(|token| token.kind == Kind::Comma) => true,
-        Some(joint) => extent != Extent::Words && object[joint..].iter().any(|token| kind(token).is_some()),
-    };
+    let is_quoted = object.iter().any(|token| token.kind == Kind::Opaque);
+    let turns = object.iter().any(|token| is_word(token, TURNS) || is_ordinal(&token.low)) || is_form(object, noun);
+    // Of a quoted text in some places only, code knows neither the places nor the others.
+    let is_part =
+        is_quoted && is_text && !object.iter().all(|token| is_listed(token) || kind(token) == Some(extent.clone()));
+    let is_inside = !is_text && noun.is_some_and(|noun| names_place(&object[noun + 1..]));
     match () {
-        () if is_two_things || !is_quoted && !is_name && object.iter().any(turns) => Extent::Unclear,
+        () if is_name => extent,
+        () if turns || is_part || is_inside || is_two_things(object, &extent) => Extent::Unclear,
         () => extent,
     }
+}
+
+/// `starting with x`, `the line breaks`, `two comments`.
+fn is_form(object: &[Token], noun: Option<usize>) -> bool {
+    let is_edge = |pair: &[Token]| is_word(&pair[0], EDGES) && is_word(&pair[1], "with, in, by");
+    let is_break =
+        |noun: usize| is_word(&object[noun], LINES) && object.get(noun + 1).is_some_and(|next| is_word(next, BREAKS));
+    let counts = |noun: usize| object[..noun].iter().any(|token| numbered::small(&token.low).is_some());
+    object.windows(2).any(is_edge) || noun.is_some_and(|noun| is_break(noun) || counts(noun))
+}
+
+/// A quotation, or what stands between quotations.
+fn is_listed(token: &Token) -> bool {
+    token.kind == Kind::Opaque || is_joint(token) || is_beside(token)
+}
+
+fn is_joint(token: &Token) -> bool {
+    token.kind == Kind::Comma || is_word(token, JOINTS)
+}
+
+/// Whether more than one thing is to go, and not only several quotations or what a description joins.
+fn is_two_things(object: &[Token], extent: &Extent) -> bool {
+    let Some(joint) = object.iter().position(is_joint) else { return false };
+    match () {
+        () if extent.is_definition() => true,
+        () if object.iter().all(|token| is_listed(token) || kind(token).is_some()) => {
+            !object.iter().any(|token| token.kind == Kind::Opaque)
+        }
+        () if object.iter().any(|token| token.kind == Kind::Comma) => true,
+        () => *extent != Extent::Words && object[joint..].iter().any(|token| kind(token).is_some()),
+    }
+}
+
+/// `in read`, `about waiting in the function read`: where in the file, which its lines do not say of themselves.
+fn names_place(behind: &[Token]) -> bool {
+    let is_place = |at: usize| {
+        let noun = behind[at + 1..].iter().find(|token| !is_determiner(&token.low));
+        let is_kind = noun.is_some_and(|noun| kind(noun).is_some());
+        is_word(&behind[at], PLACES) && (at == 0 || is_kind) || is_word(&behind[at], "on") && is_kind
+    };
+    (0..behind.len()).any(is_place)
 }
 
 /// `5th`, `22nd`.

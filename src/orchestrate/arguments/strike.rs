@@ -55,7 +55,10 @@ pub(super) fn occurs(desk: &Desk, text: &str) -> bool {
 pub(super) fn is_item(desk: &Desk, text: &str) -> bool {
     let stands_alone = |(line, at): (&str, usize)| {
         let (before, behind) = (line[..at].trim_end(), line[at + text.len()..].trim_start());
-        (before.is_empty() || before.ends_with(['"', '\'', '`', ',', '(', '[', '{']))
+        // The name of a field is no item.
+        let is_name = behind.trim_start_matches(['"', '\'', '`']).trim_start().starts_with([':', '=']);
+        !is_name
+            && (before.is_empty() || before.ends_with(['"', '\'', '`', ',', '(', '[', '{']))
             && (behind.is_empty() || behind.starts_with(['"', '\'', '`', ',', ')', ']', '}']))
     };
     let hits = |line: &&'_ str| places::whole(line, text);

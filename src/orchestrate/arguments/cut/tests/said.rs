@@ -9,6 +9,7 @@ fn lines_go_by_their_numbers() {
     check("Delete lines 3 and 5 from notes.md", TEN, &["-3c", "-5e"]);
     check("delete lines 3, 5 and 6 from notes.md", TEN, &["-3c", "-5e", "-6f"]);
     check("delete lines 3 to 5 and line 8 of notes.md", TEN, &["-3c", "-4d", "-5e", "-8h"]);
+    check("Delete lines from 3 to 5 in notes.md", TEN, &["-3c", "-4d", "-5e"]);
     check("Delete line number 4 from notes.md", TEN, &["-4d"]);
     check("Delete the last two lines of notes.md", TEN, &["-9i", "-10j"]);
     check("Delete the first 3 lines of notes.md", TEN, &["-1a", "-2b", "-3c"]);
@@ -68,6 +69,23 @@ fn words_that_turn_a_description_round_are_no_content() {
     ] {
         refuses(step, file, "cannot be told for sure");
     }
+    for (step, file) in [
+        ("Remove the line after \"one\" from a.md", "one\ntwo\n"),
+        ("Remove everything after \"one\" from a.md", "one\ntwo\n"),
+        ("Remove the word \"one\" from the title of a.md", "# one\none\n"),
+        ("Remove the word \"one\" in the comments from a.rs", "// one\none();\n"),
+        ("Remove the comments in the function read from a.rs", "// read\nfn read() {}\n"),
+        ("Remove the comment about b in the function read from a.rs", "// b read\nfn read() {}\n"),
+        ("Remove the TODO in parse from a.rs", "// TODO: parse\nfn read() {}\n"),
+        ("Remove the comment on line 2 from a.rs", "// one 2\nfn a() {} // two\n"),
+        ("Remove some comments from a.rs", "// some\nfn a() {}\n"),
+        ("Remove two comments from a.rs", "fn a() {} // two\n"),
+        ("Remove the lines starting with x from a.md", "x a\na x\n"),
+        ("Remove the line breaks from a.md", "breaks\n"),
+        ("Remove the longest line from a.md", "longest\n"),
+    ] {
+        refuses(step, file, "cannot be told for sure");
+    }
     check("Remove the word not from a.md", "do not go\n", &["-do not go", "+do go"]);
     check("Remove the function next from a.rs", "fn next() {}\nfn a() {}\n", &["-fn next() {}"]);
     check(
@@ -109,6 +127,12 @@ fn the_object_ends_before_the_file() {
 }
 
 #[test]
+fn a_quoted_line_is_the_one_that_says_no_more() {
+    check("Delete the line `x = 1` in a.py", "x = 1\ny = x = 1\n", &["-x = 1"]);
+    check("Remove the line with \"x = \" from a.py", "x = 1\ny = 1\n", &["-x = 1"]);
+}
+
+#[test]
 fn a_pronoun_is_no_text() {
     refuses("Remove it from notes.md", "The store caches it.\n", "nothing in notes.md is `it`");
     refuses("Remove them from notes.md", "Find them.\n", "nothing");
@@ -132,13 +156,25 @@ fn forms_of_a_word_are_one_and_beginnings_are_not() {
 fn a_thing_is_not_a_word_of_the_code_for_it() {
     refuses("Remove the header from a.html", "<header>\n</header>\n", "quote");
     refuses("Remove logging from a.py", "import logging\n", "`logging` is a part of something else");
+    refuses("Remove `foo` from a.rs", "fn foo() {}\n", "`foo` is a part of something else");
+    let package = "{\n  \"a\": \"lodash\",\n  \"lodash\": \"1\"\n}\n";
+    refuses("Remove lodash from package.json", package, "`lodash` is a part of something else");
     refuses("Remove all references to foo from a.py", "x = foo + 1\n", "`foo` is a part of something else");
+    refuses("Remove `foo` from a.rs", "fn foo() {}\n", "`foo` is a part of something else");
+    let package = "{\n  \"a\": \"lodash\",\n  \"lodash\": \"1\"\n}\n";
+    refuses("Remove lodash from package.json", package, "`lodash` is a part of something else");
     refuses("Remove all references to foo from a.py", "foos = 1\n", "nothing");
     check(
         "Remove logging from a.ts",
         "import { a, logging } from 'x';\n",
         &["-import { a, logging } from 'x';", "+import { a } from 'x';"],
     );
+    refuses("Remove all imports from a.py", "import os\nlog('import failed')\n", "nothing");
+    let buttons = "<button>Login</button>\n<p>Login</p>\n";
+    check("Remove the \"Login\" button from a.html", buttons, &["-<button>Login</button>"]);
+    let package = "{\n  \"left-pad\": \"1\",\n  \"a\": \"2\"\n}\n";
+    check("Remove the \"left-pad\" dependency from package.json", package, &["-  \"left-pad\": \"1\","]);
+    check("Remove the line about all users from a.md", "- users\n", &["-- users"]);
     check("Remove (x) from a.md", "a (x) b\n", &["-a (x) b", "+a b"]);
     check("Remove \"x\" from a.c", "f(x);\n", &["-f(x);", "+f();"]);
 }
