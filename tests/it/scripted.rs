@@ -200,6 +200,8 @@ async fn a_removal_is_carried_out_or_refused_by_code() {
     let file = "// TODO: one\nimport foo from './foo.js';\nimport bar from './bar.js';\n";
     for (request, expected, said) in [
         ("The TODO in src/b.ts is done. Delete the TODO from src/b.ts", &file[13..], ""),
+        ("Remove \"foo\" and \"bar\" from src/b.ts", file, "`foo` is a part of something else in src/b.ts"),
+        ("Remove the import of foo.js from src/b.ts", &[&file[..13], &file[41..]].concat(), ""),
         ("Remove from src/b.ts the line about bar", &file[..41], ""),
         ("Remove the line about bananas from src/b.ts", file, "nothing in src/b.ts is `the line about bananas`"),
         (

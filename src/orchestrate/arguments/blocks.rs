@@ -27,13 +27,15 @@ pub(super) fn places(desk: &Desk, removal: &Removal) -> Result<Vec<Place>, Strin
         let quoted = !removal.quoted || removal.literals.iter().all(|text| name.contains(text.as_str()));
         let says = quoted && (removal.quoted || !removal.about.is_empty());
         let is_all = words::split(name).len() == removal.about.len();
-        let score = answered(name, &removal.about).filter(|_| says && opened(desk, *at) != Opened::Nothing);
+        let holds = |at: usize| opened(desk, at) != Opened::Nothing || !desk.is_prose && line.contains(['{', '[']);
+        let score = answered(name, &removal.about).filter(|_| says && holds(*at));
         score.map(|exact| 2 * exact + usize::from(is_all))
     };
     let scored = (0..desk.lines.len()).filter_map(|at| Some((answers(&at)?, at))).collect();
     let end = |at: usize| match opened(desk, at) {
+        Opened::Nothing => Ok(gone(at..=at)),
         Opened::To(end) => Ok(gone(at..=end)),
-        _ => Err(desk.no_end(at)),
+        Opened::Unknown => Err(desk.no_end(at)),
     };
     cut::best(scored, removal.all).into_iter().map(end).collect()
 }

@@ -38,11 +38,6 @@ fn signs(path: &str) -> Option<Signs> {
     })
 }
 
-/// Whether the comments of such files are known without their syntax.
-pub(super) fn has_signs(path: &str) -> bool {
-    signs(path).is_some()
-}
-
 /// The bytes of each comment of `text`, without line ends; an error says why they are not sure.
 pub(super) fn comments(path: &str, text: &str) -> Result<Vec<Range<usize>>, String> {
     let found = match (spans(path, text), signs(path)) {

@@ -6,12 +6,15 @@ use crate::index::language_of;
 
 use super::edit::{Edit, FILE_BYTES_MAX};
 use super::removal::{self, Extent, Removal};
-use super::{blocks, comments, definitions, places, remarks, strike};
+use super::{blocks, definitions, places, remarks, strike};
 
 /// Most lines from the first that goes to the last: people have to be able to look through what they approve.
 const SPAN_LINES_MAX: usize = 2_000;
 /// Places a model may choose from; among more, people cannot either.
 const PLACES_MAX: usize = 12;
+
+/// Files for people, besides Markdown.
+const PROSE: [&str; 7] = [".txt", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv"];
 
 /// A line that changes: its place, and what is left of it; `None` if nothing is.
 pub(super) type Change = (usize, Option<String>);
@@ -59,7 +62,7 @@ impl<'a> Desk<'a> {
             lines.iter().scan(0, |next, line| Some(std::mem::replace(next, *next + line.len() + newline.len())));
         let starts = starts.collect();
         let language = language_of(path);
-        let is_prose = language == "markdown" || language == "text" && !comments::has_signs(path);
+        let is_prose = language == "markdown" || PROSE.iter().any(|ending| path.ends_with(ending));
         let levels = if language == "markdown" { blocks::levels(file) } else { Vec::new() };
         Desk { path, file, lines, newline, starts, is_prose, levels }
     }
@@ -155,6 +158,9 @@ impl<'a> Desk<'a> {
         }
         if removal.quoted && removal.about.is_empty() || removal.bare && strike::occurs(self, text) {
             return self.mentioned(removal);
+        }
+        if self.is_prose && strike::occurs(self, text) {
+            return Err(format!("`{text}` may be only these words or the lines with them in {}", self.path));
         }
         // `all imports` may stand in any line, and says of none that it goes.
         if removal.all {

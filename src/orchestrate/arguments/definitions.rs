@@ -1,4 +1,4 @@
-//! Finds the definition of a name with all its lines: by the syntax of the file, in languages whose syntax is not read by their brackets.
+//! Finds the definition of a name with all its lines: by the syntax of the file or, where that is not read, by its brackets.
 
 use std::ops::Range;
 

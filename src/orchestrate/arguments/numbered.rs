@@ -17,7 +17,7 @@ pub(super) fn lines(object: &[Token], noun: usize) -> Option<Extent> {
         return None;
     }
     let is_counted = listed(COUNTED, &object[noun].low);
-    let said = |token: &&Token| !is_determiner(&token.low) && !listed("number, from, номер, с", &token.low);
+    let said = |token: &&Token| !is_determiner(&token.low) && !listed("number, from, номер, с, все, всё", &token.low);
     let before: Vec<&str> = object[..noun].iter().filter(said).map(|token| token.text).collect();
     let before: Vec<String> = before.into_iter().map(str::to_lowercase).collect();
     let before: Vec<&str> = before.iter().map(String::as_str).collect();

@@ -10,7 +10,7 @@ use super::{intent, numbered};
 /// What is to go.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Removal {
-    /// The object, as it was written.
+    /// The object, as it was written; shortened.
     pub said: String,
     pub extent: Extent,
     /// Texts that stand in the file as they were written; of a definition, the words of its name.
@@ -79,16 +79,18 @@ pub(super) const LINES: &str =
     "line, lines, row, rows, bullet, bullets, item, items, entry, entries, строку, строки, пункт";
 const TODOS: &str = "todo, todos, fixme, fixmes";
 const COMMENTS: &str = "comment, comments, комментарий, комментарии";
-const FUNCTIONS: &str = "function, method, test, функцию, метод";
+const FUNCTIONS: &str = "function, method, test, macro, функцию, метод";
 const TYPES: &str = "class, struct, enum, trait, interface, type, module, класс";
 const SECTIONS: &str = "section, block, раздел";
 const MENTIONS: &str = "mention, mentions, occurrence, occurrences, reference, references";
+const PLURAL_REMARKS: &str = "comments, todos, fixmes, комментарии";
 const PLURAL: &str = "lines, rows, bullets, items, entries, comments, todos, fixmes, строки, комментарии";
 const ALL: &str =
     "all, every, each, any, everywhere, occurrences, mentions, references, все, всё, везде, каждый, каждую";
 /// Say nothing about the place.
 const BESIDE: &str = "\
-    about, containing, contains, saying, says, say, mentioning, mentions, number, says, called, named, which, who, of, to, про, о, об, со, где, номер, все, всё";
+    about, containing, contains, saying, says, say, mentioning, mentions, number, called, named, which, who, of, to, про, о, об, со, где, \
+    номер, все, всё";
 /// How a line begins or ends is its form as well, and so is what stands between lines.
 const EDGES: &str = "start, starts, starting, begin, begins, beginning, end, ends, ending";
 const BREAKS: &str = "break, breaks, feed, feeds, end, ends, ending, endings";
@@ -97,8 +99,12 @@ const JOINTS: &str = "and, or, &, и, или";
 /// Turn a description round, or say by its order or its form what is meant: not by what stands in the file.
 const TURNS: &str = "\
     not, no, without, except, but, unless, other, than, after, before, above, below, until, between, besides, first, second, third, fourth, \
-    fifth, last, some, few, several, most, many, half, both, either, longest, shortest, same, identical, next, previous, empty, blank, duplicate, duplicates, duplicated, repeated, trailing, leading, unused, rest, не, кроме, без, \
-    после, до, первую, последнюю, последний, первый, пустые, пустую";
+    fifth, last, top, bottom, middle, final, next, previous, some, few, several, most, many, half, both, either, longest, shortest, same, \
+    identical, empty, blank, duplicate, duplicates, duplicated, repeated, consecutive, extra, trailing, leading, unused, rest, \
+    не, кроме, без, после, до, первую, первой, первый, вторую, третью, последнюю, последней, последний, пустые, пустую, лишние";
+
+/// Longest object that is repeated to the user.
+const SAID_BYTES_MAX: usize = 120;
 
 /// Whether `step` asks for something to be taken out of something.
 pub fn removes(step: &str) -> bool {
@@ -110,9 +116,11 @@ pub(super) fn read(step: &str) -> Option<Removal> {
     let tokens = intent::tokens(step);
     let object = &object(&tokens)?;
     let (first, last) = (object.first()?, object.last()?);
-    let said = step[first.start..last.end].to_owned();
+    let said = words::shorten(&step[first.start..last.end], SAID_BYTES_MAX);
     let noun = object.iter().position(|token| kind(token).is_some_and(|kind| kind != Extent::Mention));
-    let noun = noun.or_else(|| object.iter().position(|token| kind(token).is_some())).filter(|_| object.len() > 1);
+    let noun = noun.or_else(|| object.iter().position(|token| kind(token).is_some()));
+    // A noun alone is a name, but for `comments`.
+    let noun = noun.filter(|noun| object.len() > 1 || is_word(&object[*noun], PLURAL_REMARKS));
     let extent = extent(object, noun);
     let opaque = object.iter().filter(|token| token.kind == Kind::Opaque);
     let mut literals: Vec<String> = opaque.map(|token| names::unquoted(token).to_owned()).collect();
@@ -233,9 +241,11 @@ fn is_ordinal(low: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The words of a description. Two things joined by `and` are no description of one.
+/// The words of a description. Two things joined by `and` are no description of one, and what is in a thing is not the line of both.
 fn about(object: &[Token], extent: &Extent) -> Vec<String> {
-    if *extent == Extent::Unsaid && object.iter().any(|token| is_word(token, JOINTS)) {
+    if *extent == Extent::Unsaid
+        && object.iter().any(|token| is_word(token, JOINTS) || is_word(token, WITHIN) && token.low != "of")
+    {
         return Vec::new();
     }
     let mut about: Vec<String> = Vec::new();

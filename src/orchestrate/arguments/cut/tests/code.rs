@@ -89,6 +89,11 @@ fn a_section_goes_to_its_end() {
     let paths: String = (0..250).map(|n| format!("    \"p{n}\": {n},\n")).collect();
     let json = format!("{{\n  \"paths\": {{\n{paths}    \"last\": 1\n  }},\n  \"a\": 1\n}}\n");
     assert_eq!(super::after("Remove the paths section from a.json", &json).as_deref(), Ok("{\n  \"a\": 1\n}\n"));
+    check(
+        "Remove the server block from a.json",
+        "{\n  \"server\": { \"port\": 1 },\n  \"a\": 1\n}\n",
+        &["-  \"server\": { \"port\": 1 },"],
+    );
     let config = "[a]\nx = 1\n[server]\nport = 80\n\n[server.tls]\non = true\n\n# About b.\n[b]\n";
     check(
         "Remove the server section from config.toml",

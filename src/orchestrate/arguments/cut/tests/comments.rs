@@ -40,6 +40,14 @@ fn comments_go_by_the_language_of_the_file() {
         ],
     );
     check("Remove the comments from a.py", "a = 4 // 2  # half\ns = '# no'\n", &["-a = 4 // 2  # half", "+a = 4 // 2"]);
+    check("Remove comments from a.py", "a = 1  # one\n", &["-a = 1  # one", "+a = 1"]);
+    check("удали комментарии из a.py", "a = 1  # one\n", &["-a = 1  # one", "+a = 1"]);
+    let literal = "a = r#\"// no\"#; // yes\n";
+    check(
+        "Remove comments from a.rs",
+        &format!("fn a() {{\n{literal}}}\n"),
+        &["-a = r#\"// no\"#; // yes", "+a = r#\"// no\"#;"],
+    );
     check("Strip all comments from a.css", "/* one\n * two */\n#a {\n}\n", &["-/* one", "- * two */"]);
     check("Remove the comments from a.md", "# A\n<!-- one -->\n```\n<!-- two -->\n```\n", &["-<!-- one -->"]);
     check("Remove the comments from a.tsx", "x = <a>\n  {/* one */}\n</a>;\n", &["-  {/* one */}"]);
