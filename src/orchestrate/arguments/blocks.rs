@@ -46,15 +46,10 @@ pub(super) fn opened(desk: &Desk, at: usize) -> Opened {
     match language_of(desk.path) {
         "markdown" => section(desk, at),
         "toml" if table(line).is_some() => to_next_table(desk, at),
-        "yaml" => indented(desk, at),
-        "json" | "toml" | "css" => bracketed(desk, at),
-        "html" => {
-            if is_balanced(line) {
-                Opened::Nothing
-            } else {
-                Opened::Unknown
-            }
-        }
+        "yaml" if !line.ends_with(['{', '[', ',']) => indented(desk, at),
+        "json" | "toml" | "yaml" | "css" => bracketed(desk, at),
+        "html" if is_balanced(line) => Opened::Nothing,
+        "html" => Opened::Unknown,
         _ if desk.is_prose => Opened::Nothing,
         // What is code has its ends by its syntax, or not at all.
         _ => match depth(line) {
@@ -93,7 +88,8 @@ pub(super) fn without_fences(text: &str) -> String {
 
 fn section(desk: &Desk, at: usize) -> Opened {
     let own = desk.levels.get(at).copied().unwrap_or(0);
-    if own == 0 {
+    // What is underlined may be the end of something else as well, such as a list or a header of settings.
+    if own == 0 || !desk.lines[at].starts_with('#') {
         return Opened::Nothing;
     }
     let below = desk.levels[at + 1..].iter().take_while(|level| **level == 0 || **level > own).count();
@@ -130,15 +126,18 @@ fn table(line: &str) -> Option<&str> {
 /// To the next table that is not a part of this one; the comment above that is its own.
 fn to_next_table(desk: &Desk, at: usize) -> Opened {
     let name = table(desk.lines[at].trim()).unwrap_or_default();
-    let is_part = |line: &&&str| {
-        let other = table(line.trim());
-        other.is_none_or(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+    let is_part = |line: &&&str| match table(line.trim()) {
+        Some(other) => other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')),
+        None => !line.starts_with('['),
     };
     let mut end = at + desk.lines[at + 1..].iter().take_while(is_part).count();
-    while end > at && (desk.is_blank(end) || desk.lines[end].trim_start().starts_with('#')) {
+    let is_sure = desk.lines.get(end + 1).is_none_or(|next| table(next.trim()).is_some());
+    let is_comment = |line: &&&str| line.trim_start().starts_with('#');
+    let open: Option<i64> = desk.lines[at..=end].iter().filter(|line| !is_comment(line)).map(|line| depth(line)).sum();
+    while end > at && (desk.is_blank(end) || is_comment(&&desk.lines[end])) {
         end -= 1;
     }
-    Opened::To(end)
+    if is_sure && open == Some(0) { Opened::To(end) } else { Opened::Unknown }
 }
 
 /// What stands further in below a line; a list may stand as far as the name of it.
@@ -202,8 +201,9 @@ fn is_balanced(line: &str) -> bool {
     let Some(tag) = line.strip_prefix('<') else { return !line.contains("</") };
     let name: String = tag.chars().take_while(|c| c.is_alphanumeric() || "-!".contains(*c)).collect();
     let name = name.to_lowercase();
-    let is_one = line.matches(&format!("<{name}")).count() == 1 && line.ends_with('>');
-    is_one && (VOID.contains(&name.as_str()) || line.ends_with("/>") || line.ends_with(&format!("</{name}>")))
+    let is_void = line.matches('<').count() == 1 && (VOID.contains(&name.as_str()) || line.ends_with("/>"));
+    let is_closed = line.matches(&format!("<{name}")).count() == 1 && line.ends_with(&format!("</{name}>"));
+    line.ends_with('>') && (is_void || is_closed)
 }
 
 fn indent(line: &str) -> usize {

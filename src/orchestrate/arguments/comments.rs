@@ -68,6 +68,8 @@ fn scanned(text: &str, signs: &Signs) -> Result<Vec<Range<usize>>, String> {
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         let mut length = c.len_utf8();
+        // A shell has quotations within quotations.
+        is_doubtful |= *line == "#" && (rest.starts_with("$(") || rest.starts_with(":-\""));
         let in_block = block.filter(|(open, _)| quote.is_none() && rest.starts_with(open));
         let in_line = quote.is_none()
             && !line.is_empty()

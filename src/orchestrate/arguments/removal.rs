@@ -94,6 +94,8 @@ const BESIDE: &str = "\
 /// How a line begins or ends is its form as well, and so is what stands between lines.
 const EDGES: &str = "start, starts, starting, begin, begins, beginning, end, ends, ending";
 const BREAKS: &str = "break, breaks, feed, feeds, end, ends, ending, endings";
+/// `the text about x` is more than `x`.
+const DESCRIBES: &str = "about, containing, mentioning, with, on, про, о, об";
 const PLACES: &str = "in, inside, within, of, from, under, at, в, из";
 const JOINTS: &str = "and, or, &, и, или";
 /// Turn a description round, or say by its order or its form what is meant: not by what stands in the file.
@@ -186,10 +188,11 @@ fn extent(object: &[Token], noun: Option<usize>) -> Extent {
     // Of a quoted text in some places only, code knows neither the places nor the others.
     let is_part =
         is_quoted && is_text && !object.iter().all(|token| is_listed(token) || kind(token) == Some(extent.clone()));
-    let is_inside = !is_text && noun.is_some_and(|noun| names_place(&object[noun + 1..]));
+    let is_inside = extent != Extent::Mention && noun.is_some_and(|noun| names_place(&object[noun + 1..]));
+    let is_about = is_text && noun.and_then(|noun| object.get(noun + 1)).is_some_and(|next| is_word(next, DESCRIBES));
     match () {
         () if is_name => extent,
-        () if turns || is_part || is_inside || is_two_things(object, &extent) => Extent::Unclear,
+        () if turns || is_part || is_inside || is_about || is_two_things(object, &extent) => Extent::Unclear,
         () => extent,
     }
 }

@@ -72,6 +72,7 @@ fn a_comment_goes_whole_or_not_at_all() {
     refuses("Remove the comments from a.rs", "// one\nfn a( {\n", "is not understood");
     refuses("Remove the comments from a.sh", "cat <<EOF\n# text\nEOF\n", "`<<` may begin a text of several lines");
     refuses("Remove the comments from a.yml", "a: it's # one\n", "line 1 may be text or a comment");
+    refuses("Remove the comments from a.sh", "a=\"$(b \"c # d\")\"\n", "line 1 may be text or a comment");
     refuses("Remove the comments from a.kt", "// one\n", "is not known");
 }
 

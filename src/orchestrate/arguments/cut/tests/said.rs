@@ -74,6 +74,8 @@ fn words_that_turn_a_description_round_are_no_content() {
         ("Remove everything after \"one\" from a.md", "one\ntwo\n"),
         ("Remove the word \"one\" from the title of a.md", "# one\none\n"),
         ("Remove the word \"one\" in the comments from a.rs", "// one\none();\n"),
+        ("Remove the text about caching from a.md", "caching is done\n"),
+        ("Remove the text in the header from a.md", "in the header\n"),
         ("Remove the comments in the function read from a.rs", "// read\nfn read() {}\n"),
         ("Remove the comment about b in the function read from a.rs", "// b read\nfn read() {}\n"),
         ("Remove the TODO in parse from a.rs", "// TODO: parse\nfn read() {}\n"),
