@@ -166,7 +166,11 @@ impl<'a> Desk<'a> {
         if removal.all {
             return Ok(Vec::new());
         }
-        self.described(removal).into_iter().filter(says_code).map(|at| self.with_block(at)).collect()
+        let lines: Vec<usize> = self.described(removal).into_iter().filter(says_code).collect();
+        match lines.len() {
+            0 | 1 => lines.into_iter().map(|at| self.with_block(at)).collect(),
+            count => Err(format!("{count} lines of {} have to do with `{}`", self.path, removal.said)),
+        }
     }
 
     /// A line, with the block that it opens.

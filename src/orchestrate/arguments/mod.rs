@@ -17,6 +17,7 @@ mod formats;
 mod grounded;
 mod intent;
 mod numbered;
+mod object;
 mod paths;
 mod phrases;
 mod places;

@@ -41,7 +41,19 @@ pub(super) fn named_lines(desk: &Desk, text: &str) -> Vec<usize> {
         let behind = own.strip_prefix(&low).map(|rest| rest.trim_start_matches(['"', '\'', '`']));
         behind.is_some_and(|rest| rest.is_empty() || rest.trim_start().starts_with([':', '=']))
     };
-    let holds = |at: &usize| !places::whole(&desk.lines[*at].to_lowercase(), &low).is_empty();
+    // `react-dom` is another name than `react`.
+    let is_bound = |text: &str| {
+        let mut chars = text.chars();
+        chars.next() == Some('-') && chars.next().is_some_and(char::is_alphanumeric)
+    };
+    let is_whole = |line: &str, at: usize| {
+        let before: String = line[..at].chars().rev().take(2).collect();
+        !is_bound(&before) && !is_bound(&line[at + low.len()..])
+    };
+    let holds = |at: &usize| {
+        let line = desk.lines[*at].to_lowercase();
+        places::whole(&line, &low).into_iter().any(|at| is_whole(&line, at))
+    };
     let holding: Vec<usize> = (0..desk.lines.len()).filter(holds).collect();
     if holding.iter().all(is_named) { holding } else { Vec::new() }
 }

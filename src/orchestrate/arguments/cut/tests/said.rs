@@ -85,6 +85,9 @@ fn words_that_turn_a_description_round_are_no_content() {
         ("Remove the lines starting with x from a.md", "x a\na x\n"),
         ("Remove the line breaks from a.md", "breaks\n"),
         ("Remove the longest line from a.md", "longest\n"),
+        ("Remove the todo list from a.md", "# Todo list\n- a\n"),
+        ("Remove the line count from a.md", "count: 3\n"),
+        ("Delete line two in a.md", "one\ntwo\n"),
         ("Remove the top line of a.md", "x\ntop\n"),
         ("удали вторую строку из a.md", "x\nвторую\n"),
     ] {
@@ -181,6 +184,13 @@ fn a_thing_is_not_a_word_of_the_code_for_it() {
     refuses("Remove all imports from a.py", "import os\nlog('import failed')\n", "nothing");
     let buttons = "<button>Login</button>\n<p>Login</p>\n";
     check("Remove the \"Login\" button from a.html", buttons, &["-<button>Login</button>"]);
+    refuses(
+        "Remove the variable x from a.ts",
+        "const x = 1;\nf(x);\n",
+        "2 lines of a.ts have to do with `the variable x`",
+    );
+    let package = "{\n  \"react-dom\": \"18\",\n  \"react\": \"18\",\n  \"a\": \"1\"\n}\n";
+    check("Remove react from package.json", package, &["-  \"react\": \"18\","]);
     let package = "{\n  \"left-pad\": \"1\",\n  \"a\": \"2\"\n}\n";
     check("Remove the \"left-pad\" dependency from package.json", package, &["-  \"left-pad\": \"1\","]);
     check("Remove the line about all users from a.md", "- users\n", &["-- users"]);
