@@ -27,7 +27,7 @@ pub use scan::{Skipped, by_reason};
 pub use standing::Standing;
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
-pub use syntax::language_of;
+pub use syntax::{Definition, Spans, language_of, spans};
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};
 

@@ -35,6 +35,15 @@ struct Sheet<'a> {
     task: &'a str,
 }
 
+/// What a step asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// The clause alone: what it takes out is read from nothing else.
+    pub clause: &'a str,
+    /// With the sentences that say how things are.
+    pub whole: &'a str,
+}
+
 /// What a model is told, what it writes behind a line's number (Lark), and its most tokens.
 #[derive(Clone, Copy)]
 struct Form<'a> {
@@ -48,26 +57,31 @@ pub async fn arguments(
     toolkit: &Toolkit,
     context: &Context,
     path: &str,
-    task: &str,
+    task: Task<'_>,
     host: &dyn Host,
 ) -> Result<Result<Map<String, serde_json::Value>, String>, TurnError> {
     let text = match read(context, path) {
         Ok(text) => text,
         Err(error) => return Ok(Err(error)),
     };
-    let sheet = Sheet { path, text: &text, task };
+    let sheet = |task| Sheet { path, text: &text, task };
     let arguments = |old: &str, new: &str| match json!({ "path": path, "old": old, "new": new }) {
         serde_json::Value::Object(map) => map,
         _ => Map::new(),
     };
     // What is to go is never written by a model: code finds the places that the task points at, a model at most says which.
-    if let Some(places) = settle_removal(task, &text) {
-        return Ok(removed(toolkit, sheet, places, host).await?.map(|edit| arguments(&edit.old, &edit.new)));
+    if let Some(places) = settle_removal(task.clause, path, &text) {
+        let places = match places {
+            Ok(places) => places,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let edit = removed(toolkit, sheet(task.clause), places, host).await?;
+        return Ok(edit.map(|edit| arguments(&edit.old, &edit.new)));
     }
-    if let Some(edit) = settle_edit(task, &text) {
+    if let Some(edit) = settle_edit(task.whole, &text) {
         return Ok(Ok(arguments(&edit.old, &edit.new)));
     }
-    Ok(rewritten(toolkit, sheet, host).await?.map(|(old, new)| arguments(&old, &new)))
+    Ok(rewritten(toolkit, sheet(task.whole), host).await?.map(|(old, new)| arguments(&old, &new)))
 }
 
 fn read(context: &Context, path: &str) -> Result<String, String> {
@@ -89,15 +103,7 @@ async fn removed(
     host: &dyn Host,
 ) -> Result<Result<Edit, String>, TurnError> {
     let Sheet { path, text, task } = sheet;
-    let said = words::shorten(task, 120);
-    if places.len() > LINES_SHOWN {
-        let count = places.len();
-        return Ok(Err(format!("{count} places in {path} may be what `{said}` means; quote one, or say all")));
-    }
     let number = match places.as_slice() {
-        [] => {
-            return Ok(Err(format!("nothing in {path} is what `{said}` removes; quote it or give its line's number")));
-        }
         [only] => only.line,
         _ => {
             let line = |edit: &Edit| Some((edit.line, text.lines().nth(edit.line - 1)?));
@@ -108,7 +114,7 @@ async fn removed(
         }
     };
     let meant = places.into_iter().find(|edit| edit.line == number);
-    Ok(meant.ok_or_else(|| format!("which line of {path} `{said}` means was not said")))
+    Ok(meant.ok_or_else(|| format!("which line of {path} `{}` means was not said", words::shorten(task, 120))))
 }
 
 /// One line as a model rewrites it. Its proposal has to carry every name, number and quotation of the task that the

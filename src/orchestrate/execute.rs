@@ -10,8 +10,9 @@ use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
-use super::arguments::{Earlier, Grounds, ProjectFiles, Settled, settle};
+use super::arguments::{Earlier, Grounds, ProjectFiles, Settled, removes, settle};
 use super::consent::consent;
+use super::decompose::Part;
 use super::evidence::{Evidence, Record};
 use super::learn::Recollection;
 use super::plan::Step;
@@ -115,7 +116,8 @@ pub async fn step(
     for mut arguments in all {
         if tool.name == "replace_in_file" && !arguments.contains_key("old") {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
-            match edit::arguments(toolkit, context, &path, &step.text(), host).await? {
+            let task = edit::Task { clause: &step.part.text, whole: &step.text() };
+            match edit::arguments(toolkit, context, &path, task, host).await? {
                 Ok(found) => arguments = found,
                 Err(reason) => return Ok(StepEnd::Stuck(reason)),
             }
@@ -265,7 +267,7 @@ async fn arguments(
             settled.missing.retain(|name| !set.contains(name));
         }
         if tool.name == "replace_in_file" {
-            leave_to_the_file(&mut settled, &step.part.quoted);
+            leave_to_the_file(&mut settled, &step.part);
         }
         settled
     };
@@ -281,14 +283,14 @@ async fn arguments(
     Ok(settle_by(Some(&proposed)))
 }
 
-/// What stands in a file is found in the file, unless the user quoted it.
-fn leave_to_the_file(settled: &mut Settled, quoted: &[String]) {
+/// What stands in a file is found in the file, unless the user quoted both what it is and what becomes of it.
+fn leave_to_the_file(settled: &mut Settled, part: &Part) {
     settled.missing.retain(|name| !is_passage(name));
     let is_quoted = |name: &str| {
         let text = settled.arguments.get(name).and_then(Value::as_str);
-        text.is_some_and(|text| quoted.iter().any(|one| one == text))
+        text.is_some_and(|text| part.quoted.iter().any(|one| one == text))
     };
-    if !(is_quoted("old") && is_quoted("new")) {
+    if removes(&part.text) || !(is_quoted("old") && is_quoted("new")) {
         settled.arguments.retain(|name, _| !is_passage(name));
     }
 }

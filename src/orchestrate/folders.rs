@@ -9,7 +9,9 @@ use super::decompose::words::{is_connective, is_determiner, listed};
 
 /// Clauses that list or search a place; in others a word is as often a thing as a folder.
 const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
-const LEADS: &str = "in, inside, within, under, below, of, list, ls, across, throughout";
+const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
+/// `of` leads to a folder only behind what folders have: `the number of tests` is no place.
+const HELD: &str = "files, contents, content, folders, entries";
 const NOUNS: &str = "folder, directory, dir";
 
 /// Writes names of folders at the top of the project as paths, where they say in which place a clause looks.
@@ -31,11 +33,14 @@ fn with_folder(text: &str, is_folder: impl Fn(&str) -> bool) -> Option<(String, 
     let ends = |token: Option<&Token>| {
         token.is_none_or(|token| token.kind != Kind::Word || is_connective(&token.low) || listed(NOUNS, &token.low))
     };
+    let leads = |at: usize| {
+        listed(LEADS, word(at)) || word(at) == "of" && at.checked_sub(1).is_some_and(|held| listed(HELD, word(held)))
+    };
     let is_named = |at: &usize| {
         let lead = if is_determiner(word(at - 1)) { at.checked_sub(2) } else { at.checked_sub(1) };
         let name = tokens[*at].text;
         tokens[*at].kind == Kind::Word
-            && lead.is_some_and(|lead| listed(LEADS, word(lead)) || listed(NOUNS, word(lead)))
+            && lead.is_some_and(leads)
             && ends(tokens.get(at + 1))
             && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
             && !is_path(name)
@@ -71,6 +76,8 @@ mod tests {
         check("Look for src", None);
         check("How are tests run in tests?", None);
         check("Rename src in a list", None);
+        check("Count the number of tests", None);
+        check("Show the list of tests", None);
         check("src", None);
         check("", None);
     }

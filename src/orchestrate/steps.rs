@@ -97,6 +97,9 @@ pub async fn run(
         let step = known.as_ref().unwrap_or(step);
         scene.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
         if let Err(reason) = &known {
+            for state in [StepState::Thinking, StepState::FailedToThink] {
+                scene.host.emit(Event::StepState { step: step.id, state });
+            }
             stuck.push(put_down(scene, step, reason));
             continue;
         }

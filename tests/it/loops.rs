@@ -292,12 +292,17 @@ async fn a_step_goes_through_its_states_in_order() {
     }
 }
 
+/// A turn in an indexed project, with models that have nothing to say and a user who says no.
+async fn turn(request: &str) -> (TurnFinished, Witness<impl Fn(&Proposal) -> Decision + Send + Sync>) {
+    let project = Project::todo();
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let finished = run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+    (finished, host)
+}
+
 #[tokio::test]
 async fn a_file_that_lies_elsewhere_is_read_there_and_that_is_said() {
-    let project = Project::todo();
-    let toolkit = indexed(&project, silent(&project));
-    let host = Witness::new(|_: &Proposal| Decision::Reject);
-    let finished = run_turn(&toolkit, "Read lib/retry.ts", &host).await.expect("a turn");
+    let (finished, host) = turn("Read lib/retry.ts").await;
     let read: Vec<_> = finished.steps.iter().map(|step| (step.arguments["path"].as_str(), step.status)).collect();
     assert_eq!(read, [(Some("lib/retry.ts"), StepStatus::Failed), (Some("src/retry.ts"), StepStatus::Succeeded)]);
     let notices = host.notices();
@@ -318,10 +323,7 @@ async fn what_fails_is_tried_another_way_where_code_knows_one() {
         ("Who calls `retri`?", "index_search", "nothing is called retri"),
     ];
     for (request, tool, why) in stories {
-        let project = Project::todo();
-        let toolkit = indexed(&project, silent(&project));
-        let host = Witness::new(|_: &Proposal| Decision::Reject);
-        let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+        let (finished, host) = turn(request).await;
         let ended: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
         assert_eq!((ended.len(), ended.last()), (2, Some(&(tool, StepStatus::Succeeded))), "{request}: {ended:?}");
         let notices = host.notices();
@@ -386,31 +388,25 @@ fn symbols(finished: &TurnFinished) -> Vec<(String, Option<String>)> {
 
 #[tokio::test]
 async fn it_is_the_symbol_that_an_earlier_step_was_about_or_found() {
-    let project = Project::todo();
-    let toolkit = indexed(&project, silent(&project));
-    let host = Witness::new(|_: &Proposal| Decision::Reject);
     let called = |tool: &str, symbol: Option<&str>| (tool.to_owned(), symbol.map(str::to_owned));
     let named = "Where is MAX_ATTEMPTS defined and what would break if I change it?";
-    let finished = run_turn(&toolkit, named, &host).await.expect("a turn");
+    let (finished, _) = turn(named).await;
     let expected = [called("index_find_files", Some("MAX_ATTEMPTS")), called("index_impact", Some("MAX_ATTEMPTS"))];
     assert_eq!(symbols(&finished), expected);
     let found = "Where is the function that runs work until all tries are used up, and who calls it?";
-    let finished = run_turn(&toolkit, found, &host).await.expect("a turn");
+    let (finished, _) = turn(found).await;
     assert_eq!(symbols(&finished), [called("index_search", None), called("index_callers", Some("retry"))]);
 }
 
 #[tokio::test]
 async fn a_word_for_a_folder_of_the_project_is_a_path() {
-    let project = Project::todo();
-    let toolkit = indexed(&project, silent(&project));
-    let host = Witness::new(|_: &Proposal| Decision::Reject);
     for (request, tool, arguments) in [
         ("What is in src?", "list_dir", json!({ "path": "src/" })),
         ("List src", "list_dir", json!({ "path": "src/" })),
         ("How many files are in the src folder?", "list_dir", json!({ "path": "src/" })),
         ("Look for attempt in src", "search_text", json!({ "pattern": "attempt", "path": "src/" })),
     ] {
-        let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+        let (finished, _) = turn(request).await;
         let calls: Vec<_> = finished.steps.iter().map(|step| (step.tool.as_str(), json!(step.arguments))).collect();
         assert_eq!(calls, [(tool, arguments)], "{request}");
     }
@@ -418,13 +414,11 @@ async fn a_word_for_a_folder_of_the_project_is_a_path() {
 
 #[tokio::test]
 async fn what_it_is_is_asked_for_where_nothing_says_so() {
-    let project = Project::todo();
-    let toolkit = indexed(&project, silent(&project));
-    let host = Witness::new(|_: &Proposal| Decision::Reject);
-    let finished = run_turn(&toolkit, "Who calls it?", &host).await.expect("a turn");
+    let (finished, host) = turn("Who calls it?").await;
     assert!(!symbols(&finished).iter().any(|(tool, _)| tool == "index_search"), "{:?}", finished.steps);
     let notices = host.notices();
     assert!(notices.iter().any(|notice| notice.contains("what `it` is was not said")), "{notices:?}");
+    assert_eq!(states(&host, 1), [StepState::Thinking, StepState::FailedToThink]);
 }
 
 #[tokio::test]

@@ -194,6 +194,31 @@ async fn of_places_that_answer_alike_the_model_names_the_one_that_goes() {
     }
 }
 
+/// What is to go is read from the clause alone, whatever is said around it; what code does not find, nobody takes out.
+#[tokio::test]
+async fn a_removal_is_carried_out_or_refused_by_code() {
+    let file = "// TODO: one\nimport foo from './foo.js';\nimport bar from './bar.js';\n";
+    for (request, expected, said) in [
+        ("The TODO in src/b.ts is done. Delete the TODO from src/b.ts", &file[13..], ""),
+        ("Remove \"foo\" and \"bar\" from src/b.ts", file, "`foo` is a part of something else in src/b.ts"),
+        ("Remove the import of foo.js from src/b.ts", &[&file[..13], &file[41..]].concat(), ""),
+        ("Remove from src/b.ts the line about bar", &file[..41], ""),
+        ("Remove the line about bananas from src/b.ts", file, "nothing in src/b.ts is `the line about bananas`"),
+        (
+            "Remove the last import from src/b.ts",
+            file,
+            "quote the text that is to go, or name the numbers of its lines",
+        ),
+    ] {
+        let project = Project::todo();
+        std::fs::write(project.path().join("src/b.ts"), file).expect("a file");
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        run_turn(&silent(&project), request, &host).await.expect("a turn");
+        assert_eq!(project.text("src/b.ts"), expected, "{request}");
+        assert!(said.is_empty() || host.notices().iter().any(|notice| notice.contains(said)), "{:?}", host.notices());
+    }
+}
+
 #[tokio::test]
 async fn an_approved_call_runs_as_it_was_shown() {
     let project = Project::todo();

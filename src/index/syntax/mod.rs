@@ -5,6 +5,7 @@ mod go;
 mod outline;
 mod python;
 mod rust;
+mod spans;
 pub mod types;
 
 use std::ops::ControlFlow;
@@ -14,6 +15,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use outline::Reader;
 pub use outline::{Definition, Import, Kind, Outline, Reference, ReferenceKind};
+pub use spans::{Spans, spans};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; ours stops and says so.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! The outline of a file and the reader that grammars fill it through.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
@@ -84,6 +85,9 @@ pub struct Definition {
     pub end: usize,
     /// First line of the doc comment or attributes above it; `start` if there are none.
     pub doc_start: usize,
+    /// Its bytes, without the doc comment. Not stored.
+    #[serde(skip)]
+    pub bytes: Range<usize>,
     /// Text up to the body, on one line. Not stored here: the store keeps it with the symbol.
     #[serde(skip)]
     pub signature: String,
@@ -292,6 +296,7 @@ impl<'t> Reader<'t> {
             start: whole.start_position().row + 1,
             end: last_line(whole),
             doc_start,
+            bytes: whole.byte_range(),
             signature: signature(self.source, whole, body),
             doc,
             exported,

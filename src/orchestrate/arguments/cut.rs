@@ -1,283 +1,274 @@
-//! Finds the passage that a removal means, and what has to go with it. Says nothing when nothing answers to it.
+//! Finds the passage that a removal means, and what has to go with it. Refuses where nothing answers to it, or more than it says would go.
 
-use super::edit::{Edit, FILE_BYTES_MAX, SPAN_LINES_MAX};
-use super::places;
+use std::ops::{Range, RangeInclusive};
+
+use crate::index::language_of;
+
+use super::edit::{Edit, FILE_BYTES_MAX};
 use super::removal::{self, Extent, Removal};
+use super::{blocks, definitions, places, remarks, strike};
 
-/// Lines above a definition that go with it: its comment and its attributes.
-const ABOVE_MAX: usize = 40;
+/// Most lines from the first that goes to the last: people have to be able to look through what they approve.
+const SPAN_LINES_MAX: usize = 2_000;
+/// Places a model may choose from; among more, people cannot either.
+const PLACES_MAX: usize = 12;
+
+/// Files for people, besides Markdown.
+const PROSE: [&str; 7] = [".txt", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv"];
 
 /// A line that changes: its place, and what is left of it; `None` if nothing is.
-type Change = (usize, Option<String>);
+pub(super) type Change = (usize, Option<String>);
 
-/// The edits of `file_text` that take out what `step` asks to be taken out, one a place that is meant, equally well each.
-/// `None` when it asks for something else.
-pub fn settle_removal(step: &str, file_text: &str) -> Option<Vec<Edit>> {
+/// What changes together.
+pub(super) type Place = Vec<Change>;
+
+/// The edits of `file` that take out what `step` asks to be taken out, one a place that is meant, equally well each. An error says what was
+/// not found and how else to say it; `None` when the step asks for something else.
+pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Vec<Edit>, String>> {
     let removal = removal::read(step)?;
-    if file_text.len() > FILE_BYTES_MAX {
-        return Some(Vec::new());
-    }
-    let lines: Vec<&str> = file_text.split('\n').collect();
-    let end = lines.len() - usize::from(file_text.ends_with('\n'));
-    let desk = Desk { file: file_text, lines: &lines, end };
-    let changes: Vec<Vec<Change>> = match removal.extent {
-        Extent::Numbered(from, to) => {
-            let (from, to) = if from == 0 { (end, end) } else { (from, to) };
-            if from == 0 || to > end { Vec::new() } else { vec![gone(from - 1..=to - 1)] }
-        }
-        Extent::Words => desk.texts(&removal.literals).into_iter().collect(),
-        Extent::Unsaid if !desk.stands_for_line(&removal) => desk.texts(&removal.literals).into_iter().collect(),
-        _ => desk.described(&removal),
-    };
-    let changes = match removal.all && changes.len() > 1 {
-        true => vec![changes.into_iter().flatten().collect()],
-        false => changes,
-    };
-    Some(changes.into_iter().filter_map(|changes| desk.edit(changes)).collect())
+    let desk = Desk::new(path, file);
+    let edits = desk.places(&removal).and_then(|places| desk.edits(places, &removal));
+    Some(edits.map_err(|reason| format!("{reason}; quote the text that is to go, or name the numbers of its lines")))
 }
 
-fn gone(lines: std::ops::RangeInclusive<usize>) -> Vec<Change> {
+/// A file, line by line.
+pub(super) struct Desk<'a> {
+    pub path: &'a str,
+    pub file: &'a str,
+    /// Without their ends.
+    pub lines: Vec<&'a str>,
+    newline: &'static str,
+    /// Where each line begins.
+    starts: Vec<usize>,
+    /// Text for people: words stand in it as they are said.
+    pub is_prose: bool,
+    /// How deep the heading in each line is, 0 where there is none; empty unless it is Markdown.
+    pub levels: Vec<usize>,
+}
+
+pub(super) fn gone(lines: RangeInclusive<usize>) -> Place {
     lines.map(|line| (line, None)).collect()
 }
 
-/// A file, line by line; `end` is behind its last line.
-struct Desk<'a> {
-    file: &'a str,
-    lines: &'a [&'a str],
-    end: usize,
-}
+impl<'a> Desk<'a> {
+    pub fn new(path: &'a str, file: &'a str) -> Desk<'a> {
+        let windows = file.contains("\r\n") && file.matches("\r\n").count() == file.matches('\n').count();
+        let newline = if windows { "\r\n" } else { "\n" };
+        let mut lines: Vec<&str> = file.split(newline).collect();
+        if file.ends_with(newline) {
+            lines.pop();
+        }
+        let starts =
+            lines.iter().scan(0, |next, line| Some(std::mem::replace(next, *next + line.len() + newline.len())));
+        let starts = starts.collect();
+        let language = language_of(path);
+        let is_prose = language == "markdown" || PROSE.iter().any(|ending| path.ends_with(ending));
+        let levels = if language == "markdown" { blocks::levels(file) } else { Vec::new() };
+        Desk { path, file, lines, newline, starts, is_prose, levels }
+    }
 
-impl Desk<'_> {
-    /// Every occurrence of the texts; `None` unless each of them occurs.
-    fn texts(&self, texts: &[String]) -> Option<Vec<Change>> {
-        let mut left: Vec<String> = self.lines.iter().map(|&line| line.to_owned()).collect();
-        for text in texts {
-            let exact = left.iter().any(|line| !places::whole(line, text).is_empty());
-            let mut found = false;
-            for line in &mut left {
-                // Letters of ASCII keep their place when they change their case.
-                let (seen, wanted) = if exact {
-                    (line.clone(), text.clone())
-                } else {
-                    (line.to_ascii_lowercase(), text.to_ascii_lowercase())
-                };
-                for at in places::whole(&seen, &wanted).into_iter().rev() {
-                    *line = without(line, at, at + text.len());
-                    found = true;
-                }
+    pub fn is_blank(&self, at: usize) -> bool {
+        self.lines.get(at).is_some_and(|line| line.trim().is_empty())
+    }
+
+    /// The byte where the text of a line begins.
+    pub fn begins(&self, at: usize) -> usize {
+        self.starts[at] + self.lines[at].len() - self.lines[at].trim_start().len()
+    }
+
+    /// Line and column of a byte.
+    pub fn place(&self, byte: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= byte).saturating_sub(1);
+        (line, byte - self.starts.get(line).copied().unwrap_or(byte))
+    }
+
+    /// What stands in the lines of these bytes before and behind them.
+    pub fn beside(&self, bytes: &Range<usize>) -> (&'a str, &'a str) {
+        let ((first, from), (last, to)) = (self.place(bytes.start), self.place(bytes.end));
+        let line = |at: usize| self.lines.get(at).copied().unwrap_or_default();
+        (line(first).get(..from).unwrap_or_default(), line(last).get(to..).unwrap_or_default())
+    }
+
+    fn places(&self, removal: &Removal) -> Result<Vec<Place>, String> {
+        if self.file.len() > FILE_BYTES_MAX {
+            return Err(format!("{} is larger than {FILE_BYTES_MAX} bytes", self.path));
+        }
+        Ok(match &removal.extent {
+            Extent::Unclear => {
+                return Err(format!("which lines of {} `{}` means cannot be told for sure", self.path, removal.said));
             }
-            if !found {
-                return None;
+            Extent::Numbered(ranges) => vec![self.numbered(ranges)?],
+            Extent::Last(count) => {
+                vec![self.numbered(&[((self.lines.len() + 1).saturating_sub(*count), self.lines.len())])?]
             }
+            Extent::Blank => (0..self.lines.len()).filter(|at| self.is_blank(*at)).map(|at| gone(at..=at)).collect(),
+            Extent::Words => strike::texts(self, &removal.literals).into_iter().collect(),
+            Extent::Todo if !self.is_prose => remarks::places(self, removal)?,
+            Extent::Comment => remarks::places(self, removal)?,
+            Extent::Line | Extent::Todo => self.described(removal).into_iter().map(|at| gone(at..=at)).collect(),
+            Extent::Function | Extent::Type => definitions::named(self, removal)?,
+            Extent::Section => blocks::places(self, removal)?,
+            Extent::Mention => self.mentioned(removal)?,
+            Extent::Unsaid => self.unsaid(removal)?,
+        })
+    }
+
+    fn numbered(&self, ranges: &[(usize, usize)]) -> Result<Place, String> {
+        let count = self.lines.len();
+        match ranges.iter().any(|(from, to)| *from == 0 || *to > count) {
+            true => Err(format!("{} has {count} line(s)", self.path)),
+            false => Ok(ranges.iter().flat_map(|(from, to)| gone(from - 1..=to - 1)).collect()),
         }
-        let changed = |(at, line): (usize, String)| {
-            let says = line.contains(char::is_alphanumeric) || !own(self.lines[at]).contains(char::is_alphanumeric);
-            (line != self.lines[at]).then_some((at, says.then_some(line)))
-        };
-        let changes: Vec<Change> = left.into_iter().enumerate().filter_map(changed).collect();
-        (!changes.is_empty()).then_some(changes)
     }
 
-    /// Whether what has no kind is the whole of a line, or what the line is named by: `- alice`, `"left-pad": "1.2.0",`.
-    /// A text that does not occur as it was written can only describe a line.
-    fn stands_for_line(&self, removal: &Removal) -> bool {
-        let [text] = removal.literals.as_slice() else { return false };
-        let low = text.to_lowercase();
-        let occurs = |line: &&&str| !places::whole(&line.to_lowercase(), &low).is_empty();
-        let mut holding = self.lines.iter().filter(occurs).peekable();
-        holding.peek().is_none()
-            || holding.all(|line| {
-                let own = own(line).to_lowercase();
-                let behind = own.strip_prefix(&low).map(|rest| rest.trim_start_matches(['"', '\'', '`']));
-                behind.is_some_and(|rest| rest.is_empty() || rest.trim_start().starts_with([':', '=']))
-            })
+    /// The lines that answer to all of a description, in its very words where there are such.
+    fn described(&self, removal: &Removal) -> Vec<usize> {
+        let says_nothing = removal.about.is_empty() && !removal.quoted;
+        let answers = |at: usize| {
+            let line = self.lines[at];
+            let quoted = !removal.quoted || removal.literals.iter().all(|text| line.contains(text.as_str()));
+            let is_whole = removal.literals.iter().any(|text| line.trim() == text.trim());
+            let score = places::answered(line, &removal.about)? + usize::from(is_whole);
+            (quoted && !says_nothing && !self.is_blank(at)).then_some(score)
+        };
+        best((0..self.lines.len()).filter_map(|at| Some((answers(at)?, at))).collect(), removal.all)
     }
 
-    /// What answers to the description, one list of changes a place; those that answer best.
-    fn described(&self, removal: &Removal) -> Vec<Vec<Change>> {
-        let wanted = removal.about.len();
-        let score = |at: usize| {
-            let line = match removal.extent {
-                Extent::Comment => comment(self.lines[at]).map(|from| &self.lines[at][from..])?,
-                Extent::Block => self.lines[at..=at].iter().find(|_| self.block_end(at).is_some())?,
-                _ => self.lines[at],
-            };
-            let quoted =
-                removal.extent == Extent::Unsaid || removal.literals.iter().all(|text| line.contains(text.as_str()));
-            let own = places::parts(line);
-            let answers = |word: &&String| own.iter().any(|part| places::same(part, word));
-            quoted.then(|| removal.about.iter().filter(answers).count())
+    /// Texts that stand for themselves wherever they occur: names of code in its middle do not, even in quotation marks.
+    fn mentioned(&self, removal: &Removal) -> Result<Vec<Place>, String> {
+        let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let is_part = |text: &&String| {
+            (is_name(text) || !removal.quoted) && strike::occurs(self, text) && !strike::is_item(self, text)
         };
-        let scores: Vec<(usize, usize)> = (0..self.end)
-            .filter(|&at| !self.lines[at].trim().is_empty())
-            .filter_map(|at| Some((score(at)?, at)))
-            .collect();
-        let best = scores.iter().map(|(score, _)| *score).max().unwrap_or(0);
-        let tied: Vec<usize> = scores.into_iter().filter(|(score, _)| *score == best).map(|(_, at)| at).collect();
-        // A line or a comment that alone answers to most of its description is meant, anything else only by all of it.
-        let loose = matches!(removal.extent, Extent::Line | Extent::Comment) && tied.len() == 1 && !removal.all;
-        let everything = wanted == 0 && removal.extent == Extent::Comment;
-        if !everything && (best == 0 || best < wanted && !(loose && best * 2 > wanted)) {
-            return Vec::new();
+        match removal.literals.iter().find(is_part) {
+            Some(text) => Err(format!("`{text}` is a part of something else in {}", self.path)),
+            None => Ok(strike::texts(self, &removal.literals).into_iter().collect()),
         }
-        tied.into_iter().map(|at| self.with_its_own(at, removal)).collect()
     }
 
-    /// The place at a line, with what belongs to it.
-    fn with_its_own(&self, at: usize, removal: &Removal) -> Vec<Change> {
-        match removal.extent {
-            Extent::Line => gone(at..=at),
-            Extent::Comment => match comment(self.lines[at]) {
-                Some(from) if !places::is_comment(self.lines[at]) => {
-                    vec![(at, Some(self.lines[at][..from].trim_end().to_owned()))]
-                }
-                _ if removal.all || removal.about.iter().any(|word| matches!(word.as_str(), "todo" | "fixme")) => {
-                    gone(at..=at)
-                }
-                _ => {
-                    let alike = |line: &&&str| mark(line) == mark(self.lines[at]);
-                    let above = self.lines[..at].iter().rev().take(ABOVE_MAX).take_while(alike).count();
-                    let below = self.lines[at + 1..self.end].iter().take(ABOVE_MAX).take_while(alike).count();
-                    gone(at - above..=at + below)
-                }
-            },
-            _ => {
-                let end = self.block_end(at).unwrap_or(at);
-                let belongs = |line: &&&str| {
-                    let line = line.trim_start();
-                    places::is_comment(line) || line.starts_with("#[") || line.starts_with('@')
-                };
-                let is_heading = self.lines[at].starts_with('#') || end == at;
-                let above = self.lines[..at].iter().rev().take(if is_heading { 0 } else { ABOVE_MAX });
-                gone(at - above.take_while(belongs).count()..=end)
+    /// What has no noun: a line if the text stands for it, else the text where it stands for itself, else the line that answers to all of it.
+    fn unsaid(&self, removal: &Removal) -> Result<Vec<Place>, String> {
+        let [text] = removal.literals.as_slice() else {
+            return self.mentioned(removal);
+        };
+        let says_code = |at: &usize| self.is_prose || !places::is_comment(self.lines[*at]);
+        let named = strike::named_lines(self, text);
+        if !named.is_empty() && named.iter().all(says_code) {
+            return named.into_iter().map(|at| self.with_block(at)).collect();
+        }
+        if removal.quoted && removal.about.is_empty() || removal.bare && strike::occurs(self, text) {
+            return self.mentioned(removal);
+        }
+        if self.is_prose && strike::occurs(self, text) {
+            return Err(format!("`{text}` may be only these words or the lines with them in {}", self.path));
+        }
+        // `all imports` may stand in any line, and says of none that it goes.
+        if removal.all {
+            return Ok(Vec::new());
+        }
+        let lines: Vec<usize> = self.described(removal).into_iter().filter(says_code).collect();
+        match lines.len() {
+            0 | 1 => lines.into_iter().map(|at| self.with_block(at)).collect(),
+            count => Err(format!("{count} lines of {} have to do with `{}`", self.path, removal.said)),
+        }
+    }
+
+    /// A line, with the block that it opens.
+    fn with_block(&self, at: usize) -> Result<Place, String> {
+        match blocks::opened(self, at) {
+            blocks::Opened::Nothing => Ok(gone(at..=at)),
+            blocks::Opened::To(end) => Ok(gone(at..=end)),
+            blocks::Opened::Unknown => Err(self.no_end(at)),
+        }
+    }
+
+    /// Why what begins in a line is not taken out.
+    pub fn no_end(&self, at: usize) -> String {
+        format!("where what begins in line {} of {} ends cannot be told for sure", at + 1, self.path)
+    }
+
+    fn edits(&self, mut places: Vec<Place>, removal: &Removal) -> Result<Vec<Edit>, String> {
+        let Removal { said, extent, .. } = removal;
+        if removal.all && places.len() > 1 {
+            places = vec![places.into_iter().flatten().collect()];
+        }
+        places.retain(|place| !place.is_empty());
+        places.dedup();
+        match places.len() {
+            0 => return Err(format!("nothing in {} is `{said}`", self.path)),
+            count if count > PLACES_MAX => {
+                return Err(format!("{count} places in {} may be `{said}`; say that all are meant", self.path));
             }
+            _ => {}
+        }
+        // Lines that are named by number or form are all that goes.
+        let takes_along = !matches!(extent, Extent::Numbered(_) | Extent::Last(_) | Extent::Blank);
+        let edits = places.into_iter().map(|place| self.edit(place, takes_along));
+        let edits: Vec<Edit> = edits.collect::<Result<_, _>>()?;
+        match edits.windows(2).find(|pair| pair[0].line == pair[1].line) {
+            Some(pair) => Err(format!("`{said}` may be several places of line {} of {}", pair[0].line, self.path)),
+            None => Ok(edits),
         }
     }
 
-    /// The last line of what line `at` opens by a bracket, a colon or a heading.
-    fn block_end(&self, at: usize) -> Option<usize> {
-        let most = self.end.min(at + SPAN_LINES_MAX);
-        let depth = |line: &str| {
-            let count = |marks: [char; 3]| line.matches(marks).count() as i64;
-            count(['(', '[', '{']) - count([')', ']', '}'])
-        };
-        let line = self.lines[at];
-        if depth(line) > 0 {
-            let mut open = 0;
-            return (at..most).find(|&line| {
-                open += depth(self.lines[line]);
-                open <= 0
-            });
-        }
-        let level = |line: &str| line.bytes().take_while(|byte| *byte == b'#').count();
-        let is_heading = |line: &str| level(line) > 0 && line[level(line)..].starts_with(' ');
-        let indent = |line: &str| line.len() - line.trim_start().len();
-        let inside = |other: &str| match is_heading(line) {
-            true => !(is_heading(other) && level(other) <= level(line)),
-            false => other.trim().is_empty() || indent(other) > indent(line),
-        };
-        if !is_heading(line) && !line.trim_end().ends_with(':') {
-            return (line.contains('{') && line.contains('}') || line.trim_end().ends_with(';')).then_some(at);
-        }
-        let body = self.lines[at + 1..most].iter().take_while(|line| inside(line)).count();
-        (at..=at + body).rev().find(|&line| !self.lines[line].trim().is_empty())
-    }
-
-    /// The edit that makes these changes, with as many lines above as make `old` unique in the file.
-    fn edit(&self, mut changes: Vec<Change>) -> Option<Edit> {
+    /// The edit that makes these changes, with as many lines around them as make `old` unique in the file.
+    fn edit(&self, mut changes: Place, takes_along: bool) -> Result<Edit, String> {
         changes.sort_by_key(|(at, _)| *at);
         changes.dedup_by_key(|(at, _)| *at);
-        let (first, last) = (changes.first()?.0, changes.last()?.0);
+        let (first, last) = changes.first().zip(changes.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
         if last - first >= SPAN_LINES_MAX {
-            return None;
+            return Err(format!("lines {} to {} of {} are more than go at once", first + 1, last + 1, self.path));
         }
-        let blank = |at: usize| at < self.end && self.lines[at].trim().is_empty();
-        let vanishes = changes.iter().all(|(_, left)| left.is_none()) && last - first + 1 == changes.len();
-        // Two blank lines do not meet where something stood between them.
-        if vanishes && (first == 0 || blank(first - 1)) && blank(last + 1) {
-            changes.push((last + 1, None));
-        }
-        // What was the last of a list leaves no comma behind.
-        let comma_left = vanishes
-            && first > 0
-            && !self.lines[last].trim_end().ends_with(',')
-            && self.lines[first - 1].trim_end().ends_with(',')
-            && self.lines.get(last + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']', ')']));
-        if comma_left {
-            let before = self.lines[first - 1].trim_end();
-            changes.insert(0, (first - 1, Some(before[..before.len() - 1].to_owned())));
+        if takes_along {
+            self.take_along(&mut changes, first, last);
         }
         let (from, to) = (changes[0].0, changes[changes.len() - 1].0);
+        // A last line without a line end takes the one before it along.
+        let is_open = |at: usize| at + 1 == self.lines.len() && !self.file.ends_with(self.newline);
+        let upper = if is_open(to) { from.saturating_sub(1) } else { from };
+        let window = places::unmistakable(self.file, &self.lines, self.newline, upper, to).ok_or_else(|| {
+            format!("lines {} to {} of {} cannot be told from others", first + 1, last + 1, self.path)
+        })?;
         let kept = |at: usize| match changes.iter().find(|(line, _)| *line == at) {
             Some((_, left)) => left.clone(),
             None => Some(self.lines[at].to_owned()),
         };
-        // A last line without a line end takes the one before it along.
-        let open_end = to + 1 == self.lines.len();
-        let least = usize::from(open_end && from > 0);
-        for above in least..=from.min(ABOVE_MAX) {
-            let start = from - above;
-            let text = |lines: Vec<String>| lines.join("\n") + if open_end || lines.is_empty() { "" } else { "\n" };
-            let old = text(self.lines[start..=to].iter().map(|&line| line.to_owned()).collect());
-            if !old.trim().is_empty() && self.file.match_indices(old.as_str()).take(2).count() == 1 {
-                let new = text((start..=to).filter_map(kept).collect());
-                let reason = format!("line(s) {} to {} hold what is to be removed", first + 1, last + 1);
-                return Some(Edit { old, new, line: first + 1, reason });
-            }
+        let ending = if is_open(*window.end()) { "" } else { self.newline };
+        let old = self.lines[window.clone()].join(self.newline) + ending;
+        let left: Vec<String> = window.filter_map(kept).collect();
+        let new = if left.is_empty() { String::new() } else { left.join(self.newline) + ending };
+        let reason = format!("line(s) {} to {} hold what is to be removed", first + 1, last + 1);
+        Ok(Edit { old, new, line: first + 1, reason })
+    }
+
+    /// What has no place any more when these lines are gone: a second blank line, the comma behind what is the last of a list then.
+    fn take_along(&self, changes: &mut Place, first: usize, last: usize) {
+        let vanishes = changes.iter().all(|(_, left)| left.is_none()) && last - first + 1 == changes.len();
+        if !vanishes {
+            return;
         }
-        None
-    }
-}
-
-/// A line without the mark of a list or a comment, quotation marks and what closes it.
-fn own(line: &str) -> &str {
-    let marks = |c: char| c.is_whitespace() || "-*+/#>\"'`;".contains(c);
-    line.trim_start_matches(marks).trim_end_matches(|c: char| c.is_whitespace() || ",;\"'`.".contains(c))
-}
-
-/// Where the comment of a line begins; `None` if it has none.
-fn comment(line: &str) -> Option<usize> {
-    if places::is_comment(line) {
-        return Some(line.len() - line.trim_start().len());
-    }
-    let begins = |at: &usize| {
-        let before = &line[..*at];
-        before.ends_with(char::is_whitespace) && ['"', '\''].iter().all(|quote| before.matches(*quote).count() % 2 == 0)
-    };
-    ["// ", "# ", "-- ", "/* "].iter().filter_map(|mark| line.match_indices(mark).map(|(at, _)| at).find(begins)).min()
-}
-
-/// Indentation and mark of a comment line; `None` for any other.
-fn mark(line: &str) -> Option<&str> {
-    let length = line.find(|c: char| !c.is_whitespace() && !"/#*-!;<".contains(c)).unwrap_or(line.len());
-    places::is_comment(line).then(|| line[..length].trim_end())
-}
-
-/// `line` without the bytes `from..to`, the quotation marks around them in a list, and the comma or blank that stood beside them.
-fn without(line: &str, from: usize, to: usize) -> String {
-    let (mut before, mut behind) = (&line[..from], &line[to..]);
-    if let Some(quote) = behind.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))
-        && before.strip_suffix(quote).is_some_and(|before| before.trim_end().ends_with([',', '[', '(', '{']))
-    {
-        (before, behind) = (&before[..before.len() - 1], &behind[1..]);
-    }
-    let (opened, rest) = (before.trim_end(), behind.trim_start());
-    match () {
-        () if opened.ends_with([',', '(', '[', '{']) && rest.starts_with(',') => behind = rest[1..].trim_start(),
-        () if opened.ends_with(',') && rest.starts_with([')', ']', '}']) => {
-            before = opened[..opened.len() - 1].trim_end()
+        if (first == 0 || self.is_blank(first - 1)) && self.is_blank(last + 1) {
+            changes.push((last + 1, None));
         }
-        () if opened.is_empty() => behind = rest,
-        () if before.ends_with(' ')
-            && (behind.is_empty() || behind.starts_with([' ', '.', ',', ';', ':', '!', '?', ')'])) =>
+        let Some(before) = first.checked_sub(1).map(|before| self.lines[before]) else { return };
+        let is_code = |at: usize| !self.is_blank(at) && !places::is_comment(self.lines[at]);
+        let ends_list = self.lines.get(last + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']', ')']));
+        if ends_list
+            && (first..=last).any(is_code)
+            && is_code(first - 1)
+            && !self.lines[last].trim_end().ends_with(',')
+            && let Some(left) = before.trim_end().strip_suffix(',')
         {
-            before = &before[..before.len() - 1];
+            changes.insert(0, (first - 1, Some(left.to_owned())));
         }
-        () => {}
     }
-    format!("{before}{behind}")
+}
+
+/// Those that answer best; all of them where all are meant.
+pub(super) fn best<T>(scored: Vec<(usize, T)>, all: bool) -> Vec<T> {
+    let best = scored.iter().map(|(score, _)| *score).max().unwrap_or(0);
+    scored.into_iter().filter(|(score, _)| all || *score == best).map(|(_, one)| one).collect()
 }
 
 #[cfg(test)]
-#[path = "cut_tests.rs"]
 mod tests;

@@ -18,7 +18,7 @@ pub struct Edit {
 const MARGIN: f32 = 0.75;
 
 /// Most lines an edit may span, from the first place that changes to the last.
-pub(super) const SPAN_LINES_MAX: usize = 200;
+const SPAN_LINES_MAX: usize = 200;
 
 /// Files longer than this are left to other tools: every line is looked at.
 pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
@@ -265,7 +265,7 @@ fn replaced(line: &str, old: &str, new: &str, offsets: &[usize]) -> String {
     text
 }
 
-/// The edit of lines `first..=last`, with as many lines above as make `old` unique in the file.
+/// The edit of lines `first..=last`, with as many lines around them as make `old` unique in the file.
 fn block(
     file: &str,
     lines: &[&str],
@@ -275,17 +275,11 @@ fn block(
     reason: String,
     line: usize,
 ) -> Option<Edit> {
-    /// Lines taken above a place before it is given up as not unique.
-    const ABOVE_MAX: usize = 12;
-    for above in 0..=first.min(ABOVE_MAX) {
-        let start = first - above;
-        let old = lines[start..=last].join("\n");
-        if file.match_indices(old.as_str()).take(2).count() == 1 {
-            let kept: String = lines[start..first].iter().map(|line| format!("{line}\n")).collect();
-            return Some(Edit { old, new: kept + &new, line, reason });
-        }
-    }
-    None
+    let window = places::unmistakable(file, lines, "\n", first, last)?;
+    let old = lines[window.clone()].join("\n");
+    let kept: String = lines[*window.start()..first].iter().map(|line| format!("{line}\n")).collect();
+    let below: String = lines[last + 1..=*window.end()].iter().map(|line| format!("\n{line}")).collect();
+    Some(Edit { old, new: kept + &new + &below, line, reason })
 }
 
 #[cfg(test)]

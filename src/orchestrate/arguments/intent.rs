@@ -30,10 +30,14 @@ pub(super) const EMPTY: &str = "\
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
     occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
 
+/// The words and marks of a step, without its line ends.
+pub(super) fn tokens(step: &str) -> Vec<Token<'_>> {
+    scan(step).into_iter().filter(|token| !matches!(token.kind, Kind::Newline | Kind::Blank)).collect()
+}
+
 /// The change that `step` speaks of; `None` when it names no new value. `file` decides which words are the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
-    let tokens: Vec<Token> =
-        scan(step).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
+    let tokens = tokens(step);
     let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
     let name = tokens[verb].low.as_str();
     if matches!(name, "enable" | "disable")

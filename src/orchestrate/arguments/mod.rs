@@ -4,20 +4,27 @@
 //! is one of the allowed values or the default. What nothing was said for is left out, or reported as missing.
 
 mod amounts;
+mod blocks;
 mod calendar;
 mod choices;
 mod clock;
+mod comments;
 mod cut;
 mod dates;
+mod definitions;
 mod edit;
 mod formats;
 mod grounded;
 mod intent;
+mod numbered;
+mod object;
 mod paths;
 mod phrases;
 mod places;
+mod remarks;
 mod removal;
 mod said;
+mod strike;
 mod values;
 mod wants;
 

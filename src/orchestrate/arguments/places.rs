@@ -1,5 +1,9 @@
 //! Where a text stands in a file, and how well a line answers to a description.
 
+use std::ops::RangeInclusive;
+
+use crate::orchestrate::words;
+
 /// The byte offsets of `text` in `file` where it is not a part of a longer word or number.
 pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
     let Some(first) = text.chars().next() else { return Vec::new() };
@@ -56,6 +60,42 @@ pub(super) fn same(a: &str, b: &str) -> bool {
         || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
 }
 
+/// How many words of a description stand in `text` in the very same form; `None` unless each of them stands there in some form.
+pub(super) fn answered(text: &str, about: &[String]) -> Option<usize> {
+    let own = words::split(text);
+    let exact = about.iter().filter(|word| own.contains(word)).count();
+    about.iter().all(|word| own.iter().any(|one| is_form(one, word))).then_some(exact)
+}
+
+/// Two forms of one word: `retry` and `retries`, `дедлайн` and `дедлайны`; not `import` and `important`.
+fn is_form(a: &str, b: &str) -> bool {
+    /// Letters that two forms of a word share, and that an ending has.
+    const SHARED_MIN: usize = 4;
+    const ENDING_MAX: usize = 2;
+    let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
+    let inflects = !a.is_ascii() && shared >= SHARED_MIN;
+    words::stem(a) == words::stem(b) || inflects && a.chars().count().max(b.chars().count()) <= shared + ENDING_MAX
+}
+
+/// The fewest lines around `first..=last` that stand in the file only once, joined by `newline`. `lines` are all of the file's.
+pub(super) fn unmistakable(
+    file: &str,
+    lines: &[&str],
+    newline: &str,
+    first: usize,
+    last: usize,
+) -> Option<RangeInclusive<usize>> {
+    /// Lines taken above or below a place before it is given up as not unique.
+    const AROUND_MAX: usize = 12;
+    let above = (0..=AROUND_MAX).map(|above| (above, 0));
+    let around = (1..=AROUND_MAX).flat_map(|below| [(0, below), (below, below)]);
+    let windows = above.chain(around).filter(|(above, below)| *above <= first && last + below < lines.len());
+    windows.map(|(above, below)| first - above..=last + below).find(|window| {
+        let text = lines[window.clone()].join(newline);
+        !text.trim().is_empty() && file.find(&text).is_some_and(|at| file.rfind(&text) == Some(at))
+    })
+}
+
 /// How many of `about` are named by the line itself (2 each), the comment or heading above it (1 each).
 pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     let own = parts(lines[at]);
@@ -71,6 +111,7 @@ pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     score
 }
 
+/// Whether a line looks like a comment in some language: good to rank by, not to delete by.
 pub(super) fn is_comment(line: &str) -> bool {
     let start = line.trim_start();
     ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark))

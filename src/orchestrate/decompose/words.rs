@@ -95,6 +95,14 @@ pub fn is_adverb(low: &str) -> bool {
         && !matches!(low, "reply" | "apply" | "supply" | "family" | "monthly" | "assembly")
 }
 
+/// Words that stand before the verb of a request and change nothing about it.
+pub fn is_polite(low: &str) -> bool {
+    listed(
+        "please, kindly, now, then, also, and, just, can, could, would, you, i, i'd, want, need, like, help, me, to, пожалуйста, теперь",
+        low,
+    )
+}
+
 /// Words that only join one clause to the next and carry nothing of their own.
 pub fn is_connective(low: &str) -> bool {
     listed(

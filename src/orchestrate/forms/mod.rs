@@ -13,7 +13,7 @@ mod values;
 pub use values::put;
 
 use super::arguments::{removes, shows_command};
-use super::decompose::words::listed;
+use super::decompose::words::{is_polite, listed};
 use super::decompose::{Part, names};
 use super::route::Choice;
 use super::toolkit::Toolkit;
@@ -80,9 +80,6 @@ const LEAD_NAMES: &str = "\
 const LOOKS: &str = "\
     find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
     which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
-/// Stand before the verb of a request.
-const POLITE: &str =
-    "please, kindly, now, then, also, and, just, can, could, would, you, i, i'd, want, need, like, help, me, to";
 /// What requests about code are made of, whatever the project calls by these names.
 const USUAL: &str = "\
     list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
@@ -131,7 +128,7 @@ impl<'c> Clause<'c> {
         let words: Vec<&str> = text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
         let named = symbol.map(str::to_lowercase);
         let is_name = |word: &&str| named.as_deref().is_some_and(|name| word.trim_end_matches("()") == name);
-        let lead = words.iter().position(|word| !listed(POLITE, word))?;
+        let lead = words.iter().position(|word| !is_polite(word))?;
         let cites = !part.quoted.is_empty();
         let quotes = part.quoted.iter().any(|quoted| !names::is_path(quoted));
         let name = words.iter().position(is_name);

@@ -24,6 +24,7 @@ fn who_calls_whom_is_read_from_the_order_of_words() {
     check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
     check("Find out what Store.save calls", save, Some(Builtin::IndexCallees));
     check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
+    check("Where are parseDate calls made?", Some("parseDate"), Some(Builtin::IndexCallers));
     check("What does Store.save call?", save, Some(Builtin::IndexCallees));
     check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));
     check("What would break if I rename Store.save?", save, Some(Builtin::IndexImpact));
@@ -64,6 +65,11 @@ fn whole_files_and_what_stands_in_them_are_told_apart() {
     check("Take the line about retries out of notes.md", None, Some(Builtin::ReplaceInFile));
     check("Get rid of the TODO in src/b.rs", None, Some(Builtin::ReplaceInFile));
     check("Strip the comments from src/b.rs", None, Some(Builtin::ReplaceInFile));
+    check("Remove from notes.md the line about retries", None, Some(Builtin::ReplaceInFile));
+    check("Drop a TODO in src/b.rs", None, None);
+    check("Drop a note about the deadline in notes.md", None, None);
+    check("Leave a comment in src/a.rs that we time out", None, None);
+    check("Leave debug off in config.toml", None, None);
 }
 
 #[test]

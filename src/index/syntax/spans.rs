@@ -1,0 +1,53 @@
+//! Says where the definitions and the comments of one text stand, to the byte.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use tree_sitter::Tree;
+
+use super::{Definition, PARSE_TIME_MAX, grammar_of, language_of, outline, parse};
+
+/// Where things stand in a text.
+#[derive(Clone, Debug)]
+pub struct Spans {
+    pub definitions: Vec<Definition>,
+    /// Bytes of each comment, without the line end.
+    pub comments: Vec<Range<usize>>,
+}
+
+/// The definitions and comments of `source`, in the language of `path`. `None` where that has no grammar; an error says what of the text
+/// could not be read, since nothing behind that is sure.
+pub fn spans(path: &str, source: &str) -> Option<Result<Spans, String>> {
+    let grammar = grammar_of(language_of(path))?;
+    let outline = outline(language_of(path), source);
+    let comments = match (outline.incomplete, parse(grammar, source, Instant::now() + PARSE_TIME_MAX)) {
+        (Some(reason), _) => Err(reason),
+        (None, None) => Err("syntax was not read in time".to_owned()),
+        (None, Some(tree)) => comments(&tree, source),
+    };
+    Some(comments.map(|comments| Spans { definitions: outline.definitions, comments }))
+}
+
+fn comments(tree: &Tree, source: &str) -> Result<Vec<Range<usize>>, String> {
+    let mut found = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.is_error() || node.is_missing() {
+            return Err(format!("line {} is not understood", node.start_position().row + 1));
+        }
+        let is_comment = node.kind().ends_with("comment");
+        if is_comment {
+            let (from, text) = (node.start_byte(), source.get(node.byte_range()).unwrap_or_default());
+            found.push(from..from + text.trim_end().len());
+        }
+        if !is_comment && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Ok(found);
+            }
+        }
+    }
+}
