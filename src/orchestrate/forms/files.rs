@@ -20,6 +20,8 @@ const EDITS: &str = "\
     change, replace, set, bump, increase, decrease, raise, lower, reduce, update, fix, correct, edit, modify, swap, substitute, comment, \
     uncomment, append, prepend, insert, adjust, toggle, enable, disable, turn, switch, double, halve, shorten, lengthen, extend, simplify, refactor, \
     rewrite, reword, optimise, optimize, improve, sort, reformat, invert";
+/// Stand before the file in which something is changed.
+const HELD_BY: &str = "in, inside, within, of, from, at, on, to, into, by, the, this, my, our, file, module, script";
 /// Make a file, or a part of one.
 const MAKES: &str = "create, write, save, generate, store, draft, export, make, add";
 /// Put something beside what is there.
@@ -94,7 +96,7 @@ pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
         // Who names a file and asks what it says wants to read it.
         () if has(OCCURS) => clause.file().is_none() || !listed("what, which, how", verb),
         () if has(HOLDS) && (has(TEXT) || clause.quotes) => true,
-        () if has("line, lines") && has("with, containing, that") => {
+        () if clause.place("line, lines") < clause.place("with, containing, that") && has("line, lines") => {
             clause.file().is_none() || listed("find, list", verb)
         }
         () => listed("find, locate", verb) && (has(TEXT) || clause.quotes) && !has("file, files"),
@@ -115,7 +117,8 @@ pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     let file = clause.file()?;
     let is_beside = clause.has(BESIDE);
     match () {
-        () if listed(EDITS, verb) && !listed("me, us", clause.behind_verb(1)) => Some(Builtin::ReplaceInFile),
+        () if listed("me, us", clause.behind_verb(1)) => None,
+        () if listed(EDITS, verb) && (listed(HELD_BY, lead) || file == clause.lead + 1) => Some(Builtin::ReplaceInFile),
         () if listed(PUTS, verb) && is_beside => Some(Builtin::ReplaceInFile),
         () if !listed(MAKES, verb) => None,
         () if verb == "add" && listed("to, in, into, of, at", lead) => Some(Builtin::ReplaceInFile),

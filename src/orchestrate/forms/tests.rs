@@ -130,6 +130,7 @@ fn what_is_looked_for_in_files_is_searched() {
     ] {
         check(step, None, Some(Builtin::SearchText));
     }
+    check("Check the tests with the command line", None, None);
     check("Search for the code that reads headers", None, Some(Builtin::IndexSearch));
     check("Create notes.md with the text hello", None, Some(Builtin::WriteFile));
 }
@@ -183,7 +184,8 @@ fn what_is_changed_in_a_file_and_what_is_made_are_told_apart() {
         check(step, None, Some(Builtin::WriteFile));
     }
     check("Write tests for src/util.rs", None, None);
-    check("Update me on src/util.rs", None, None);
+    check("Update me about what is new in src/util.rs", None, None);
+    check("Refactor the app: create src/entry.tsx with the text \"x\"", None, None);
 }
 
 #[test]
