@@ -33,7 +33,9 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
         () if has(USES) && clause.looks() => Some(Builtin::IndexCallers),
         () if has("callees") => Some(Builtin::IndexCallees),
         () if has("impact, break, breaks, broken, affected, affects, radius, consequences")
-            || has("if") && has(CHANGES) =>
+            || has(CHANGES)
+                && has("if")
+                && (listed("i, we, you, one", clause.behind("if")) || clause.before(name) == "if") =>
         {
             Some(Builtin::IndexImpact)
         }
@@ -46,6 +48,7 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
             false if listed("by, inside, within, in", clause.behind(CALLS)) => Some(Builtin::IndexCallees),
             _ => Some(Builtin::IndexCallers),
         },
+        () if !(asks || clause.looks() || first == "in") => None,
         () if has(DEFINED) || has(KINDS) && listed("where, find, show, in", first) || listed("go, jump", first) => {
             Some(Builtin::IndexFindFiles)
         }

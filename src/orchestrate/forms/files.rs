@@ -30,6 +30,8 @@ const PUTS: &str = "put, place, leave, write, add, make, create";
 const BESIDE: &str = "above, below, before, after, top, bottom, end, beginning, line, behind";
 /// Lead a file that is to be made.
 const TO_MAKE: &str = "file, to, into, in, as, called, named, script, module, document";
+/// Make what stands in a file as well as files.
+const MAKES_PARTS: &str = "create, write, generate, draft, make, add";
 /// Ask for what stands in a file.
 const READS: &str = "\
     read, open, show, see, view, print, cat, display, check, look, take, have, let, summarize, summarise, explain, describe, review, walk, inspect, \
@@ -122,7 +124,8 @@ pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
         () if listed(PUTS, verb) && is_beside => Some(Builtin::ReplaceInFile),
         () if !listed(MAKES, verb) => None,
         () if verb == "add" && listed("to, in, into, of, at", lead) => Some(Builtin::ReplaceInFile),
-        () if verb == "make" && listed("in, of", lead) && !clause.has("file, copy, backup") => {
+        // What stands in a file is not overwritten: a part of it is made.
+        () if lead == "in" && listed(MAKES_PARTS, verb) && !clause.has("file, copy, backup") => {
             Some(Builtin::ReplaceInFile)
         }
         () if listed(TO_MAKE, lead) || file == clause.lead + 1 => Some(Builtin::WriteFile),

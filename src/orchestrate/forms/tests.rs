@@ -184,6 +184,10 @@ fn what_is_changed_in_a_file_and_what_is_made_are_told_apart() {
         check(step, None, Some(Builtin::WriteFile));
     }
     check("Write tests for src/util.rs", None, None);
+    check("Create a function parse in src/util.rs", None, Some(Builtin::ReplaceInFile));
+    check("Write documentation in src/util.rs", None, Some(Builtin::ReplaceInFile));
+    check("Write the answer in a file called notes.md", None, Some(Builtin::WriteFile));
+    check("Save the answer in notes.md", None, Some(Builtin::WriteFile));
     check("Update me about what is new in src/util.rs", None, None);
     check("Refactor the app: create src/entry.tsx with the text \"x\"", None, None);
 }
@@ -204,6 +208,8 @@ fn relations_are_told_however_they_are_asked_for() {
     check("Who calls Prefilter.select in src/app.rs?", select, Some(Builtin::IndexCallers));
     check("Which functions are called by Prefilter.select?", select, Some(Builtin::IndexCallees));
     check("Show me the definition of Prefilter.select", select, Some(Builtin::IndexFindFiles));
+    check("Move the definition of Prefilter.select", select, None);
+    check("What happens if I change Prefilter.select?", select, Some(Builtin::IndexImpact));
     check("Where does the trait Dialect live?", Some("Dialect"), Some(Builtin::IndexFindFiles));
     check("Which modules does src/main.rs depend on?", None, Some(Builtin::IndexImports));
     check("Where is src/tools/head.rs used?", None, Some(Builtin::IndexDependents));
@@ -216,4 +222,5 @@ fn what_is_run_is_a_command() {
     check("Run the tests", None, Some(Builtin::RunCommand));
     check("Build the project", None, Some(Builtin::RunCommand));
     check("Build a parser for dates", None, None);
+    check("Git is what my team uses", None, None);
 }

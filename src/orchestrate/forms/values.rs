@@ -128,7 +128,15 @@ fn pattern(clause: &Clause, part: &Part) -> Option<String> {
 
 /// A program with its arguments is a command as it stands.
 fn is_command(clause: &Clause) -> bool {
-    listed("git, cargo, npm", clause.verb()) && clause.lead == 0 && clause.words.len() > 1
+    let verbs = match clause.verb() {
+        "git" => {
+            "status, log, diff, show, branch, add, commit, checkout, switch, stash, pull, push, fetch, blame, tag, remote"
+        }
+        "cargo" => "test, build, check, clippy, fmt, run, bench, doc, update, add, tree, clean",
+        "npm" => "test, run, install, ci, start, ls, audit, outdated",
+        _ => return false,
+    };
+    clause.lead == 0 && listed(verbs, clause.behind_verb(1))
 }
 
 /// Whether a program is run, or something is done with the project as a whole.
