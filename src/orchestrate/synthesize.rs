@@ -261,7 +261,7 @@ fn shown(entry: &Entry, question: Option<&str>, cited: &[excerpt::Line], plan: &
 /// Whether a question is how many there are of something; what was found then says it in its first line.
 fn counts(question: &str) -> bool {
     let low = question.to_lowercase();
-    ["how many", "how often", "count "].iter().any(|asked| low.contains(asked))
+    low.contains("how many") || low.contains("how often") || low.starts_with("count ")
 }
 
 /// A call that asked who calls, imports or needs whom: the places it found are the answer.

@@ -114,6 +114,7 @@ impl Session {
     /// The same with a flag of its own, so that one turn of a conversation can be ended and the next one begin.
     pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
+        let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
         let host = SessionHost {
             messages: sender,
             conversation: self.conversation.clone(),
@@ -121,9 +122,8 @@ impl Session {
             policy: self.policy.clone(),
             mask: self.mask.clone(),
             command: self.command,
-            shows_thoughts: self.toolkit().cognitive.cot_streaming,
+            shows_thoughts: toolkit.cognitive.cot_streaming,
         };
-        let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
         let turn = match (&op, &toolkit.context) {
             (Op::Ask(ask), Some(context)) => host.begin(&ask.text, context.root.path(), &cancel).map(Arc::new),
             _ => None,

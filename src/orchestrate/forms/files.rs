@@ -1,7 +1,7 @@
 //! Forms of requests about files: to find, search, read, list or change them.
 
 use super::{Clause, has_ending};
-use crate::orchestrate::decompose::words::{is_determiner, listed};
+use crate::orchestrate::decompose::words::{is_determiner, is_preposition, listed};
 use crate::orchestrate::decompose::{Part, names};
 use crate::tools::builtin::Builtin;
 
@@ -69,7 +69,10 @@ pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     let found = clause.looks()
         && !has(HOLDS)
         && match () {
-            () if has("file, files") && has("named, called") => true,
+            () if has("file, files") && has("named, called") => {
+                let shows = listed("show, open, view, print, display, see", clause.verb()) && clause.file().is_some();
+                !shows && !is_preposition(clause.behind("named, called"))
+            }
             () if by_kind => !has("import, imports, use, uses, call, calls, depend, changed, define, defines"),
             () if clause.words.iter().any(|word| word.starts_with("*.")) => true,
             () if listed("where, where's, find, locate", clause.verb()) => {

@@ -111,6 +111,8 @@ fn who_names_a_file_wants_to_read_it() {
         check(step, None, Some(Builtin::ReadFile));
     }
     check("Run scripts/demo", None, None);
+    check("Show me the file called notes.md", None, Some(Builtin::ReadFile));
+    check("Which functions are called in the file src/app.rs?", None, Some(Builtin::IndexReadFile));
     check("Show the history of src/app.rs", None, None);
 }
 
