@@ -15,6 +15,8 @@ pub mod index;
 pub mod lessons;
 pub mod retrieve;
 
+pub mod edit;
+
 pub mod tools;
 
 pub mod orchestrate;

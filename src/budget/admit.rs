@@ -65,6 +65,7 @@ mod tests {
             keep_alive: Duration::ZERO,
             pinned: false,
             capable: None,
+            tier: None,
             lora: Vec::new(),
             sha256: None,
         }

@@ -70,9 +70,10 @@ pub fn state(header: &Header) -> Bytes {
     Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
 }
 
-/// Checkpoints of all slots: one a batch up to their number, each the recurrent state and the windows' keys and values.
+/// Checkpoints of all slots, each the recurrent state and the windows' keys and values. A call leaves one, and a turn of
+/// a conversation may be a short call, so all that are kept at most are counted.
 pub fn marks(header: &Header, wanted: &Wanted) -> Bytes {
-    let number = u64::from(wanted.marks).min(u64::from(wanted.context).div_ceil(u64::from(wanted.rows.max(1))));
+    let number = u64::from(wanted.marks);
     let row: Bytes = header
         .kv_heads
         .iter()

@@ -182,9 +182,9 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_are_as_many_as_there_are_batches() {
+    fn all_checkpoints_that_may_be_kept_are_counted() {
         let marks = |context| Estimate::of(&lfm2_24b(), &Wanted { marks: 32, ..wanted(context, 2, "f16") }).marks;
-        assert_eq!((marks(1024), marks(32_768)), (Bytes::kib(2 * 4 * 480), Bytes::kib(2 * 32 * 480)));
+        assert_eq!((marks(1024), marks(32_768)), (Bytes::kib(2 * 32 * 480), Bytes::kib(2 * 32 * 480)));
     }
 
     #[test]

@@ -25,13 +25,14 @@ pub struct Limits {
     pub sequences: usize,
     /// Most positions of one sequence.
     pub context: usize,
-    /// Most rows of one prefill call; sized for about a fifth of a second; the largest
-    /// models take longer, because a chunk has a least size.
+    /// Most rows of one prefill call. Long: a call is stopped in its middle when nobody wants it any more.
     pub chunk: usize,
     /// Most rows of one call whose logits can be read.
     pub outputs: usize,
     pub vocabulary: usize,
     pub sharing: Sharing,
+    /// Whether [`Decoder::keep`] can shorten a sequence to any length, not only to where it was marked.
+    pub cuts_anywhere: bool,
 }
 
 /// Whether generated tokens of several sequences may be evaluated in one call.

@@ -53,6 +53,7 @@ impl Engine {
             permit,
             prefixes: None,
             verdicts: Verdicts::default(),
+            splits: Verdicts::default(),
         };
         let start = |reason: String| EngineError::Start { model: model.to_owned(), reason };
         thread::Builder::new()

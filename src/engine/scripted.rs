@@ -11,6 +11,8 @@ use super::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, To
 use super::handle::Engine;
 use super::request::EngineError;
 use crate::budget::permit::Permit;
+use crate::models::Measured;
+use crate::models::capability::Share;
 use crate::models::dialect::Prompt;
 
 /// Ends a reply; the byte values are tokens 0 to 255.
@@ -35,6 +37,8 @@ pub struct Script {
     pub chunk: usize,
     /// It marks its thoughts with `<think>`.
     pub thoughtful: bool,
+    /// What was measured of it.
+    pub(super) measured: Option<Measured>,
     /// What is said of its capability; `None` leaves it to be measured.
     pub(super) capable: Option<bool>,
 }
@@ -55,6 +59,12 @@ impl Script {
     /// The same with this said of its capability; it is said to be capable otherwise.
     pub fn judged(self, capable: Option<bool>) -> Script {
         Script { capable, ..self }
+    }
+
+    /// The same, measured to be able to write changes.
+    pub fn writing(self) -> Script {
+        let all = Share { right: 3, of: 3 };
+        Script { measured: Some(Measured { reading: all, writing: all, ..Measured::default() }), ..self }
     }
 
     fn reply(&self, prompt: &str) -> &str {
@@ -147,6 +157,7 @@ impl Decoder for ScriptedDecoder {
             outputs: self.script.chunk.max(self.script.slots),
             vocabulary: 257,
             sharing: Sharing::Always,
+            cuts_anywhere: true,
         }
     }
 

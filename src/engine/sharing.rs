@@ -88,11 +88,14 @@ impl Verdicts {
                 if *proofs < PROOFS {
                     return;
                 }
-                tracing::info!(?regime, "sharing calls changes nothing here");
+                tracing::info!(?regime, "sharing or splitting calls changes nothing here");
             }
             false => {
                 self.refuted = Some(regime);
-                tracing::info!(?regime, "sharing calls changes logits; this model gets one call a sequence");
+                tracing::info!(
+                    ?regime,
+                    "sharing or splitting calls changes logits; this model's are made whole, and one a sequence"
+                );
             }
         }
         if let Err(error) = self.write() {

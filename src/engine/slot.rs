@@ -2,13 +2,26 @@
 
 use super::decoder::Token;
 
+/// A fixed beginning that is shorter than this is no reason for a call of its own: computing it again takes less time
+/// than anyone notices.
+pub const FIXED_MIN: usize = 64;
+
+/// A call may be split where the first part is a multiple of this and the second at least as long, if that was seen to
+/// change no bit (see `splits`). Kernels take rows in groups (ggml's 4 at a time, the tiles of AMX 32), take the rest of
+/// a call one by one, and have others for calls of few rows (up to 8, measured).
+pub const SPLIT: usize = 32;
+
 /// The tokens that lie in one sequence of the decoder, position by position.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Slot {
     pub tokens: Vec<Token>,
-    /// How many tokens at the start were computed in whole prefill chunks, one after another from position 0. What
-    /// follows them came in a shorter chunk or one by one, and may differ from a cold run in its last bits.
-    pub whole_chunks: usize,
+    /// Lengths after each of the prefill calls that computed the start, one call after another from position 0. What
+    /// follows the last of them was computed token by token, or in a call that began elsewhere, and may differ from a
+    /// cold run in its last bits.
+    pub cuts: Vec<usize>,
+    /// How many tokens at the start are those of prefill calls of which the last may not have ended yet: at least the
+    /// last of `cuts`.
+    pub exact: usize,
     /// Whether its job generated text: worth a copy when it is overwritten, which a scored prompt is not.
     pub generated: bool,
     /// When this slot was last given work; the smallest is the longest unused.
@@ -16,24 +29,70 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// What lies in a sequence after a copy was put into it.
+    pub fn of(tokens: Vec<Token>, cuts: Vec<usize>) -> Slot {
+        Slot { exact: cuts.last().copied().unwrap_or(0), tokens, cuts, ..Slot::default() }
+    }
+
     /// How many tokens at the start of `prompt` this slot holds already.
     pub fn shared(&self, prompt: &[Token]) -> usize {
         shared(&self.tokens, prompt)
     }
 
-    /// Shortens to `length` tokens.
+    /// Shortens to `length` tokens. In the middle of a call only its beginning counts as exact.
     pub fn truncate(&mut self, length: usize) {
+        if length >= self.tokens.len() {
+            return;
+        }
         self.tokens.truncate(length);
-        self.whole_chunks = self.whole_chunks.min(length);
+        self.cuts.retain(|cut| *cut <= length);
+        self.exact = self.last_cut();
     }
 
-    /// Takes in tokens that were evaluated in one prefill call.
-    pub fn extend(&mut self, tokens: impl ExactSizeIterator<Item = Token>, chunk: usize) {
-        if self.whole_chunks == self.tokens.len() && tokens.len() == chunk {
-            self.whole_chunks += chunk;
-        }
-        self.tokens.extend(tokens);
+    /// Takes in a token that was generated.
+    pub fn push(&mut self, token: Token) {
+        self.tokens.push(token);
     }
+
+    /// Takes in tokens that were evaluated in one prefill call; `ends`: not only the first part of one.
+    pub fn extend(&mut self, tokens: impl Iterator<Item = Token>, ends: bool) {
+        let from = self.tokens.len();
+        self.tokens.extend(tokens);
+        let is_whole = from == self.last_cut() || self.tokens.len() - from >= SPLIT;
+        if self.exact == from && is_whole {
+            self.exact = self.tokens.len();
+            if ends {
+                self.cuts.push(self.exact);
+            }
+        }
+    }
+
+    /// Whether everything held was computed in prefill calls from position 0 on.
+    pub fn is_exact(&self) -> bool {
+        self.exact == self.tokens.len()
+    }
+
+    /// What of it was computed as from cold.
+    pub fn held(&self) -> Held<'_> {
+        Held { cuts: &self.cuts, exact: self.exact }
+    }
+
+    fn last_cut(&self) -> usize {
+        self.cuts.last().copied().unwrap_or(0)
+    }
+}
+
+/// Tokens that were computed in prefill calls from position 0 on: where these ended, and how many they are with a call
+/// that has not ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    pub cuts: &'a [usize],
+    pub exact: usize,
+}
+
+/// Rows that the first part of a split call may have of `rows`.
+fn whole(rows: usize) -> usize {
+    rows / SPLIT * SPLIT
 }
 
 /// Tokens that two texts begin with.
@@ -44,8 +103,8 @@ pub fn shared(a: &[Token], b: &[Token]) -> usize {
 /// How much of what a slot holds a new prompt may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// Only whole prefill chunks, counted from position 0. The rest is computed in the same chunks as from cold, so
-    /// the tokens that follow are those of a cold run.
+    /// Only whole prefill calls, counted from position 0, and of the next a part where calls may be split. The rest is
+    /// computed in the same calls as from cold, so the tokens that follow are those of a cold run.
     #[default]
     Exact,
     /// Everything that matches, generated tokens too: for the next turn of the same conversation. Generated tokens
@@ -53,20 +112,69 @@ pub enum Reuse {
     Continue,
 }
 
-/// The number of tokens to keep of `shared` matching ones, `whole_chunks` of them computed as a cold run would, for a
-/// prompt of `prompt` tokens and prefill chunks of `chunk`. The last token of a prompt is always evaluated again: its
-/// logits are needed.
-pub fn reusable(shared: usize, whole_chunks: usize, prompt: usize, chunk: usize, reuse: Reuse) -> usize {
-    let most = shared.min(prompt.saturating_sub(1));
-    match reuse {
-        Reuse::Exact => most.min(whole_chunks) / chunk * chunk,
-        Reuse::Continue => most,
-    }
+/// In which calls a prompt is evaluated: first its fixed beginning, then the rest, both in chunks of which the last may
+/// be shorter. The end of the fixed beginning is thus the end of a call in every run, however long a chunk is, and what
+/// was computed up to there serves every prompt that begins with it. Depends on nothing that a run before left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefill {
+    /// Tokens of the whole prompt.
+    prompt: usize,
+    /// Tokens of the fixed beginning; 0 if there is none that is worth a call.
+    fixed: usize,
+    /// Most rows of a call.
+    chunk: usize,
 }
 
-/// The end of the prefill chunk that begins at `from`: the next multiple of `chunk`, or the end of the prompt.
-pub fn chunk_end(from: usize, prompt: usize, chunk: usize) -> usize {
-    ((from / chunk + 1) * chunk).min(prompt)
+impl Prefill {
+    pub fn new(prompt: usize, fixed: usize, chunk: usize) -> Prefill {
+        let fixed = if fixed < FIXED_MIN { 0 } else { fixed.min(prompt) };
+        Prefill { prompt, fixed, chunk: chunk.max(1) }
+    }
+
+    /// Tokens of the fixed beginning; 0 if there is none that is worth a call.
+    pub fn fixed(&self) -> usize {
+        self.fixed
+    }
+
+    /// Where the call ends that begins at `from`, in a run in which all calls before were of this plan.
+    fn cold_end(&self, from: usize) -> usize {
+        let (base, end) = if from < self.fixed { (0, self.fixed) } else { (self.fixed, self.prompt) };
+        (base + ((from - base) / self.chunk + 1) * self.chunk).min(end)
+    }
+
+    /// Where the call ends that continues `slot`. What does not follow prefill calls is no longer that of a cold run;
+    /// then as many rows as a call may have are the fewest calls.
+    pub fn end(&self, slot: &Slot) -> usize {
+        let from = slot.tokens.len();
+        if slot.is_exact() { self.cold_end(from) } else { (from + self.chunk).min(self.prompt) }
+    }
+
+    /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` where it is too short.
+    pub fn part_of(from: usize, end: usize, rows: usize) -> usize {
+        let part = from + whole(rows).max(SPLIT);
+        if part + SPLIT <= end { part } else { end }
+    }
+
+    /// Where the calls of a cold run end, the last at the end of the prompt.
+    pub fn cuts(self) -> impl Iterator<Item = usize> {
+        let next = move |from: usize| (from < self.prompt).then(|| self.cold_end(from));
+        std::iter::successors(next(0), move |&from| next(from))
+    }
+
+    /// How many tokens to keep of `shared` matching ones. The last token of a prompt is always evaluated again: its
+    /// logits are needed. `splits` says of the end of a call whether it may be split.
+    pub fn reusable(&self, shared: usize, held: Held<'_>, reuse: Reuse, splits: impl Fn(usize) -> bool) -> usize {
+        let most = shared.min(self.prompt.saturating_sub(1));
+        if reuse == Reuse::Continue {
+            return most;
+        }
+        let alike = self.cuts().zip(held.cuts).take_while(|(cold, held)| cold == *held && *cold <= most).count();
+        let begun = if alike > 0 { held.cuts[alike - 1] } else { 0 };
+        // From here on both begin a call.
+        let (here, there) = (self.cold_end(begun), held.cuts.get(alike).copied().unwrap_or(held.exact));
+        let part = most.min(there).min(here.saturating_sub(SPLIT)).saturating_sub(begun);
+        if splits(here) { begun + whole(part) } else { begun }
+    }
 }
 
 #[cfg(test)]
@@ -74,37 +182,115 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tokens(values: &[i32]) -> Vec<Token> {
-        values.iter().copied().map(Token).collect()
+    fn tokens(values: std::ops::Range<i32>) -> impl Iterator<Item = Token> {
+        values.map(Token)
+    }
+
+    fn check(prompt: usize, fixed: usize, chunk: usize, expected: &[usize]) {
+        let cuts: Vec<usize> = Prefill::new(prompt, fixed, chunk).cuts().collect();
+        assert_eq!(cuts, expected, "{prompt} tokens, {fixed} fixed, chunks of {chunk}");
     }
 
     #[test]
-    fn what_was_not_computed_in_whole_chunks_is_known() {
+    fn a_prompt_is_cut_at_the_end_of_its_fixed_beginning_and_every_chunk_from_there() {
+        check(700, 0, 256, &[256, 512, 700]);
+        check(700, 300, 256, &[256, 300, 556, 700]);
+        check(700, 100, 256, &[100, 356, 612, 700]);
+        check(700, 512, 256, &[256, 512, 700]);
+        check(700, 700, 256, &[256, 512, 700]);
+        check(700, 900, 256, &[256, 512, 700]);
+        check(700, FIXED_MIN - 1, 256, &[256, 512, 700]);
+        check(1, 0, 256, &[1]);
+        check(0, 0, 256, &[]);
+    }
+
+    fn reusable(prefill: Prefill, shared: usize, cuts: &[usize], reuse: Reuse, splits: bool) -> usize {
+        prefill.reusable(shared, Held { cuts, exact: cuts.last().copied().unwrap_or(0) }, reuse, |_| splits)
+    }
+
+    fn check_reuse(prompt: usize, fixed: usize, shared: usize, cuts: &[usize], exact: usize, split: usize) {
+        let prefill = Prefill::new(prompt, fixed, 256);
+        let what = format!("{shared} of {prompt} tokens, {fixed} fixed, after {cuts:?}");
+        assert_eq!(reusable(prefill, shared, cuts, Reuse::Exact, false), exact, "{what}");
+        assert_eq!(reusable(prefill, shared, cuts, Reuse::Exact, true), split, "{what}, calls may be split");
+        assert_eq!(reusable(prefill, shared, cuts, Reuse::Continue, false), shared.min(prompt.saturating_sub(1)));
+    }
+
+    #[test]
+    fn what_a_cold_run_would_compute_alike_is_used() {
+        check_reuse(700, 300, 650, &[256, 300, 556, 650], 556, 556 + 64);
+        check_reuse(700, 300, 310, &[256, 300, 556], 300, 300);
+        check_reuse(700, 300, 400, &[256, 300, 556], 300, 300 + 96);
+        check_reuse(700, 0, 650, &[256, 300, 556], 256, 256 + 32);
+        check_reuse(700, 300, 650, &[256, 512, 650], 256, 256);
+        check_reuse(700, 300, 290, &[300], 0, 224);
+        check_reuse(0, 0, 0, &[], 0, 0);
+    }
+
+    #[test]
+    fn the_last_token_is_always_evaluated_in_a_call_of_some_length() {
+        check_reuse(512, 0, 512, &[256, 512], 256, 480);
+        check_reuse(513, 0, 513, &[256, 512, 513], 512, 512);
+        check_reuse(520, 0, 515, &[256, 512, 515], 512, 512);
+    }
+
+    #[test]
+    fn what_was_not_computed_in_calls_from_the_start_is_known() {
         let mut slot = Slot::default();
-        slot.extend(tokens(&[1, 2, 3, 4]).into_iter(), 4);
-        slot.extend(tokens(&[5, 6]).into_iter(), 4);
-        slot.extend(tokens(&[7, 8, 9, 10]).into_iter(), 4);
-        assert_eq!((slot.tokens.len(), slot.whole_chunks), (10, 4));
-        assert_eq!(reusable(10, slot.whole_chunks, 20, 4, Reuse::Exact), 4);
-        assert_eq!(reusable(10, slot.whole_chunks, 20, 4, Reuse::Continue), 10);
-        slot.truncate(3);
-        assert_eq!(slot.whole_chunks, 3);
+        slot.extend(tokens(0..256), true);
+        slot.extend(tokens(256..300), true);
+        slot.push(Token(300));
+        assert!(!slot.is_exact());
+        let prefill = Prefill::new(900, 300, 256);
+        assert_eq!(prefill.end(&slot), 557);
+        slot.extend(tokens(301..557), true);
+        assert_eq!((slot.tokens.len(), slot.exact, slot.cuts.as_slice()), (557, 300, &[256, 300][..]));
+        slot.truncate(300);
+        assert!(slot.is_exact());
+        assert_eq!(prefill.end(&slot), 556);
+        slot.truncate(299);
+        assert_eq!((slot.cuts.as_slice(), slot.exact), (&[256][..], 256));
     }
 
     #[test]
-    fn the_last_token_is_always_evaluated() {
-        assert_eq!(reusable(10, 10, 10, 4, Reuse::Continue), 9);
-        assert_eq!(reusable(10, 10, 10, 4, Reuse::Exact), 8);
-        assert_eq!(reusable(0, 0, 0, 4, Reuse::Exact), 0);
+    fn parts_of_a_call_are_the_call_where_it_may_be_split() {
+        let (mut slot, prefill) = (Slot::default(), Prefill::new(300, 0, 256));
+        assert_eq!((Prefill::part_of(0, 256, 64), Prefill::part_of(192, 256, 64)), (64, 256));
+        assert_eq!((Prefill::part_of(192, 256, 1), Prefill::part_of(0, 20, 64)), (224, 20));
+        slot.extend(tokens(0..64), false);
+        assert_eq!((slot.is_exact(), prefill.end(&slot), slot.cuts.len()), (true, 256, 0));
+        slot.extend(tokens(64..256), true);
+        assert_eq!((slot.is_exact(), slot.cuts.as_slice()), (true, &[256][..]));
+        slot.truncate(96);
+        assert_eq!((slot.exact, slot.is_exact()), (0, false));
+        // Too few rows are no part of a longer call.
+        slot.exact = 96;
+        slot.extend(tokens(96..100), true);
+        assert_eq!((slot.exact, slot.cuts.len()), (96, 0));
     }
 
     proptest! {
         #[test]
-        fn exact_reuse_leaves_the_chunks_of_a_cold_run(shared in 0usize..500, prompt in 1usize..500, chunk in 1usize..70) {
-            let cold: Vec<usize> = std::iter::successors(Some(0), |&at| Some(chunk_end(at, prompt, chunk)))
-                .take_while(|&at| at < prompt).collect();
-            let kept = reusable(shared.min(prompt), shared, prompt, chunk, Reuse::Exact);
-            prop_assert!(cold.contains(&kept));
+        fn exact_reuse_leaves_the_calls_of_a_cold_run(
+            first in (1usize..500, 0usize..500),
+            second in (1usize..500, 0usize..500),
+            shared in 0usize..500,
+            chunk in 1usize..180,
+            splits: bool,
+        ) {
+            let (before, now) = (Prefill::new(first.0, first.1, chunk), Prefill::new(second.0, second.1, chunk));
+            let held: Vec<usize> = before.cuts().collect();
+            let cold: Vec<usize> = now.cuts().collect();
+            prop_assert_eq!(cold.last(), Some(&second.0));
+            prop_assert!(cold.iter().zip([&0].into_iter().chain(&cold)).all(|(end, from)| end > from && end - from <= chunk));
+            let kept = reusable(now, shared.min(first.0).min(second.0), &held, Reuse::Exact, splits);
+            prop_assert!(kept < second.0 && kept <= shared);
+            let calls = cold.iter().take_while(|cut| **cut <= kept).count();
+            prop_assert_eq!(&held[..calls], &cold[..calls]);
+            let begun = if calls > 0 { cold[calls - 1] } else { 0 };
+            prop_assert!(kept == begun || splits && (kept - begun) % SPLIT == 0 && kept + SPLIT <= cold[calls]);
+            // What is kept was not computed in the odd rows at the end of a call.
+            prop_assert!(kept == begun || kept - begun <= (held[calls] - begun) / SPLIT * SPLIT);
         }
     }
 }

@@ -203,7 +203,7 @@ impl Index {
     }
 
     /// Path and text of the files that say what imports mean.
-    fn manifests(&self, facts: &[Facts]) -> Vec<(String, String)> {
+    pub(super) fn manifests(&self, facts: &[Facts]) -> Vec<(String, String)> {
         let manifests = facts.iter().filter(|f| resolve::is_manifest(&f.path));
         manifests.filter_map(|f| Some((f.path.clone(), scan::read(&self.project, &f.path).ok()?))).collect()
     }

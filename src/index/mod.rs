@@ -6,6 +6,7 @@ mod embedding;
 mod find;
 mod graph;
 mod ids;
+mod meaning;
 pub mod paths;
 mod resolve;
 mod scan;
@@ -22,12 +23,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached};
+pub use meaning::{Meaning, MemberMeaning, Names, Snapshot, Symbol};
 pub use resolve::EdgeKind;
 pub use scan::{Skipped, by_reason};
 pub use standing::Standing;
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
-pub use syntax::{Definition, Spans, language_of, spans};
+pub use syntax::{
+    Definition, Import, Kind, Occurrence, Outline, Role, Spans, is_understood, language_of, names, outline, parts,
+    spans, uses, words as whole_words,
+};
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};
 

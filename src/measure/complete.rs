@@ -76,6 +76,7 @@ pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<M
         keep_alive: std::time::Duration::ZERO,
         pinned: false,
         capable: None,
+        tier: None,
         lora: Vec::new(),
         sha256: None,
     })

@@ -51,6 +51,30 @@ impl ModelCapability {
     }
 }
 
+/// How far a model goes by itself in a turn: measured at its first use, see `orchestrate/probe/tier.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Code looks things up and makes explicit edits; the model words answers.
+    Reads,
+    /// The model reads requests, answers from code and writes changes, which code checks.
+    Writes,
+    /// It may also be left to itself in a loop with tools.
+    Acts,
+}
+
+impl Tier {
+    pub const NAMES: [&str; 3] = ["reads", "writes", "acts"];
+
+    pub fn name(self) -> &'static str {
+        Tier::NAMES[self as usize]
+    }
+
+    pub fn by_name(name: &str) -> Option<Tier> {
+        [Tier::Reads, Tier::Writes, Tier::Acts].into_iter().find(|tier| tier.name() == name)
+    }
+}
+
 /// Right answers of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
@@ -93,6 +117,12 @@ pub struct Measured {
     /// Right calls on the same prompts without and with a grammar.
     pub free: Share,
     pub grammar: Share,
+    /// Requests read into the right steps, and questions answered from a passage.
+    #[serde(default)]
+    pub reading: Share,
+    /// Changes of code that could be put in place and do what was asked.
+    #[serde(default)]
+    pub writing: Share,
 }
 
 /// Shares a model needs to be left to itself. 2 of 12 calls may be unreadable, 3 wrong: a loop of 12 iterations gets
@@ -101,6 +131,9 @@ const FORMAT_MIN: f64 = 0.8;
 const SELECTION_MIN: f64 = 0.7;
 const RESTRAINT_MIN: f64 = 0.5;
 const PLANS_MIN: f64 = 0.5;
+/// Shares a model needs to be given changes to write.
+const READING_MIN: f64 = 0.6;
+const WRITING_MIN: f64 = 0.6;
 /// Fewer answers say nothing.
 const ASKED_MIN: usize = 3;
 
@@ -121,6 +154,16 @@ impl Measured {
                 && enough(self.selected(), SELECTION_MIN)
                 && enough(self.restraint, RESTRAINT_MIN)
                 && enough(self.planned(), PLANS_MIN)
+        })
+    }
+
+    /// `None` as long as nothing was asked that says it.
+    pub fn tier(&self) -> Option<Tier> {
+        let writes = self.reading.rate() >= READING_MIN && self.writing.rate() >= WRITING_MIN;
+        (self.writing.of > 0).then(|| match (writes, self.capable()) {
+            (false, _) => Tier::Reads,
+            (true, Some(true)) => Tier::Acts,
+            (true, _) => Tier::Writes,
         })
     }
 

@@ -10,7 +10,7 @@ use super::gguf::GgufError;
 pub enum ModelsError {
     #[error(
         "the model folder {} does not exist; make it and put GGUF files in, name another with --model-dir, \
-         or fetch the small default with scripts/fetch-models or `monobloc models pull`", path.display()
+         or fetch the default models with scripts/fetch-models or `monobloc models pull`", path.display()
     )]
     NoFolder { path: PathBuf },
     #[error("the model folder {} cannot be read: {why}", path.display())]

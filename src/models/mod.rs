@@ -18,7 +18,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use adapter::Adapter;
-pub use capability::{Measured, ModelCapability};
+pub use capability::{Measured, ModelCapability, Tier};
 pub use error::ModelsError;
 pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
-use super::{Adapter, ModelsError, Role, digest, places, scan};
+use super::{Adapter, ModelsError, Role, Tier, digest, places, scan};
 use crate::base::Config;
 
 /// Everything known about the models of one run. Reads headers and folders only; loads nothing.
@@ -71,6 +71,8 @@ pub struct ModelSpec {
     pub pinned: bool,
     /// What models.toml says of its capability.
     pub capable: Option<bool>,
+    /// How far it goes by itself, as models.toml says.
+    pub tier: Option<Tier>,
     /// Adapters laid over the model, all of them at once.
     pub lora: Vec<Adapter>,
     /// What models.toml wants the file to hash to.

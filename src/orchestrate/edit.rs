@@ -125,6 +125,13 @@ async fn rewritten(
     host: &dyn Host,
 ) -> Result<Result<(String, String), String>, TurnError> {
     let Sheet { path, text, task } = sheet;
+    let router = toolkit.model(Role::Router, host).await?;
+    if !router.capability.supports_complex_reasoning {
+        let model = router.engine.model();
+        return Ok(Err(format!(
+            "{model} cannot write code; say the change as `change A to B in {path}`, or get a model that can (scripts/fetch-models)"
+        )));
+    }
     let candidates = candidates(text, task, path);
     if candidates.is_empty() {
         return Ok(Err(format!(

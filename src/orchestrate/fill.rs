@@ -36,6 +36,8 @@ pub async fn missing(
         tool.parameters().into_iter().filter(|parameter| missing.iter().any(|name| name == parameter.name)).collect();
     let wanted: Vec<Parameter<'_>> = match router.capability.supports_complex_reasoning {
         true => wanted,
+        // What such a model would put into a file is no content.
+        false if toolkit.catalog.executor(&tool.name).is_some() => Vec::new(),
         false => wanted.into_iter().filter(is_content).collect(),
     };
     if wanted.is_empty() {

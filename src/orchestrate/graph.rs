@@ -12,7 +12,7 @@ use super::plan::{self, Plan};
 use super::steps::{self, Ahead};
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, plan_turn, recall, referent, solo};
+use super::{Host, cognitive, plan_turn, recall, referent, solo, work};
 
 /// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
 /// steps that code owns together are one, for they run on every model.
@@ -25,6 +25,8 @@ pub enum Node {
     /// Sorts the request; a turn enters here.
     Sort,
     Talk,
+    /// The model reads the request and writes; code checks.
+    Work,
     Plan,
     Execute,
     /// The single-model loop.
@@ -120,7 +122,17 @@ impl<'a> State<'a> {
                 if classify::kind(&self.parts) != RequestKind::Chat && !recall::asks(self.request) =>
             {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
-                Transition::Next(if plans { Node::Plan } else { Node::Free })
+                Transition::Next(match () {
+                    () if !plans => Node::Free,
+                    () if work::is_for(toolkit, &self.parts, host).await? => Node::Work,
+                    () => Node::Plan,
+                })
+            }
+            (Node::Work, Some(context)) => {
+                let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
+                let (plan, answer) = work::run(scene, &mut self.evidence).await?;
+                (self.plan, self.response) = (plan, Some(answer));
+                Transition::End
             }
             (Node::Plan, Some(context)) => {
                 let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
@@ -166,7 +178,7 @@ impl<'a> State<'a> {
             }
             (Node::Sort, _) => Transition::Next(Node::Talk),
             // Without a project there is nothing to be done but talk.
-            (Node::Talk | Node::Plan | Node::Execute | Node::Free, _) => {
+            (Node::Talk | Node::Work | Node::Plan | Node::Execute | Node::Free, _) => {
                 self.response = Some(match recall::answer(self.request, &toolkit.earlier) {
                     Some(known) => {
                         host.emit(Event::Token { text: known.clone() });

@@ -32,6 +32,7 @@ pub mod synthesize;
 mod technique;
 pub mod toolkit;
 pub mod words;
+pub mod work;
 
 use std::future::Future;
 use std::pin::Pin;

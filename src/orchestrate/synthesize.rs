@@ -222,12 +222,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
                 Shown::Named => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
                 Shown::Cited => {}
             },
-            StepStatus::Failed => {
-                facts.push(format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id));
-                facts.extend(rest(&entry.outcome.text.lines().collect::<Vec<_>>()));
-            }
-            StepStatus::Rejected => facts.push(format!("- not done, you said no: {} [{}]", entry.tool, entry.id)),
-            StepStatus::Skipped => facts.push(format!("- not done: {} [{}]", entry.summary(), entry.id)),
+            _ => facts.extend(undone(entry)),
         }
     }
     for step in &plan.steps {
@@ -236,6 +231,34 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
         }
     }
     facts
+}
+
+/// What calls changed, listed and failed, one line each: the facts of steps whose words a model said.
+pub fn told(entries: &[Entry]) -> Vec<String> {
+    let mut facts = Vec::new();
+    for entry in entries {
+        match entry.status {
+            StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
+            StepStatus::Succeeded if entry.outcome.changed.is_empty() => facts.extend(result(entry)),
+            StepStatus::Succeeded => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
+            _ => facts.extend(undone(entry)),
+        }
+    }
+    facts
+}
+
+/// What came of a call that did not succeed.
+fn undone(entry: &Entry) -> Vec<String> {
+    match entry.status {
+        StepStatus::Succeeded => Vec::new(),
+        StepStatus::Failed => {
+            let mut lines = vec![format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)];
+            lines.extend(rest(&entry.outcome.text.lines().collect::<Vec<_>>()));
+            lines
+        }
+        StepStatus::Rejected => vec![format!("- not done, you said no: {} [{}]", entry.tool, entry.id)],
+        StepStatus::Skipped => vec![format!("- not done: {} [{}]", entry.summary(), entry.id)],
+    }
 }
 
 /// How much of a result the user is shown.

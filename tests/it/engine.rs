@@ -161,6 +161,43 @@ async fn a_kept_prefix_changes_no_token() {
     reuse_is_exact(&gemma()).await;
 }
 
+/// After a few prompts the engine knows whether calls may be split here; then it reuses more and stops for others in
+/// the middle of a chunk, and every token is that of a cold run.
+async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
+    let shape = Shape { slots: 2, context: 2048, kv, threads: 2, chunk: 256 };
+    let (long, other) = (prose(21, 700), prose(22, 600));
+    let mut cold = Vec::new();
+    for prompt in [&long, &other] {
+        cold.push(run(&remembering(file, shape, None), prompt, 24).await.tokens);
+    }
+    let engine = remembering(file, shape, None);
+    for seed in 30..34 {
+        run(&engine, &prose(seed, 900), 2).await;
+    }
+    assert_eq!(run(&engine, &long, 24).await.tokens, cold[0]);
+    let again = run(&engine, &long, 24).await;
+    assert_eq!(again.tokens, cold[0]);
+    let Output { tally, .. } = again;
+    let is_whole = tally.cached_tokens.is_multiple_of(256);
+    assert!(is_whole || tally.cached_tokens + 64 > tally.prompt_tokens, "{tally:?}");
+    // One answers while the other's prompt comes in.
+    let mut answer = engine.generate(request(&engine, &prose(23, 20), 200)).expect("accepted");
+    while answer.tokens().len() < 3 {
+        answer.next().await.expect("no error");
+    }
+    assert_eq!(run(&engine, &other, 24).await.tokens, cold[1]);
+    let beside = answer.collect().await.expect("finishes").tokens;
+    assert_eq!(beside, run(&remembering(file, shape, None), &prose(23, 20), 200).await.tokens);
+}
+
+#[tokio::test]
+async fn calls_in_parts_give_the_tokens_of_whole_calls() {
+    split_calls_change_no_token(&smollm(), KvFormat::F16).await;
+    split_calls_change_no_token(&smollm(), KvFormat::Q8_0).await;
+    split_calls_change_no_token(&gemma(), KvFormat::F16).await;
+    split_calls_change_no_token(synthetic(synth_shape::Shape::TinyLfm2Moe), KvFormat::Q8_0).await;
+}
+
 #[tokio::test]
 async fn a_dropped_stream_frees_its_slot() {
     let engine = engine(&smollm(), 1, KvFormat::Q8_0);

@@ -132,7 +132,7 @@ fn a_hybrid_keeps_keys_and_values_in_its_attention_layers_only() {
 #[test]
 fn a_file_keeps_keys_and_values_as_models_toml_says_unless_asked_otherwise() {
     let project = Project::todo();
-    let hybrid = hollow(Shape::Lfm2_1_2b, "Q8_0", project.beside("one.gguf"));
+    let hybrid = hollow(Shape::Lfm2_1_2b, "Q8_0", project.beside("LFM2-1.2B-Q8_0.gguf"));
     let files = [smollm(), hybrid];
     let check = |arguments: &[&str], expected: [&str; 2]| {
         let report = fit(&project, &[&files.each_ref().map(|file| text(file))[..], arguments].concat());

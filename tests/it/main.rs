@@ -38,4 +38,5 @@ mod stream;
 mod terminal;
 mod turn;
 mod undo;
+mod writer;
 mod wrong_input;

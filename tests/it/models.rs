@@ -1,24 +1,64 @@
-//! Where the tests find the small models.
+//! Where the tests find models: a folder of the small ones alone, and the one that writes code by name.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// The models folder, which `scripts/fetch-models --all` fills.
+pub const SMALLEST: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// The small model that writes code. A turn on it takes ten seconds and more, so few tests do.
+pub const WRITER: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
+
+/// What tests of everything but a model's own abilities run on, because a turn on it takes a second.
+const SMALL: [&str; 3] = [SMALLEST, "gemma-3-270m.Q4_K_M.gguf", "all-MiniLM-L6-v2"];
+
+/// A model folder that holds the small models whatever else was fetched, so that these play every role.
 pub fn folder() -> PathBuf {
-    std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
-        let home = PathBuf::from(std::env::var_os("HOME").expect("HOME is set"));
-        home.join(".local/share/monobloc/models")
-    })
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let linked = || folder_of("small-models", &SMALL);
+    FOLDER.get_or_init(linked).clone()
 }
 
-/// A file of the models folder.
-pub fn model(name: &str) -> PathBuf {
-    let file = folder().join(name);
-    assert!(file.exists(), "{} is missing: run scripts/fetch-models --all", file.display());
+/// A model folder of links to these of the fetched models. It is the same in every run, so that what is remembered of its
+/// files stays known.
+pub fn folder_of(name: &str, models: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    for model in models {
+        link(&fetched(model), &folder.join(model));
+    }
+    folder
+}
+
+/// Other processes may make the same link at the same time: it is put in its place whole.
+fn link(file: &Path, link: &Path) {
+    if fs::read_link(link).is_ok_and(|found| found == file) {
+        return;
+    }
+    let new = link.with_extension(format!("{}.new", std::process::id()));
+    symlink(file, &new).expect("a link");
+    fs::rename(&new, link).expect("a link in its place");
+}
+
+/// A file of the models folder that `scripts/fetch-models --tests` fills.
+fn fetched(name: &str) -> PathBuf {
+    let folder = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
+        let home = PathBuf::from(std::env::var_os("HOME").expect("HOME is set"));
+        home.join(".local/share/monobloc/models")
+    });
+    let file = folder.join(name);
+    assert!(file.exists(), "{} is missing: run scripts/fetch-models --tests", file.display());
     file
 }
 
+/// A small model, by its name in the folder.
+pub fn model(name: &str) -> PathBuf {
+    folder().join(name)
+}
+
 pub fn smollm() -> PathBuf {
-    model("SmolLM2-135M-Instruct.Q4_1.gguf")
+    model(SMALLEST)
 }
 
 pub fn gemma() -> PathBuf {

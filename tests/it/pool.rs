@@ -95,7 +95,7 @@ fn what_is_loaded_is_what_the_ledger_holds_and_all_of_it_comes_back() {
     let forecast = pool.estimate_memory("planner").expect("a forecast");
     let planner = pool.load("planner", silent()).expect("loads");
     assert_eq!((planner.bytes(), held(&ledger)), (forecast.needed, forecast.needed));
-    assert_eq!((planner.slots, planner.context, planner.kv_type.as_str()), (2, 512, "q8_0"));
+    assert_eq!((planner.slots, planner.context, planner.kv_type.as_str()), (2, 512, "f16"));
     assert!(pool.estimate_memory("planner").expect("a forecast").loaded);
     pool.load("b", silent()).expect("a file by a part of its name");
     assert_eq!(names(&pool.active()), ["a.gguf planner", "b.gguf"]);

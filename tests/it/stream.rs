@@ -20,7 +20,15 @@ struct Faltering {
 
 impl Decoder for Faltering {
     fn limits(&self) -> Limits {
-        Limits { sequences: 1, context: 4096, chunk: 64, vocabulary: 257, outputs: 64, sharing: Sharing::Always }
+        Limits {
+            sequences: 1,
+            context: 4096,
+            chunk: 64,
+            vocabulary: 257,
+            outputs: 64,
+            sharing: Sharing::Always,
+            cuts_anywhere: true,
+        }
     }
 
     fn decode(&mut self, rows: &[Row], _: Stop<'_>) -> Result<(), DecodeError> {

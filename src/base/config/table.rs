@@ -96,7 +96,7 @@ pub const SETTINGS: [Setting; 37] = [
         flag: "kv-cache-type",
         kind: Kind::Choice(&["f16", "q8_0", "q4_0"]),
         default: None,
-        about: "How keys and values are kept, where models.toml does not say [default: q8_0, f16 for SmolLM2]",
+        about: "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]",
         project: Trust::Never,
         negated: false,
     },

@@ -36,6 +36,7 @@ impl<'w> LlamaDecoder<'w> {
             outputs: shape.outputs(),
             vocabulary: weights.size(),
             sharing: if weights.may_share() { Sharing::IfProved } else { Sharing::Never },
+            cuts_anywhere: !weights.needs_checkpoints(),
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
         LlamaDecoder { context, limits, checkpoints: weights.needs_checkpoints(), sequences }

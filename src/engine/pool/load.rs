@@ -256,8 +256,11 @@ impl Inner {
         let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
         Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {
-                let file = beyond.verdicts.map(|folder| folder.join(format!("{}.json", fingerprint.as_str())));
-                inbox.verdicts = file.map_or_else(Verdicts::default, Verdicts::open);
+                let on = |what: &str| {
+                    let name = format!("{}{what}.json", fingerprint.as_str());
+                    beyond.verdicts.as_ref().map_or_else(Verdicts::default, |folder| Verdicts::open(folder.join(name)))
+                };
+                (inbox.verdicts, inbox.splits) = (on(""), on("-splits"));
                 inbox.prefixes = beyond.prefixes.map(|store| store.of(fingerprint));
             }
             let served = held

@@ -25,7 +25,7 @@ use crate::base::Bytes;
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{Measured, ModelCapability, ModelSpec, Registry, Role};
+use crate::models::{Measured, ModelCapability, ModelSpec, Registry, Role, Tier};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -116,9 +116,10 @@ impl Pool {
                 Some(false) => (true, ModelCapability::weak()),
                 capable => (capable.is_some(), ModelCapability::capable(script.context)),
             };
+            let measured = script.measured.clone();
             let engine = script.engine(permit.clone())?;
             let (dialect, usage) = (dialect.clone(), Usage::new());
-            fixed.insert(role, Model { engine, dialect, capability, said, measured: None, rung: None, usage });
+            fixed.insert(role, Model { engine, dialect, capability, said, measured, rung: None, usage });
         }
         let memory = EngineMemory::default();
         let options =
@@ -190,6 +191,11 @@ impl Pool {
     }
 
     /// The file that plays `role`, loaded or not.
+    /// How far the model of `role` goes by itself, as models.toml says.
+    pub fn tier_of(&self, role: Role) -> Option<Tier> {
+        self.inner.spec(role).ok()?.tier
+    }
+
     pub fn file_of(&self, role: Role) -> Option<PathBuf> {
         self.inner.spec(role).ok().map(|spec| spec.path)
     }

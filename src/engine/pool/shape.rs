@@ -1,6 +1,7 @@
 //! How large a model's context and its calls are to be, from its settings, its header and the machine.
 
 use super::{PoolError, PoolOptions};
+use crate::base::Bytes;
 use crate::budget::Wanted;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
@@ -12,7 +13,7 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
     let context = (spec.context as usize).min(trained(&spec.header));
     let threads = options.threads;
     let slots = spec.slots.min(options.slots).max(1);
-    Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, threads) })
+    Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, kv, context) })
 }
 
 /// What `shape` asks of memory.
@@ -37,31 +38,29 @@ fn trained(header: &Header) -> usize {
     }
 }
 
-/// Operations a core does in a second on quantised weights in small chunks. Measured on two virtual cores of 2 GHz: 135M at
-/// 470 and 1.2B at 42 prompt tokens a second are 63 and 49 billion a core. Chunks of 64 rows instead of 32 take a fifth
-/// less time a row on the 135M; 128 gain 5 % more.
-const OPERATIONS_PER_CORE: f64 = 50e9;
-/// Time one prefill chunk should take; a cancelled prompt stops after one chunk. At the least size the 24B takes longer.
-const CHUNK_SECONDS: f64 = 0.2;
-const CHUNK_ROWS_MIN: usize = 8;
-const CHUNK_ROWS_MAX: usize = 256;
+/// Rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row costs
+/// only its arithmetic. A call that nobody wants any more is stopped in its middle, so its length costs no waiting; only
+/// answers of other slots wait for its end.
+const CHUNK_ROWS: usize = 256;
+/// Fewest rows where memory is what decides; from here on attention is computed in tiles of 64 rows.
+const CHUNK_ROWS_MIN: usize = 64;
+/// Most that a call's attention scores may take.
+const SCORES_MAX: Bytes = Bytes::mib(256);
 
-/// Rows of a prefill call: a power of two from the model's size and the number of cores alone, never from a stopwatch,
-/// because the size of chunks shows in the last bits of the logits and a run must give the same tokens as the one before.
-pub fn chunk_rows(header: &Header, threads: usize) -> usize {
-    let operations_a_row = 2.0 * active_parameters(header) as f64;
-    let rows = CHUNK_SECONDS * OPERATIONS_PER_CORE * threads.max(1) as f64 / operations_a_row.max(1.0);
-    let power = (rows.max(1.0) as usize).next_power_of_two() / 2;
-    power.clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX)
-}
-
-/// Parameters that one token passes through: of the experts only those that are used.
-fn active_parameters(header: &Header) -> u64 {
-    let experts: u64 =
-        header.tensors.iter().filter(|tensor| tensor.name.contains("_exps")).map(|tensor| tensor.parameters()).sum();
-    let share = match (header.experts_used, header.experts) {
-        (used, all) if all > 0 => experts * u64::from(used) / u64::from(all),
-        _ => experts,
+/// Rows of a prefill call: from the model and its context alone, never from a stopwatch, because the size of chunks shows
+/// in the last bits of the logits and a run must give the same tokens as the one before. Where attention is computed in
+/// products, every head keeps the scores of each row with all cells, and long contexts take fewer rows.
+pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize) -> usize {
+    let scores_of = |rows: usize| match kv.is_read_in_products() {
+        true => Bytes(SCORE_BYTES * u64::from(header.heads) * rows as u64 * context as u64),
+        false => Bytes::ZERO,
     };
-    header.parameters - experts + share
+    let halves = std::iter::successors(Some(CHUNK_ROWS), |rows| Some(rows / 2));
+    halves
+        .take_while(|rows| *rows >= CHUNK_ROWS_MIN)
+        .find(|rows| scores_of(*rows) <= SCORES_MAX)
+        .unwrap_or(CHUNK_ROWS_MIN)
 }
+
+/// A score in f32 and its copy in f16 (`budget::estimate`).
+const SCORE_BYTES: u64 = 6;

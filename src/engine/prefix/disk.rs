@@ -1,6 +1,6 @@
 //! Fixed preambles on disk, so that a new process does not compute them again.
 //!
-//! One folder a fingerprint, one file a preamble: `MBKV1\n`, a JSON line (number of tokens, sizes, SHA-256 of the rest),
+//! One folder a fingerprint, one file a preamble: `MBKV2\n`, a JSON line (number of tokens, cuts, sizes, SHA-256 of the rest),
 //! then tokens (i32), state and marks as they lie in memory, little-endian. `seen` lists hashes of preambles that were
 //! met once.
 
@@ -17,7 +17,7 @@ use super::{Copied, Fingerprint, hex};
 use crate::base::Bytes;
 use crate::engine::decoder::{Saved, Token};
 
-const MAGIC: &str = "MBKV1\n";
+const MAGIC: &str = "MBKV2\n";
 /// Longest JSON line of a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Preambles met once that are remembered, by hash.
@@ -41,6 +41,8 @@ struct Known {
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     tokens: usize,
+    /// Where the prefill calls ended that computed them.
+    cuts: Vec<usize>,
     state: usize,
     /// Length and bytes of each.
     marks: Vec<(usize, usize)>,
@@ -98,13 +100,14 @@ impl Disk {
     }
 
     /// Writes a preamble under a temporary name, then gives it its own; old ones make room.
-    pub fn write(&self, model: &Fingerprint, tokens: &[Token], saved: &Saved) -> io::Result<()> {
+    pub fn write(&self, model: &Fingerprint, tokens: &[Token], cuts: &[usize], saved: &Saved) -> io::Result<()> {
         let mut body = Vec::with_capacity(saved.bytes() + 4 * tokens.len());
         body.extend(tokens.iter().flat_map(|token| token.0.to_le_bytes()));
         body.extend_from_slice(&saved.state);
         saved.marks.iter().for_each(|(_, mark)| body.extend_from_slice(mark));
         let head = Head {
             tokens: tokens.len(),
+            cuts: cuts.to_vec(),
             state: saved.state.len(),
             marks: saved.marks.iter().map(|(length, mark)| (*length, mark.len())).collect(),
             sha256: hex(&Sha256::digest(&body)),
@@ -188,6 +191,9 @@ fn read(file: &Path) -> io::Result<Copied> {
     let mut body = Vec::new();
     reader.read_to_end(&mut body)?;
     let whole = 4 * head.tokens + head.state + head.marks.iter().map(|(_, bytes)| bytes).sum::<usize>();
+    if head.cuts.last() != Some(&head.tokens) || !head.cuts.is_sorted() {
+        return Err(io::Error::other("its calls do not end where it ends"));
+    }
     if body.len() != whole || hex(&Sha256::digest(&body)) != head.sha256 {
         return Err(io::Error::other("the checksum does not match"));
     }
@@ -200,7 +206,7 @@ fn read(file: &Path) -> io::Result<Copied> {
     let state = take(head.state);
     let marks = head.marks.iter().map(|&(length, bytes)| (length, take(bytes))).collect();
     let saved = Saved { length: head.tokens, state, marks };
-    Ok(Copied { tokens: tokens(ids), whole_chunks: head.tokens, saved })
+    Ok(Copied { tokens: tokens(ids), cuts: head.cuts, saved })
 }
 
 fn head(reader: &mut impl BufRead) -> io::Result<Head> {
@@ -256,11 +262,11 @@ mod tests {
     fn what_is_written_is_read_by_the_next_process() {
         let folder = tempfile::tempdir().unwrap();
         let (first, model) = disk(&folder);
-        first.write(&model, &some(0, 64), &saved(64)).unwrap();
+        first.write(&model, &some(0, 64), &[32, 64], &saved(64)).unwrap();
         let (second, _) = disk(&folder);
         assert_eq!(second.shared(&model, &some(0, 80)), 64);
         let copied = second.read(&model, &some(0, 80)).unwrap();
-        assert_eq!((copied.tokens, copied.saved, copied.whole_chunks), (some(0, 64), saved(64), 64));
+        assert_eq!((copied.tokens, copied.saved, copied.cuts), (some(0, 64), saved(64), vec![32, 64]));
         assert_eq!(second.shared(&model, &some(1, 80)), 0);
         assert_eq!(second.shared(&Fingerprint::named("n"), &some(0, 80)), 0);
     }
@@ -272,7 +278,7 @@ mod tests {
         let tokens = some(0, 64);
         assert!(!disk.wants(&model, &tokens));
         assert!(disk.wants(&model, &tokens));
-        disk.write(&model, &tokens, &saved(64)).unwrap();
+        disk.write(&model, &tokens, &[64], &saved(64)).unwrap();
         assert!(!disk.wants(&model, &tokens));
     }
 
@@ -280,7 +286,7 @@ mod tests {
     fn a_damaged_file_is_removed_and_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let (disk, model) = disk(&folder);
-        disk.write(&model, &some(0, 64), &saved(64)).unwrap();
+        disk.write(&model, &some(0, 64), &[64], &saved(64)).unwrap();
         let file = folder.path().join("m").join(format!("{}.kv", name(&some(0, 64))));
         let mut bytes = fs::read(&file).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
@@ -294,7 +300,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (disk, model) = disk(&folder);
         for first in 0..6 {
-            disk.write(&model, &some(first * 100, 64), &saved(64)).unwrap();
+            disk.write(&model, &some(first * 100, 64), &[64], &saved(64)).unwrap();
         }
         let held: u64 =
             fs::read_dir(folder.path().join("m")).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();

@@ -7,16 +7,17 @@ use super::{Disk, Fingerprint, Tree};
 use crate::base::Bytes;
 use crate::budget::{Lease, Ledger};
 use crate::engine::decoder::{Saved, Token};
+use crate::engine::slot::FIXED_MIN;
 
 /// Fewer tokens are computed again faster than anyone notices; they would only crowd others out.
-pub const TOKENS_MIN: usize = 64;
+pub const TOKENS_MIN: usize = FIXED_MIN;
 
 /// A sequence in host memory.
 #[derive(Clone, Debug)]
 pub struct Copied {
     pub tokens: Vec<Token>,
-    /// Tokens at the start that were computed in whole prefill chunks, see `slot`.
-    pub whole_chunks: usize,
+    /// Where the prefill calls ended that computed the start, see `slot`.
+    pub cuts: Vec<usize>,
     pub saved: Saved,
 }
 
@@ -141,13 +142,13 @@ impl Prefixes {
 
     /// Files a preamble that later runs will begin with. Written when it is seen for the second time, so that a text of
     /// one run does not reach the disk.
-    pub fn preamble(&self, tokens: &[Token], save: impl FnOnce() -> Option<Saved>) {
+    pub fn preamble(&self, tokens: &[Token], cuts: &[usize], save: impl FnOnce() -> Option<Saved>) {
         let Some(disk) = &self.store.0.disk else { return };
         if tokens.len() < TOKENS_MIN || !disk.wants(&self.model, tokens) {
             return;
         }
         if let Some(saved) = save()
-            && let Err(error) = disk.write(&self.model, tokens, &saved)
+            && let Err(error) = disk.write(&self.model, tokens, cuts, &saved)
         {
             tracing::warn!(%error, "a preamble could not be kept on disk; the next run computes it again");
         }
@@ -190,7 +191,7 @@ mod tests {
 
     fn copied(first: i32, length: usize, bytes: usize) -> Copied {
         let tokens: Vec<Token> = (0..length as i32).map(|n| Token(first + n)).collect();
-        Copied { saved: Saved { length, state: vec![0; bytes].into(), marks: Vec::new() }, whole_chunks: 0, tokens }
+        Copied { saved: Saved { length, state: vec![0; bytes].into(), marks: Vec::new() }, cuts: Vec::new(), tokens }
     }
 
     fn store(ledger: u64, max: u64) -> (Ledger, Prefixes) {

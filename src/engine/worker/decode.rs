@@ -34,7 +34,7 @@ impl<D: Decoder> Worker<'_, D> {
             return self.abort(&indices, &error);
         }
         for (number, row) in rows.iter().enumerate() {
-            self.slots[row.sequence].slot.extend(std::iter::once(row.token), self.limits.chunk);
+            self.slots[row.sequence].slot.push(row.token);
             let logits = self.decoder.logits(number).to_vec();
             self.take_token(row.sequence, logits);
         }
@@ -62,7 +62,7 @@ impl<D: Decoder> Worker<'_, D> {
             }
             let alone = self.decoder.logits(0).to_vec();
             equal &= shared.as_ref().is_some_and(|shared| same_bits(&shared[number], &alone));
-            self.slots[row.sequence].slot.extend(std::iter::once(row.token), self.limits.chunk);
+            self.slots[row.sequence].slot.push(row.token);
             self.take_token(row.sequence, alone);
         }
         self.verdicts.found(regime, equal);
@@ -117,6 +117,6 @@ impl<D: Decoder> Worker<'_, D> {
 }
 
 /// Whether two rows of logits are the same to the last bit.
-fn same_bits(a: &[f32], b: &[f32]) -> bool {
+pub(super) fn same_bits(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

@@ -46,7 +46,10 @@ pub struct Inbox {
     pub permit: Permit,
     /// Copies of this model's sequences outside its slots, where there is a store for them.
     pub prefixes: Option<Prefixes>,
+    /// On slots that share a call.
     pub verdicts: Verdicts,
+    /// On prefill calls that are made in two parts.
+    pub splits: Verdicts,
 }
 
 /// How many jobs wait for a slot, by priority. Written by handles and the worker, read in the middle of calls.

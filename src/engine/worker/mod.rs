@@ -5,6 +5,7 @@ mod job;
 mod place;
 mod prompt;
 mod score;
+mod split;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use super::repetition::Repetition;
 use super::request::{EngineError, Finish, Tally};
 use super::scheduler::{Phase, Scheduler, View, Work};
 use super::sharing::Verdicts;
-use super::slot::Slot;
+use super::slot::{Prefill, Slot};
 use crate::budget::permit::{Permit, Priority};
 
 impl Inbox {
@@ -29,7 +30,7 @@ impl Inbox {
         let limits = decoder.limits();
         let slots = (0..limits.sequences).map(|_| Occupied::default()).collect();
         self.ready.send(Ok(limits)).map_err(|_| "nobody waits for it any more".to_owned())?;
-        let Inbox { jobs, pressure, permit, prefixes, verdicts, .. } = self;
+        let Inbox { jobs, pressure, permit, prefixes, verdicts, splits, .. } = self;
         let mut worker = Worker {
             decoder,
             vocabulary,
@@ -38,6 +39,7 @@ impl Inbox {
             pressure,
             prefixes,
             verdicts,
+            splits,
             slots,
             waiting: VecDeque::new(),
             scheduler: Scheduler::default(),
@@ -61,6 +63,8 @@ struct Active {
     job: Job,
     /// All prompt tokens; for a score its prefix.
     prompt: Vec<Token>,
+    /// In which calls they are evaluated.
+    prefill: Prefill,
     started: Instant,
     prompted: Option<Instant>,
     cached: usize,
@@ -93,6 +97,8 @@ struct Worker<'v, D> {
     pressure: Arc<Pressure>,
     prefixes: Option<Prefixes>,
     verdicts: Verdicts,
+    /// Whether calls may be split, by the length at their end.
+    splits: Verdicts,
     slots: Vec<Occupied>,
     waiting: VecDeque<Waiter>,
     scheduler: Scheduler,

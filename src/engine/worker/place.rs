@@ -9,7 +9,7 @@ use crate::engine::decoder::{Saved, Token};
 use crate::engine::prefix::{Copied, TOKENS_MIN};
 use crate::engine::request::EngineError;
 use crate::engine::scheduler::{self, Running, Waiting};
-use crate::engine::slot::{self, Slot};
+use crate::engine::slot::{self, Held, Prefill, Reuse, Slot};
 
 /// How often a job may have to give its slot up.
 const PARKED_MAX: u8 = 3;
@@ -86,19 +86,31 @@ impl<D: Decoder> Worker<'_, D> {
 
     /// Whether a prompt at work, at least as urgent, is still computing what `job` could then copy.
     fn follows(&self, job: &Job) -> bool {
-        let chunk = self.limits.chunk;
+        let prefill = self.prefill_of(job, job.prompt());
+        let usable = |tokens: &[Token], held: Held<'_>| {
+            let shared = slot::shared(tokens, job.prompt());
+            prefill.reusable(shared, held, Reuse::Exact, |end| self.may_split(end))
+        };
+        let will_hold = |active: &Active| {
+            let cuts: Vec<usize> = active.prefill.cuts().collect();
+            usable(&active.prompt, Held { cuts: &cuts, exact: active.prompt.len() })
+        };
         let leaders = self.slots.iter().filter_map(|one| Some((one, one.active.as_ref()?)));
         let ahead = leaders
             .filter(|(_, active)| {
                 matches!(active.progress, Progress::Prompt) && active.job.priority() >= job.priority()
             })
-            .map(|(one, active)| (one, slot::shared(&active.prompt, job.prompt()) / chunk * chunk))
-            .filter(|(one, shared)| one.slot.tokens.len() < *shared)
-            .map(|(_, shared)| shared)
+            .map(|(one, active)| (one, will_hold(active)))
+            .filter(|(one, usable)| one.slot.tokens.len() < *usable)
+            .map(|(_, usable)| usable)
             .max();
         let Some(ahead) = ahead else { return false };
-        let now = self.slots.iter().map(|one| one.slot.shared(job.prompt())).max().unwrap_or(0);
-        ahead > now / chunk * chunk
+        let now = self.slots.iter().map(|one| usable(&one.slot.tokens, one.slot.held())).max().unwrap_or(0);
+        ahead >= now + TOKENS_MIN
+    }
+
+    fn prefill_of(&self, job: &Job, prompt: &[Token]) -> Prefill {
+        Prefill::new(prompt.len(), job.fixed(), self.limits.chunk)
     }
 
     /// The idle slot to use: one that holds the beginning and little else; then the longest unused, so that what is
@@ -136,7 +148,7 @@ impl<D: Decoder> Worker<'_, D> {
         active.parked += 1;
         self.pressure.enter(active.job.priority());
         let held = &mut self.slots[index].slot;
-        let slot = Slot { tokens: held.tokens.clone(), ..*held };
+        let slot = held.clone();
         // Nobody needs another copy of it.
         held.generated = false;
         self.waiting.push_back(Waiter::Parked(Box::new(Parked { active, slot, saved, _lease: lease })));
@@ -147,20 +159,25 @@ impl<D: Decoder> Worker<'_, D> {
         job.standing.position.store(0, Ordering::Relaxed);
         let reuse = job.reuse();
         let prompt = job.take_prompt();
-        self.fetch(index, &prompt, reuse);
+        let prefill = self.prefill_of(&job, &prompt);
+        self.fetch(index, &prompt, prefill, reuse);
         let held = &self.slots[index].slot;
-        let wanted = slot::reusable(held.shared(&prompt), held.whole_chunks, prompt.len(), self.limits.chunk, reuse);
+        let wanted = prefill.reusable(held.shared(&prompt), held.held(), reuse, |end| self.may_split(end));
         if wanted + TOKENS_MIN <= held.tokens.len() {
             self.leave_copy(index);
         }
         let cached = self.cut_back(index, wanted);
         let occupied = &mut self.slots[index];
+        if reuse == Reuse::Exact && cached == wanted {
+            occupied.slot.exact = wanted;
+        }
         occupied.slot.used = self.clock;
         occupied.slot.generated = job.generates();
         let now = Instant::now();
         occupied.active = Some(Active {
             job,
             prompt,
+            prefill,
             started: now,
             prompted: None,
             cached,
@@ -192,50 +209,48 @@ impl<D: Decoder> Worker<'_, D> {
         self.slots[index].active = Some(active);
     }
 
-    /// Brings the longest beginning of `prompt` into slot `index`, from another slot or a copy, where that is a chunk or
-    /// more better than what lies there.
-    fn fetch(&mut self, index: usize, prompt: &[Token], reuse: slot::Reuse) {
-        let chunk = self.limits.chunk;
-        let usable =
-            |tokens: &[Token], whole| slot::reusable(slot::shared(tokens, prompt), whole, prompt.len(), chunk, reuse);
-        let of = |one: &super::Occupied| usable(&one.slot.tokens, one.slot.whole_chunks);
+    /// Brings the longest beginning of `prompt` into slot `index`, from another slot or a copy, where that is worth a
+    /// copy more than what lies there.
+    fn fetch(&mut self, index: usize, prompt: &[Token], prefill: Prefill, reuse: Reuse) {
+        let usable = |tokens: &[Token], held: Held<'_>| {
+            prefill.reusable(slot::shared(tokens, prompt), held, reuse, |end| self.may_split(end))
+        };
+        let of = |one: &super::Occupied| usable(&one.slot.tokens, one.slot.held());
         let here = of(&self.slots[index]);
         let others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
         let (there, other) = others.map(|(other, one)| (of(one), other)).max().unwrap_or((0, index));
         let stored = self.prefixes.as_ref().map_or(0, |prefixes| prefixes.shared(prompt));
-        if stored >= here.max(there) + chunk
+        if stored >= here.max(there) + TOKENS_MIN
             && let Some(copied) = self.prefixes.as_ref().and_then(|prefixes| prefixes.best(prompt))
-            && usable(&copied.tokens, copied.whole_chunks) >= here.max(there) + chunk
         {
-            return self.put_in(index, copied);
+            let slot = Slot::of(copied.tokens, copied.cuts);
+            if usable(&slot.tokens, slot.held()) >= here.max(there) + TOKENS_MIN {
+                return self.put_in(index, slot, &copied.saved);
+            }
         }
-        if there >= here + chunk
+        if there >= here + TOKENS_MIN
             && let Some(saved) = self.decoder.save(other)
         {
-            let Slot { tokens, whole_chunks, .. } = &self.slots[other].slot;
-            let copied = Copied { tokens: tokens.clone(), whole_chunks: *whole_chunks, saved };
-            self.put_in(index, copied);
+            let Slot { tokens, cuts, exact, .. } = self.slots[other].slot.clone();
+            self.put_in(index, Slot { tokens, cuts, exact, ..Slot::default() }, &saved);
         }
     }
 
-    fn put_in(&mut self, index: usize, copied: Copied) {
+    fn put_in(&mut self, index: usize, slot: Slot, saved: &Saved) {
         self.leave_copy(index);
-        let slot = match self.decoder.restore(index, &copied.saved) {
-            true => Slot { tokens: copied.tokens, whole_chunks: copied.whole_chunks, ..Slot::default() },
-            false => Slot::default(),
-        };
-        self.slots[index].slot = slot;
+        let restored = self.decoder.restore(index, saved);
+        self.slots[index].slot = if restored { slot } else { Slot::default() };
     }
 
     /// Copies what a slot holds to the store before it is overwritten.
     fn leave_copy(&mut self, index: usize) {
         let Some(prefixes) = &self.prefixes else { return };
-        let Slot { tokens, whole_chunks, generated, .. } = &self.slots[index].slot;
+        let Slot { tokens, cuts, generated, .. } = &self.slots[index].slot;
         if tokens.len() < TOKENS_MIN || !generated {
             return;
         }
         if let Some(saved) = self.decoder.save(index) {
-            prefixes.put(Copied { tokens: tokens.clone(), whole_chunks: *whole_chunks, saved });
+            prefixes.put(Copied { tokens: tokens.clone(), cuts: cuts.clone(), saved });
         }
     }
 

@@ -1,64 +1,97 @@
 //! Evaluates prompts, a chunk a call.
 
+use std::ops::Range;
 use std::time::Instant;
 
-use super::{Decoder, Progress, Task, Worker};
+use super::{Decoder, Occupied, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row};
-use crate::engine::prefix::TOKENS_MIN;
 use crate::engine::repetition::Repetition;
-use crate::engine::slot;
+use crate::engine::slot::Prefill;
 
-/// How often one chunk may be stopped for somebody more urgent before it runs to its end.
+/// How often one chunk may be stopped for somebody more urgent before it runs to its end. What a stopped call computed
+/// is lost, so this bounds how long a prompt can be kept from going on.
 const STOPPED_MAX: u8 = 3;
+/// Rows of a part of a chunk: a quarter of it, which costs a tenth more time a row.
+const PART_ROWS: usize = 64;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Evaluates the next chunk of a prompt, and takes the first token after its end.
+    /// Evaluates the next chunk of a prompt, or a part of it, and takes the first token after its end.
     pub(super) fn chunk(&mut self, index: usize) {
-        let Some(active) = &self.slots[index].active else { return };
-        let from = self.slots[index].slot.tokens.len();
-        let to = slot::chunk_end(from, active.prompt.len(), self.limits.chunk);
+        let Occupied { slot, active: Some(active) } = &self.slots[index] else { return };
+        let (from, end) = (slot.tokens.len(), active.prefill.end(slot));
+        let to = if self.goes_in_parts(index, end) { Prefill::part_of(from, end, PART_ROWS) } else { end };
+        let proof = if to == end { self.proof_of_splits(index, end) } else { None };
+        match self.evaluate(index, from..to, proof.is_some()) {
+            Ok(()) => {}
+            Err(DecodeError::Stopped) => return self.stopped(index, from),
+            Err(error) => return self.abort(&[index], &error),
+        }
+        let mut rows = to - from;
+        if let Some(part) = proof {
+            match self.prove_split(index, from, part, to) {
+                Ok(true) => rows = to - part,
+                // What was computed in two parts is not what a cold run would have.
+                Ok(false) => return self.stopped(index, from),
+                Err(error) => return self.abort(&[index], &error),
+            }
+        }
+        let Occupied { slot, active: Some(active) } = &mut self.slots[index] else { return };
+        active.stopped = 0;
+        slot.extend(active.prompt[from..to].iter().copied(), to == end);
         let last = to == active.prompt.len();
-        let rows: Vec<Row> = (from..to)
-            .map(|position| Row {
-                sequence: index,
-                position,
-                token: active.prompt[position],
-                logits: last && position + 1 == to,
-            })
-            .collect();
+        self.decoder.mark(index);
+        self.keep_preamble(index, to);
+        if last {
+            self.prompt_done(index, rows - 1);
+        }
+    }
+
+    /// Evaluates these positions of a prompt in one call, which ends early for somebody more urgent. Logits come out
+    /// after the last position of the prompt, or of the call if they are `wanted`.
+    pub(super) fn evaluate(&mut self, index: usize, positions: Range<usize>, wanted: bool) -> Result<(), DecodeError> {
+        let Some(active) = &self.slots[index].active else { return Err(DecodeError::Stopped) };
+        let end = positions.end;
+        let logits = wanted || end == active.prompt.len();
+        let row = |position| Row {
+            sequence: index,
+            position,
+            token: active.prompt[position],
+            logits: logits && position + 1 == end,
+        };
+        let rows: Vec<Row> = positions.map(row).collect();
         let (pressure, permit, priority) = (&self.pressure, &self.permit, active.job.priority());
         let patient = active.stopped >= STOPPED_MAX;
         let stop =
             || active.job.is_over() || (!patient && (pressure.above(priority) || permit.is_wanted_above(priority)));
-        match self.decoder.decode(&rows, &stop) {
-            Ok(()) => {}
-            Err(DecodeError::Stopped) => {
-                self.cut_back(index, from);
-                if let Some(active) = &mut self.slots[index].active {
-                    active.stopped += 1;
-                }
-                return;
-            }
-            Err(error) => return self.abort(&[index], &error),
-        }
-        self.slots[index].slot.extend(rows.iter().map(|row| row.token), self.limits.chunk);
-        if last || to.is_multiple_of(self.limits.chunk) {
-            self.decoder.mark(index);
-        }
-        self.keep_preamble(index, to);
-        if last {
-            self.prompt_done(index, rows.len() - 1);
+        self.decoder.decode(&rows, &stop)
+    }
+
+    /// A call came to nothing: its sequence is what it was before.
+    fn stopped(&mut self, index: usize, from: usize) {
+        self.cut_back(index, from);
+        if let Some(active) = &mut self.slots[index].active {
+            active.stopped = active.stopped.saturating_add(1);
         }
     }
 
-    /// At the end of the whole chunks that are the same in every run, they are offered to the disk.
+    /// Whether the call that ends at `end` is made in parts: because somebody no less urgent generates meanwhile, and
+    /// would wait for its end, or because it was stopped before, and a part is lost less easily.
+    fn goes_in_parts(&self, index: usize, end: usize) -> bool {
+        let Occupied { slot, active: Some(active) } = &self.slots[index] else { return false };
+        let priority = active.job.priority();
+        let answers =
+            |one: &Occupied| matches!(one.progress(), Some(Progress::Decode { .. })) && one.priority() >= priority;
+        let is_waited_for = || active.stopped > 0 || self.slots.iter().any(answers);
+        slot.is_exact() && self.may_split(end) && is_waited_for()
+    }
+
+    /// At its end the part that is the same in every run is offered to the disk, if it was computed as from cold.
     fn keep_preamble(&mut self, index: usize, to: usize) {
-        let (Some(prefixes), Some(active)) = (&self.prefixes, &mut self.slots[index].active) else { return };
-        active.stopped = 0;
-        let fixed = active.job.fixed() / self.limits.chunk * self.limits.chunk;
+        let (Some(prefixes), Some(active)) = (&self.prefixes, &self.slots[index].active) else { return };
         let held = &self.slots[index].slot;
-        if to == fixed && to >= TOKENS_MIN && held.whole_chunks == to {
-            prefixes.preamble(&held.tokens, || self.decoder.save(index));
+        let is_cold = active.prefill.cuts().take_while(|cut| *cut <= to).eq(held.cuts.iter().copied());
+        if to == active.prefill.fixed() && is_cold {
+            prefixes.preamble(&held.tokens, &held.cuts, || self.decoder.save(index));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Turns what files say (imports, calls, bases) into edges between definitions, each with how sure it is and why.
 
 mod go;
+mod leads;
 mod modules;
 mod names;
 mod project;
@@ -8,6 +9,7 @@ mod python;
 mod references;
 mod types;
 
+pub use leads::Lead;
 pub use modules::is_manifest;
 pub use project::{Facts, Project};
 

@@ -4,7 +4,7 @@ mod script;
 
 use super::names::Target;
 use super::project::Project;
-use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
+use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Lead, Resolution, go, python};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
 /// A member inherited from a base that was resolved.
@@ -23,13 +23,7 @@ pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Refer
         ReferenceKind::Extends => EdgeKind::Extends,
     };
     let script = project.is_script(file);
-    let found = match (&reference.receiver, reference.kind) {
-        (None, ReferenceKind::Call) if script => script::bare(project, file, reference),
-        (Some(receiver), ReferenceKind::Call) if script => script::member(project, file, reference, receiver),
-        (None, _) => bare(project, file, reference),
-        (Some(receiver), _) => member(project, file, reference, receiver),
-    };
-    match found {
+    match search(project, file, reference) {
         Ok(Found { target, confidence, reason, by }) => {
             out.edge(source, project.target_id(target), kind, confidence, reason, reference.line);
             if let Some(edge) = out.edges.last_mut().filter(|_| script && kind == EdgeKind::Calls) {
@@ -43,6 +37,28 @@ pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Refer
         Err(_) if reference.kind == ReferenceKind::Use => {}
         Err(reason) => out.lost(source, &reference.name, kind, reference.line, reason),
     }
+}
+
+fn search<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Search {
+    let script = project.is_script(file);
+    match (&reference.receiver, reference.kind) {
+        (None, ReferenceKind::Call) if script => script::bare(project, file, reference),
+        (Some(receiver), ReferenceKind::Call) if script => script::member(project, file, reference, receiver),
+        (None, _) => bare(project, file, reference),
+        (Some(receiver), _) => member(project, file, reference, receiver),
+    }
+}
+
+/// What a reference may mean: its target, then the alias through which that is reached.
+pub(super) fn leads<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Result<Vec<Lead>, String> {
+    let found = search(project, file, reference)?;
+    Ok([Some(found.target), found.by].into_iter().flatten().map(Lead::from).collect())
+}
+
+/// The same for a reference with a receiver of which nothing but the words are known.
+pub(super) fn leads_untyped(project: &Project, file: usize, reference: &Reference) -> Result<Vec<Lead>, String> {
+    let found = member(project, file, reference, reference.receiver.as_deref().unwrap_or_default())?;
+    Ok(vec![Lead::from(found.target)])
 }
 
 /// What a reference leads to.
@@ -241,13 +257,18 @@ const COMMON_METHODS: &[&str] = &[
     "zip",
 ];
 
-pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Search {
-    let common = match project.files[file].language.as_str() {
+/// Whether a method of that name is usually one of the language's own types.
+pub(super) fn is_common(language: &str, name: &str) -> bool {
+    let common = match language {
         "python" => python::COMMON_METHODS,
         "go" => go::COMMON_METHODS,
         _ => &[],
     };
-    if COMMON_METHODS.binary_search(&name).is_ok() || common.binary_search(&name).is_ok() {
+    COMMON_METHODS.binary_search(&name).is_ok() || common.binary_search(&name).is_ok()
+}
+
+pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Search {
+    if is_common(&project.files[file].language, name) {
         return Err(format!("type of `{receiver}` is not known"));
     }
     let all = project.named(name);

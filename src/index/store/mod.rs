@@ -21,7 +21,7 @@ pub use write::FileRecord;
 use super::IndexError;
 
 /// Raised whenever the schema or what is written into it changes; an index of another version is built again.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =

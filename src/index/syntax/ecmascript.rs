@@ -275,6 +275,7 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let value = inner.map_or_else(|| reader.text(right), |i| reader.text(i));
     let plain = value.len() <= 60 && value.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
     if object == "module" && name == "exports" {
+        handed_out(node, right, reader);
         reader.export(node, "default", if plain { value } else { "" }, None);
         return;
     }
@@ -288,6 +289,23 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
     if exported {
         reader.export(node, name, if plain { value } else { name }, None);
+    }
+}
+
+/// `module.exports = { parse, scan: scanAll }` exports each name, as well as the object.
+fn handed_out<'t>(node: Node<'t>, object: Node<'t>, reader: &mut Reader<'t>) {
+    for property in children(object).filter(|_| object.kind() == "object") {
+        let value = property.child_by_field_name("value").filter(|value| value.kind() == "identifier");
+        match (property.kind(), value) {
+            ("shorthand_property_identifier", _) => {
+                reader.export(node, reader.text(property), reader.text(property), None);
+            }
+            ("pair", Some(value)) => {
+                let key = reader.field(property, "key").map(unquoted).unwrap_or_default();
+                reader.export(node, key, reader.text(value), None);
+            }
+            _ => {}
+        }
     }
 }
 

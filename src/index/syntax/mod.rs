@@ -2,17 +2,21 @@
 
 mod ecmascript;
 mod go;
+mod occurrences;
 mod outline;
+pub mod parts;
 mod python;
 mod rust;
 mod spans;
 pub mod types;
+pub mod uses;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+pub use occurrences::{Occurrence, Role, is_understood, names, words};
 use outline::Reader;
 pub use outline::{Definition, Import, Kind, Outline, Reference, ReferenceKind};
 pub use spans::{Spans, spans};

@@ -16,8 +16,9 @@ pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, 
     let loading = Loading { gpu_layers: u32::MAX, repack: true, mapped: false };
     let weights = Weights::load(&spec.path, loading, |_| true)?;
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
-    let chunk = crate::engine::pool::shape::chunk_rows(&spec.header, threads);
-    let shape = Shape { slots: 1, context: setting.context as usize, kv, threads, chunk };
+    let context = setting.context as usize;
+    let chunk = crate::engine::pool::shape::chunk_rows(&spec.header, kv, context);
+    let shape = Shape { slots: 1, context, kv, threads, chunk };
     let mut decoder = weights.context(&shape)?;
     let mut tokens =
         weights.tokenize(&Prompt::default().text("The box on the left is blue. ".repeat(effort.prompt_tokens / 6 + 1)));

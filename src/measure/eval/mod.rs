@@ -1,4 +1,4 @@
-//! Suites of cases: how often the right tool, the right arguments, the right plan and the right code are found.
+//! Suites of cases: how often the right tool, arguments, plan and code are found, and how often everyday work is done.
 
 pub mod edges;
 pub mod features;
@@ -7,6 +7,7 @@ pub mod plans;
 mod ranking;
 pub mod search;
 pub mod tools;
+pub mod work;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -90,6 +91,8 @@ impl Predictions {
         if let Some(out) = &mut self.0 {
             serde_json::to_writer(&mut *out, prediction)?;
             writeln!(out)?;
+            // A run that is ended early, after an hour say, keeps what it found.
+            out.flush()?;
         }
         Ok(())
     }

@@ -29,8 +29,8 @@ const HERMES: Family = Family {
         open: "<tool_call>\n{\"name\": \"",
         middle: "\", \"arguments\": ",
         close: "}\n</tool_call>",
-        arguments: json::arguments,
-        read: |text| json::after(text, "<tool_call>"),
+        arguments: json::spaced_arguments,
+        read: json::hermes,
     },
 };
 

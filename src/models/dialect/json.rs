@@ -1,6 +1,10 @@
 //! Calls written as JSON objects: `{"name": "read_file", "arguments": {"path": "a.rs"}}`, bare, in a list or in
 //! `<tool_call>` tags.
 
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::Formatter;
 use serde_json::{Deserializer, Map, Value, json};
 
 use super::RawCall;
@@ -35,9 +39,46 @@ pub fn arguments(arguments: &Map<String, Value>) -> String {
     serde_json::to_string(arguments).expect("a map of JSON is written as JSON; else this is a bug in serde_json")
 }
 
+/// The arguments alone, with a space after commas and colons. That is how Qwen's template writes calls and how the models
+/// write them; the list of tools they read as well without spaces, in 15 tokens a tool fewer (Qwen2.5-Coder-1.5B).
+pub fn spaced_arguments(arguments: &Map<String, Value>) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    arguments.serialize(&mut serializer).expect("JSON is written to memory; else this is a bug in serde_json");
+    String::from_utf8(bytes).expect("JSON is UTF-8; else this is a bug in serde_json")
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
 /// The calls behind every `mark`.
 pub fn after(text: &str, mark: &str) -> Vec<RawCall> {
     text.split(mark).skip(1).flat_map(scan).collect()
+}
+
+/// Calls in tags. Qwen2.5-Coder leaves the tags out although its template asks for them: there a reply that is nothing
+/// but the object, in a block of code or not, is the call.
+pub fn hermes(text: &str) -> Vec<RawCall> {
+    const TAG: &str = "<tool_call>";
+    if text.contains(TAG) {
+        return after(text, TAG);
+    }
+    let text = text.trim();
+    let block = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    whole(block.unwrap_or(text))
 }
 
 /// The calls of a reply that is nothing else.

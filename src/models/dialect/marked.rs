@@ -214,6 +214,8 @@ mod tests {
             assert_eq!((read[0].name.as_str(), &read[0].arguments["a"]), ("f", &json!(1)), "{text}");
         };
         check("hermes", "Let me see.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}");
+        check("hermes", "{\"name\": \"f\", \"arguments\": {\"a\": 1}}");
+        check("hermes", "```json\n{\n  \"name\": \"f\",\n  \"arguments\": {\n    \"a\": 1\n  }\n}\n```");
         check("llama3", "<|python_tag|>{\"type\": \"function\", \"name\": \"f\", \"parameters\": {\"a\": 1}}");
         check("mistral", "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"x\"}]");
         check("mistral", "[TOOL_CALLS]f[ARGS]{\"a\": 1}");
@@ -264,7 +266,7 @@ mod tests {
         Time?<|im_end|>
         <|im_start|>assistant
         <tool_call>
-        {"name": "now", "arguments": {"zone":"UTC"}}
+        {"name": "now", "arguments": {"zone": "UTC"}}
         </tool_call><|im_end|>
         <|im_start|>user
         <tool_response>
@@ -358,6 +360,26 @@ mod tests {
         [AVAILABLE_TOOLS][{"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}][/AVAILABLE_TOOLS][INST] Help.
 
         Time?[/INST]
+        "#);
+        insta::assert_snapshot!(rendered("hermes"), @r#"
+        <|im_start|>system
+        Help.
+        # Tools
+
+        You may call one or more functions to assist with the user query.
+
+        You are provided with function signatures within <tools></tools> XML tags:
+        <tools>
+        {"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}
+        </tools>
+
+        For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
+        <tool_call>
+        {"name": <function-name>, "arguments": <args-json-object>}
+        </tool_call><|im_end|>
+        <|im_start|>user
+        Time?<|im_end|>
+        <|im_start|>assistant
         "#);
         insta::assert_snapshot!(rendered("phi"), @r#"
         <|system|>

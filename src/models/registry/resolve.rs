@@ -8,7 +8,7 @@ use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
 use crate::base::Config;
 use crate::models::gguf::{self, Header};
 use crate::models::manifest::{Candidate, Manifest};
-use crate::models::{Adapter, ModelsError, Role, architectures, scan};
+use crate::models::{Adapter, ModelsError, Role, Tier, architectures, scan};
 
 /// Everything the choice depends on.
 pub(super) struct Resolver<'a> {
@@ -33,7 +33,7 @@ impl Resolver<'_> {
             Some(choice) => choice,
             None => self
                 .preferred(role)
-                .or_else(|| self.biggest())
+                .or_else(|| self.biggest(role))
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
@@ -48,7 +48,7 @@ impl Resolver<'_> {
                 .preferred(role)
                 .or_else(|| self.small_beside(planner))
                 .or_else(|| planner.map(|spec| choice_of(&spec.header, spec.sha256.clone())))
-                .or_else(|| self.biggest())
+                .or_else(|| self.biggest(role))
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
         };
@@ -89,11 +89,16 @@ impl Resolver<'_> {
 
     fn cached(&self, role: Role, fallback_too: bool) -> Option<Choice> {
         let candidates = self.manifest.candidates(role);
-        candidates.iter().filter(|candidate| fallback_too || !candidate.fallback).find_map(|candidate| {
-            let header = gguf::inspect(&self.in_cache(candidate)?).ok()?;
-            usable(role, &header).ok()?;
-            Some(choice_of(&Arc::new(header), candidate.sha256.clone()))
-        })
+        candidates
+            .iter()
+            .filter(|candidate| fallback_too || !candidate.fallback)
+            .find_map(|candidate| self.cached_as(role, candidate))
+    }
+
+    fn cached_as(&self, role: Role, candidate: &Candidate) -> Option<Choice> {
+        let header = gguf::inspect(&self.in_cache(candidate)?).ok()?;
+        usable(role, &header).ok()?;
+        Some(choice_of(&Arc::new(header), candidate.sha256.clone()))
     }
 
     fn in_cache(&self, candidate: &Candidate) -> Option<PathBuf> {
@@ -106,15 +111,26 @@ impl Resolver<'_> {
         readable.filter(|header| architectures::can_generate(&header.architecture).is_ok())
     }
 
-    /// The chat model with most parameters; a base model only where there is no other.
-    fn biggest(&self) -> Option<Choice> {
-        let biggest = self.usable().max_by_key(|header| (header.is_chat(), header.parameters))?;
-        Some(choice_of(biggest, None))
+    /// The chat model with most parameters; a base model only where there is no other. Fallbacks in the hub's cache take
+    /// part where the user named no folder, so that a pulled one is not passed over for a smaller one in the folder.
+    fn biggest(&self, role: Role) -> Option<Choice> {
+        let everywhere = self.config.model_dir.is_none();
+        let fallbacks = self.manifest.candidates(role).into_iter().filter(|one| everywhere && one.fallback);
+        let pulled = fallbacks.filter_map(|candidate| self.cached_as(role, &candidate));
+        let here = self.usable().map(|header| choice_of(header, None));
+        pulled.chain(here).max_by_key(|choice| (choice.header.is_chat(), choice.header.parameters))
     }
 
-    /// A chat model that is called a router, else the smallest one if it is far smaller than the planner.
+    /// A chat model that is called a router, else the smallest one if it is far smaller than the planner. What plans only
+    /// for want of another routes only where it plans: SmolLM2 picks worse than the planner beside it would.
     fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
-        let chat = || self.usable().filter(|header| header.is_chat());
+        let fallbacks: Vec<Candidate> =
+            self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
+        let is_fallback = |header: &Header| {
+            let name = name_of(&header.path);
+            fallbacks.iter().any(|candidate| scan::matches(&candidate.file, &name))
+        };
+        let chat = || self.usable().filter(|header| header.is_chat() && !is_fallback(header));
         let named = chat()
             .filter(|header| {
                 let name = name_of(&header.path).to_lowercase();
@@ -187,6 +203,11 @@ pub(super) fn settled(
     let places = [manifest.path.as_deref().and_then(Path::parent).unwrap_or(dir), dir];
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
     let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
+    let capable = table.capability.map(|said| said == "capable");
+    let tier = table.tier.as_deref().and_then(Tier::by_name);
+    // Who is said to be weak is not asked to write.
+    let tier = tier.or((capable == Some(false)).then_some(Tier::Reads));
+    let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
     Ok(ModelSpec {
         role,
         lora: lora.collect::<Result<_, _>>()?,
@@ -199,7 +220,8 @@ pub(super) fn settled(
         gpu_layers: table.gpu_layers,
         keep_alive: Duration::from_secs(table.keep_alive_s.unwrap_or(config.keep_alive_s)),
         pinned: table.pinned,
-        capable: table.capability.map(|said| said == "capable"),
+        capable,
+        tier,
         sha256: choice.sha256,
     })
 }

@@ -41,6 +41,17 @@ impl World {
         self
     }
 
+    /// Such a file in the hub's cache.
+    fn pulled(&self, repository: &str, name: &str, rows: u64) -> &World {
+        let hub = self.root.path().join(format!("hub/models--{repository}"));
+        fs::create_dir_all(hub.join("refs")).unwrap();
+        fs::create_dir_all(hub.join("snapshots/abc")).unwrap();
+        fs::write(hub.join("refs/main"), "abc").unwrap();
+        self.model(name, rows);
+        fs::rename(self.dir().join(name), hub.join("snapshots/abc").join(name)).unwrap();
+        self
+    }
+
     fn manifest(&self, text: &str) -> &World {
         fs::write(self.dir().join("models.toml"), text).unwrap();
         self
@@ -116,6 +127,35 @@ fn shipped_candidates_win_over_size_and_the_small_default_does_not() {
     world.check("qwen.gguf", "qwen.gguf");
 }
 
+/// What a model that models.toml does not name starts with.
+const UNSAID: &str = if cfg!(any(feature = "cuda", feature = "metal")) { "q8_0" } else { "f16" };
+
+const CODER: &str = "Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf";
+const SMALL_CODER: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
+
+#[test]
+fn the_fetched_pair_plays_its_roles_beside_the_small_default_and_gives_way_to_bigger_models() {
+    let fetched = || {
+        let world = World::new();
+        world.model(CODER, 15).model(SMALL_CODER, 5).model("SmolLM2-135M-Instruct.Q4_1.gguf", 1);
+        world
+    };
+    fetched().check(CODER, SMALL_CODER);
+    fetched().model("qwen2.5-coder-7b-instruct.gguf", 70).check("qwen2.5-coder-7b-instruct.gguf", SMALL_CODER);
+    fetched().model("LFM2-2.6B-Q8_0.gguf", 26).check("LFM2-2.6B-Q8_0.gguf", SMALL_CODER);
+    fetched().model("LFM2.5-24B-A2B-Q4_K_M.gguf", 2).check("LFM2.5-24B-A2B-Q4_K_M.gguf", SMALL_CODER);
+    fetched().model("LFM2.5-1.2B-Instruct-Q8_0.gguf", 12).check(CODER, "LFM2.5-1.2B-Instruct-Q8_0.gguf");
+}
+
+#[test]
+fn the_small_default_routes_for_no_other_model() {
+    let world = World::new();
+    world.model("SmolLM2-135M-Instruct.Q4_1.gguf", 1).model("big.gguf", 40).check("big.gguf", "big.gguf");
+    let world = World::new();
+    world.model("SmolLM2-135M-Instruct.Q4_1.gguf", 1).model(CODER, 15).check(CODER, CODER);
+    world.model("big.gguf", 90).check("big.gguf", CODER);
+}
+
 #[test]
 fn a_model_keeps_keys_and_values_as_it_is_known_to_do_best_unless_told_otherwise() {
     let kept = |file: &str, told: &str| {
@@ -124,9 +164,9 @@ fn a_model_keeps_keys_and_values_as_it_is_known_to_do_best_unless_told_otherwise
         let registry = world.open();
         [Role::Planner, Role::Router].map(|role| registry.get(role).unwrap().kv_type.clone())
     };
-    assert_eq!(kept("SmolLM2-135M-Instruct.Q4_1.gguf", ""), ["f16", "f16"]);
-    assert_eq!(kept("qwen.gguf", ""), ["q8_0", "q8_0"]);
-    assert_eq!(kept("SmolLM2-135M-Instruct.Q4_1.gguf", "[router]\nkv_type = \"q4_0\""), ["f16", "q4_0"]);
+    assert_eq!(kept("LFM2-24B-A2B-Q4_K_M.gguf", ""), ["q8_0", "q8_0"]);
+    assert_eq!(kept("qwen.gguf", ""), [UNSAID, UNSAID]);
+    assert_eq!(kept("LFM2-24B-A2B-Q4_K_M.gguf", "[router]\nkv_type = \"q4_0\""), ["q8_0", "q4_0"]);
 }
 
 #[test]
@@ -139,7 +179,7 @@ fn models_toml_overrides_names_and_settings() {
     let spec = registry.get(Role::Planner).unwrap();
     assert_eq!((spec.context, spec.slots, spec.kv_type.as_str()), (2048, 1, "f16"));
     let router = registry.get(Role::Router).unwrap();
-    assert_eq!((router.context, router.slots, router.kv_type.as_str()), (8192, 2, "q8_0"));
+    assert_eq!((router.context, router.slots, router.kv_type.as_str()), (8192, 2, UNSAID));
 }
 
 #[test]
@@ -220,14 +260,23 @@ fn an_embedder_is_looked_for_here_then_beside_then_at_the_users_then_in_the_hub_
 #[test]
 fn the_hub_cache_serves_a_user_who_named_no_folder() {
     let world = World::new();
-    let hub = world.root.path().join("hub/models--LiquidAI--LFM2-8B-A1B-GGUF");
-    fs::create_dir_all(hub.join("refs")).unwrap();
-    fs::create_dir_all(hub.join("snapshots/abc")).unwrap();
-    fs::write(hub.join("refs/main"), "abc").unwrap();
-    world.model("LFM2-8B-A1B-Q4_K_M.gguf", 8);
-    let here = world.dir().join("LFM2-8B-A1B-Q4_K_M.gguf");
-    fs::rename(here, hub.join("snapshots/abc/LFM2-8B-A1B-Q4_K_M.gguf")).unwrap();
+    world.pulled("LiquidAI--LFM2-8B-A1B-GGUF", "LFM2-8B-A1B-Q4_K_M.gguf", 8);
     let registry = world.try_open(None).unwrap();
     assert_eq!(name_of(&registry.get(Role::Planner).unwrap().path), "LFM2-8B-A1B-Q4_K_M.gguf");
     world.model("mine.gguf", 4).check("mine.gguf", "mine.gguf");
+}
+
+#[test]
+fn a_pulled_model_is_not_passed_over_for_a_smaller_one_in_the_users_folder() {
+    let world = World::new();
+    let user = world.root.path().join("user");
+    world.pulled("Qwen--Qwen2.5-Coder-1.5B-Instruct-GGUF", &CODER.to_lowercase(), 15);
+    world.model("SmolLM2-135M-Instruct.Q4_1.gguf", 1);
+    fs::rename(world.dir().join("SmolLM2-135M-Instruct.Q4_1.gguf"), user.join("SmolLM2-135M-Instruct.Q4_1.gguf"))
+        .unwrap();
+    let planner = |world: &World| name_of(&world.try_open(None).unwrap().get(Role::Planner).unwrap().path);
+    assert_eq!(planner(&world), CODER.to_lowercase());
+    world.model("mine-7b.gguf", 70);
+    fs::rename(world.dir().join("mine-7b.gguf"), user.join("mine-7b.gguf")).unwrap();
+    assert_eq!(planner(&world), "mine-7b.gguf");
 }

@@ -10,7 +10,7 @@ mod lists;
 pub(in crate::orchestrate) mod names;
 mod openings;
 mod refer;
-mod roles;
+pub(in crate::orchestrate) mod roles;
 mod russian;
 pub(in crate::orchestrate) mod scan;
 mod signs;

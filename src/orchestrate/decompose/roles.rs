@@ -22,7 +22,7 @@ pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
 }
 
 /// A part of a text without any structure that could be read.
-pub(super) fn plain(text: &str) -> Part {
+pub(in crate::orchestrate) fn plain(text: &str) -> Part {
     Part {
         text: text.to_owned(),
         context: String::new(),

@@ -1,12 +1,12 @@
 //! What the form of a clause says for the arguments of the built-in tool that it asks for.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use super::files::{KINDS_OF_FILES, TEXT};
 use super::{Clause, bare};
+use crate::edit::checks::{self, Task};
 use crate::orchestrate::decompose::words::{is_determiner, is_preposition, listed};
 use crate::orchestrate::decompose::{Part, names};
 
@@ -18,8 +18,6 @@ const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
 /// Nouns for places of a text that are no part of it.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
-/// Longest manifest that is looked into for scripts.
-const MANIFEST_MAX: u64 = 1 << 20;
 
 /// Replaces in `arguments` of `tool` what the form of the clause says better, and gives the names of what it has set.
 pub fn put(
@@ -151,7 +149,7 @@ fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
         let verb = clause.verb().to_owned();
         return Some(words.fold(verb, |line, word| format!("{line} {}", word.trim_end_matches(['?', '!', '.']))));
     }
-    task(clause)?.command(root)
+    Some(checks::of(root).command(task(clause)?)?.line)
 }
 
 fn task(clause: &Clause) -> Option<Task> {
@@ -174,48 +172,6 @@ fn task(clause: &Clause) -> Option<Task> {
     // `run the tests of parser`: which ones would have to be known.
     let is_general = clause.words[clause.lead + 1..].iter().all(|word| listed(general, word));
     is_general.then_some(task)
-}
-
-/// What is done with a project as a whole.
-#[derive(Clone, Copy)]
-enum Task {
-    Test,
-    Build,
-    Lint,
-    Format,
-}
-
-impl Task {
-    /// The command for it, by the manifest at the root of the project; `None` where none says it.
-    fn command(self, root: &Path) -> Option<String> {
-        let has = |name: &str| root.join(name).is_file();
-        let scripts = scripts(&root.join("package.json"));
-        let script = |names: &[&str]| {
-            let name = names.iter().find(|name| scripts.iter().any(|script| script == *name))?;
-            Some(if *name == "test" { "npm test".to_owned() } else { format!("npm run {name}") })
-        };
-        let (cargo, npm, go, python): (_, &[&str], _, _) = match self {
-            Task::Test => ("cargo test", &["test"], Some("go test ./..."), Some("python3 -m pytest")),
-            Task::Build => ("cargo build", &["build", "compile"], Some("go build ./..."), None),
-            Task::Lint => ("cargo clippy", &["lint"], Some("go vet ./..."), None),
-            Task::Format => ("cargo fmt", &["format", "fmt"], Some("gofmt -l -w ."), None),
-        };
-        match () {
-            () if has("Cargo.toml") => Some(cargo.to_owned()),
-            () if has("package.json") => script(npm),
-            () if has("go.mod") => go.map(str::to_owned),
-            () if has("pyproject.toml") || has("pytest.ini") || has("setup.py") => python.map(str::to_owned),
-            () => None,
-        }
-    }
-}
-
-/// Names of the scripts in a package.json.
-fn scripts(file: &Path) -> Vec<String> {
-    let is_small = fs::metadata(file).is_ok_and(|about| about.len() <= MANIFEST_MAX);
-    let text = is_small.then(|| fs::read_to_string(file).ok()).flatten().unwrap_or_default();
-    let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
-    manifest["scripts"].as_object().map(|scripts| scripts.keys().cloned().collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -286,7 +242,7 @@ mod tests {
         check("Build the project", Some("npm run build"));
         check("Run the linter", None);
         std::fs::write(dir.path().join("Cargo.toml"), "").unwrap();
-        check("Please run the test suite", Some("cargo test"));
+        check("Please run the test suite", Some("cargo test --offline"));
         check("Run the tests of the parser", None);
         check("Git status", Some("git status"));
     }

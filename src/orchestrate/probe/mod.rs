@@ -2,6 +2,7 @@
 //! it takes to decide.
 
 mod cases;
+mod tier;
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use super::notation;
 use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
+pub use tier::{known as known_tier, tier};
 
 const CALL_PROMPT: &str =
     "Call the one tool that does what the user asks. If no tool is needed, answer in plain words.";

@@ -58,9 +58,39 @@ pub(super) fn why_not(asked: Mode, engine: &Engine, trouble: &str) -> String {
     let model = engine.model();
     match (asked, trouble.is_empty()) {
         (Mode::Chat, _) => "in chat mode nothing is changed; --mode agent does it".to_owned(),
-        (Mode::Agent, true) => format!("{model} is too weak to act without a plan; leave the orchestrator on"),
-        (Mode::Agent, false) => {
-            format!("{model} is too weak to find a way by itself; name files and values, or a stronger planner")
+        (Mode::Agent, true) => {
+            format!("{model} is too weak to act without a plan; leave the orchestrator on, or {}", stronger(model))
         }
+        (Mode::Agent, false) => format!(
+            "{model} cannot write code or find a way by itself: it changes only what a request spells out, the file, what \
+             is there and what is to come. For more, {}",
+            stronger(model)
+        ),
+    }
+}
+
+/// What to get instead of a model that cannot do what was asked.
+fn stronger(model: &str) -> &'static str {
+    if model.to_lowercase().contains("qwen2.5-coder-1.5b") {
+        "get a stronger planner: `monobloc models pull planner LFM2-8B-A1B` (5 GiB of memory)"
+    } else {
+        "get a planner that writes code: Qwen2.5-Coder-1.5B with `scripts/fetch-models` or `monobloc models pull planner \
+         Qwen2.5-Coder-1.5B` (1.5 GiB of memory), LFM2-8B-A1B with `monobloc models pull planner LFM2-8B-A1B` (5 GiB)"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_cannot_write_is_told_with_the_models_to_get_instead() {
+        let check = |model: &str, expected: &str, never: &str| {
+            let said = stronger(model);
+            assert!(said.contains(expected) && !said.contains(never), "{model}: {said}");
+        };
+        check("SmolLM2-135M-Instruct.Q4_1.gguf", "scripts/fetch-models", "SmolLM2");
+        check("SmolLM2-135M-Instruct.Q4_1.gguf", "models pull planner Qwen2.5-Coder-1.5B", "SmolLM2");
+        check("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "models pull planner LFM2-8B-A1B", "Qwen2.5");
     }
 }

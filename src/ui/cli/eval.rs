@@ -1,16 +1,20 @@
-//! `monobloc eval`: how often the right tool, the right plan and the right code are found.
+//! `monobloc eval`: how often the right tool, the right plan and the right code are found, and how often everyday work is done.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::app::App;
+use crate::base::config::setting::Kind as SettingKind;
+use crate::base::config::{Origin, Settings};
 use crate::measure::eval::plans::Makers;
+use crate::measure::eval::work::agent::Agent;
 use crate::measure::eval::{self, Suite};
 use crate::tools::Catalog;
 
-/// Measure the choice of tools, the making of plans and the search for code on a suite of cases
+/// Measure the choice of tools, the making of plans, the search for code and everyday work on a suite of cases
 #[derive(Args)]
 pub struct Eval {
     #[command(subcommand)]
@@ -31,6 +35,8 @@ enum What {
     Search(Search),
     /// Definitions found again by the first sentence of their comment, which is taken away first
     Pairs(Pairs),
+    /// Everyday requests carried out on copies of projects, each checked by a command
+    Work(Work),
 }
 
 /// What is measured of a suite of requests.
@@ -95,6 +101,32 @@ struct Pairs {
 }
 
 #[derive(Args)]
+struct Work {
+    /// Cases, one JSON object a line: {"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}
+    #[arg(long, value_name = "FILE")]
+    suite: PathBuf,
+    /// The folder with the projects, which are copied; scripts/fetch-suites brings those of the suites in tests/data/work
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+    /// Only cases whose id holds this
+    #[arg(long, value_name = "SUBSTRING")]
+    only: Option<String>,
+    /// Another agent, as a line for bash in the copy: {project} and {request} stand for the folder and the request, each as one word;
+    /// what it prints is its answer
+    #[arg(long, value_name = "COMMAND")]
+    agent: Option<String>,
+    /// Seconds after which the agent is ended, a case
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    limit_s: u64,
+    /// Write answer, changed files and what the check said of every case, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only the line of figures
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 struct Plans {
     #[command(flatten)]
     files: Files,
@@ -135,7 +167,7 @@ struct Files {
 }
 
 impl Eval {
-    pub async fn run(self, app: &App) -> Result<()> {
+    pub async fn run(self, app: &App, settings: &Settings) -> Result<()> {
         let (files, kind) = match self.what {
             What::Tools(files) => (files, Kind::Tools),
             What::Features(files) => (files, Kind::Features),
@@ -146,6 +178,7 @@ impl Eval {
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
+            What::Work(work) => return work.run(app, settings),
         };
         let (registry, embedder) = (app.registry()?, super::embedder(app));
         let toolkit = match files.catalog.as_deref().map(Catalog::from_json).transpose()? {
@@ -208,4 +241,36 @@ impl Pairs {
         println!("{}", eval::search::run(&run, &questions)?);
         Ok(())
     }
+}
+
+impl Work {
+    fn run(self, app: &App, settings: &Settings) -> Result<()> {
+        let agent = match &self.agent {
+            Some(line) => Agent::other(line)?,
+            None => Agent::own(typed(settings))?,
+        };
+        let run = eval::work::Run {
+            root: &self.root,
+            only: self.only.as_deref(),
+            out: self.out.as_deref(),
+            agent: &agent,
+            limit: Duration::from_secs(self.limit_s),
+            talk: !self.json,
+            cancel: &app.cancel,
+        };
+        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?)?);
+        Ok(())
+    }
+}
+
+/// The settings of this command line, to be typed again for the program that does the work. Variables reach it by themselves, and the
+/// project is another one each time.
+fn typed(settings: &Settings) -> Vec<String> {
+    let given = settings.values.iter().filter(|one| one.origin == Origin::Flag && one.setting.flag != "project");
+    given
+        .flat_map(|one| match (&one.value, one.setting.kind) {
+            (Some(value), kind) if kind != SettingKind::Switch => vec![format!("--{}={value}", one.setting.flag)],
+            _ => vec![format!("--{}", one.setting.flag)],
+        })
+        .collect()
 }

@@ -155,7 +155,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Models(models) => runtime.block_on(models.run(&app)),
         Command::Complete(complete) => runtime.block_on(complete.run(&app)),
         Command::Synth(synth) => synth.run(&app),
-        Command::Eval(eval) => runtime.block_on(eval.run(&app)),
+        Command::Eval(eval) => runtime.block_on(eval.run(&app, &settings)),
         Command::Fit(fit) => fit.run(&app),
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),

@@ -94,6 +94,20 @@ fn a_callback_knows_its_parameters_by_what_is_expected() {
 }
 
 #[test]
+fn an_object_of_functions_hands_out_each_of_them() {
+    check(
+        &[
+            ("cart.js", "function total() {}\nfunction sum() {}\nmodule.exports = { total, 'plus': sum };\n"),
+            (
+                "a.js",
+                "const { total, plus } = require('./cart');\nconst cart = require('./cart');\nfunction f() { total(); plus(); cart.total(); }\n",
+            ),
+        ],
+        &["a:f -> cart:total 0.95", "a:f -> cart:sum 0.95", "a:f -> cart:total 0.95"],
+    );
+}
+
+#[test]
 fn a_type_from_outside_is_never_guessed() {
     check(
         &[

@@ -1,0 +1,85 @@
+//! Judges a changed file before it counts: what no longer parses, is gone, was left open, or is used and defined nowhere.
+//!
+//! Each problem is worded for the model that wrote the change. A false alarm costs more than a miss, so what is not sure is not said.
+
+mod data;
+mod kept;
+mod open;
+mod used;
+
+use crate::edit::text::{Source, line_of};
+use crate::index::language_of;
+use crate::index::parts::{Part, parts};
+
+/// Most problems that are told: the first ones explain the others.
+const PROBLEMS_MAX: usize = 12;
+
+/// What is wrong with a changed file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Line of the new text, counted from 1.
+    pub line: usize,
+    pub message: String,
+}
+
+/// Two texts of one file.
+struct Pair<'a> {
+    path: &'a str,
+    language: &'static str,
+    before: &'a str,
+    after: &'a str,
+    before_parts: Vec<Part>,
+    after_parts: Vec<Part>,
+}
+
+impl Pair<'_> {
+    fn problem(&self, at: usize, message: String) -> Problem {
+        Problem { line: line_of(self.after, at), message }
+    }
+}
+
+/// Problems of `after` that `before` did not have. `asked` are names that the request allows to vanish; `known` says whether the
+/// project defines a name anywhere.
+pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
+    let (before, after) = (Source::new(before).text, Source::new(after).text);
+    if let Some(found) = data::unreadable(path, &before, &after) {
+        return vec![found];
+    }
+    let items = |text: &str| parts(path, text).map(|found| (found.items, found.faults));
+    let (Some((before_parts, old_faults)), Some((after_parts, faults))) = (items(&before), items(&after)) else {
+        return open::marks(&before, &after);
+    };
+    let pair = Pair { path, language: language_of(path), before: &before, after: &after, before_parts, after_parts };
+    let mut found = data::mixed_indentation(&pair);
+    if faults.len() > old_faults.len() {
+        found.push(fault(&pair, &old_faults, &faults));
+    }
+    found.extend(open::marks(&before, &after));
+    found.extend(open::bodies(&pair));
+    found.extend(kept::lost(&pair, asked));
+    found.extend(kept::doubled(&pair));
+    if faults.is_empty() {
+        found.extend(used::names(&pair, known));
+        found.extend(used::attributes(&pair));
+    }
+    found.truncate(PROBLEMS_MAX);
+    found
+}
+
+/// The first line that is not understood and was not there before.
+fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> Problem {
+    let line = |text: &str, number: usize| text.lines().nth(number - 1).unwrap_or_default().trim().to_owned();
+    let known: Vec<String> = old_faults.iter().map(|number| line(pair.before, *number)).collect();
+    let new = faults.iter().copied().find(|number| !known.contains(&line(pair.after, *number))).unwrap_or(faults[0]);
+    let shown: String = line(pair.after, new).chars().take(160).collect();
+    Problem {
+        line: new,
+        message: format!(
+            "{} does not parse at line {new}: `{shown}`; balance its braces, quotes and indentation",
+            pair.path
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

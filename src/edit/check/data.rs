@@ -1,0 +1,55 @@
+//! Whether JSON and TOML can still be read, and Python is still indented in one way.
+
+use super::{Pair, Problem};
+use crate::edit::text::line_of;
+use crate::index::parts::parts;
+
+/// What a data file's own parser says, if it could read the old text.
+pub fn unreadable(path: &str, before: &str, after: &str) -> Option<Problem> {
+    let read = |text: &str| -> Result<(), (usize, String)> {
+        match path.rsplit('.').next().unwrap_or_default() {
+            "json" => serde_json::from_str::<serde::de::IgnoredAny>(text)
+                .map(drop)
+                .map_err(|error| (error.line(), error.to_string())),
+            "toml" => toml::from_str::<toml::Table>(text).map(drop).map_err(|error| {
+                (error.span().map_or(1, |span| line_of(text, span.start)), error.message().to_owned())
+            }),
+            _ => Ok(()),
+        }
+    };
+    if read(before).is_err() && !before.trim().is_empty() {
+        return None;
+    }
+    let (line, said) = read(after).err()?;
+    Some(Problem { line, message: format!("{path} can no longer be read, line {line}: {said}") })
+}
+
+/// New lines of Python that begin with tabs where the file has spaces, or the other way round.
+pub fn mixed_indentation(pair: &Pair) -> Vec<Problem> {
+    if pair.language != "python" {
+        return Vec::new();
+    }
+    let is_tab = |line: &&str| line.starts_with('\t');
+    let is_space = |line: &&str| line.starts_with("  ");
+    let (tabs, spaces) = (pair.before.lines().filter(is_tab).count(), pair.before.lines().filter(is_space).count());
+    // A file of both kinds already, or of none, tells nothing.
+    if (tabs > 0) == (spaces > 0) {
+        return Vec::new();
+    }
+    let texts = parts(pair.path, pair.after).map(|found| found.texts).unwrap_or_default();
+    let mut start = 0;
+    for (number, line) in pair.after.split('\n').enumerate() {
+        let in_text = texts.iter().any(|text| text.contains(&start));
+        let is_other = if tabs > 0 { is_space(&line) } else { is_tab(&line) };
+        if is_other && !in_text && !line.trim().is_empty() && !pair.before.contains(line) {
+            let (has, wants) = if tabs > 0 { ("spaces", "tabs") } else { ("a tab", "spaces") };
+            let line = number + 1;
+            return vec![Problem {
+                line,
+                message: format!("line {line} is indented with {has}, the file with {wants}; use {wants}"),
+            }];
+        }
+        start += line.len() + 1;
+    }
+    Vec::new()
+}

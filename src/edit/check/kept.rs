@@ -1,0 +1,117 @@
+//! Finds definitions that were in a file and are gone, and those that are in it twice now.
+
+use std::collections::{HashMap, HashSet};
+
+use super::open::each;
+use super::{Pair, Problem};
+use crate::index::parts::{Part, Sort};
+
+/// What tells a definition from others: the names around it and its own.
+type Key = (Vec<String>, String);
+
+fn key(part: &Part, around: &[&Part]) -> Key {
+    let names = around.iter().filter(|part| part.is_definition()).map(|part| part.name.clone());
+    (names.chain(part.owner.clone()).collect(), part.name.clone())
+}
+
+/// A definition of the old text that stands in no function.
+struct Old {
+    key: Key,
+    /// It is an entry of a struct, an enum or an object.
+    is_entry: bool,
+}
+
+/// Definitions of the old text that the new one has nowhere.
+pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
+    let mut old: Vec<Old> = Vec::new();
+    each(&pair.before_parts, &mut |part, around| {
+        let in_function = around.iter().any(|part| matches!(part.sort, Sort::Function | Sort::Value | Sort::Test));
+        if part.is_definition() && !in_function {
+            let is_entry = around.last().is_some_and(|part| part.sort == Sort::Record) && part.sort == Sort::Value;
+            old.push(Old { key: key(part, around), is_entry });
+        }
+    });
+    let mut new: HashSet<Key> = HashSet::new();
+    each(&pair.after_parts, &mut |part, around| {
+        if part.is_definition() {
+            new.insert(key(part, around));
+        }
+    });
+    let before: HashSet<&Key> = old.iter().map(|one| &one.key).collect();
+    let added: Vec<&Key> = new.iter().filter(|key| !before.contains(key)).collect();
+    let gone: Vec<&Old> = old.iter().filter(|one| !new.contains(&one.key)).collect();
+    let is_asked = |name: &str| asked.iter().any(|one| one == name || one.rsplit(['.', ':']).next() == Some(name));
+    let mut told = HashSet::new();
+    let mut found = Vec::new();
+    for Old { key: (around, name), is_entry } in gone.iter().copied() {
+        // Its container is gone as well, which is told; it stands somewhere else now; an entry may have got another name.
+        let with_container = gone.iter().any(|other| {
+            around.last() == Some(&other.key.1) && around.starts_with(&other.key.0) && other.key.0.len() < around.len()
+        });
+        let moved = added.iter().any(|(_, other)| other == name);
+        let renamed = *is_entry && added.iter().any(|(other, _)| other == around);
+        let allowed = is_asked(name) || around.iter().any(|outer| is_asked(outer));
+        if with_container || moved || renamed || allowed || !told.insert((around, name)) {
+            continue;
+        }
+        let of = around.last().map(|outer| format!(" of `{outer}`")).unwrap_or_default();
+        let message = format!("`{name}`{of} was in {} and is gone; nobody asked for that, so keep it", pair.path);
+        found.push(Problem { line: 1, message });
+    }
+    found
+}
+
+/// Functions, methods and classes that are defined twice at one place, more often than before.
+pub fn doubled(pair: &Pair) -> Vec<Problem> {
+    let count = |items: &[Part], text: &str| {
+        let mut counts: HashMap<(Key, String), (usize, usize)> = HashMap::new();
+        each(items, &mut |part, around| {
+            if let Some(form) = form(part, around, text, pair.language) {
+                let entry = counts.entry((key(part, around), form)).or_default();
+                *entry = (entry.0 + 1, part.core.start);
+            }
+        });
+        counts
+    };
+    let before = count(&pair.before_parts, pair.before);
+    let mut found: Vec<Problem> = Vec::new();
+    for (key, (times, at)) in count(&pair.after_parts, pair.after) {
+        if times > 1 && before.get(&key).is_none_or(|(old, _)| times > *old) {
+            let message = format!("`{}` is defined {times} times in the same place; keep one", key.0.1);
+            found.push(pair.problem(at, message));
+        }
+    }
+    found.sort_by_key(|problem| problem.line);
+    found
+}
+
+/// What tells two definitions of one name apart; `None` for what may be there many times.
+fn form(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<String> {
+    let is_kind = matches!(part.sort, Sort::Function | Sort::Class) || part.sort == Sort::Record;
+    let may_repeat = matches!(part.variant.as_str(), "overload" | "register") || part.variant.starts_with("impl");
+    let special = matches!(part.name.as_str(), "_" | "init" | "default" | "module.exports" | "export {}");
+    // Parts of `if` and `else`, and code for other systems, are alternatives; what a function defines is its own business.
+    let is_for_some =
+        |part: &&Part| part.attributes.iter().any(|a| text.get(a.clone()).is_some_and(|a| a.contains("cfg")));
+    let alternative =
+        around.iter().any(|part| !part.is_definition() || part.sort == Sort::Function || is_for_some(part))
+            || part.attributes.iter().any(|range| {
+                let words = text.get(range.clone()).unwrap_or_default();
+                words.contains("cfg")
+                    || language == "python"
+                        && !["property", "staticmethod", "classmethod"].iter().any(|w| words.contains(w))
+            });
+    // Methods of two traits, or for two arguments of one type, may have one name.
+    let block = around.last().filter(|part| part.variant.starts_with("impl")).and_then(|part| {
+        let head = text.get(part.core.start..part.body.as_ref()?.start)?;
+        Some(head.split_whitespace().collect::<String>())
+    });
+    let block = block.unwrap_or_default();
+    if !is_kind || may_repeat || special || alternative || part.sort == Sort::Test {
+        return None;
+    }
+    let core = text.get(part.core.clone()).unwrap_or_default();
+    let is_static = core.split_whitespace().take(3).any(|word| word == "static");
+    // A type and a value, a declaration and an assignment, are two things in some languages.
+    Some(format!("{} {:?} {block} {is_static} {}", part.variant, part.sort, part.owner.clone().unwrap_or_default()))
+}

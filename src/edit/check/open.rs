@@ -1,0 +1,105 @@
+//! Finds what a model left open: marks for code it did not write, and functions that do nothing yet.
+
+use super::{Pair, Problem};
+use crate::edit::marks::{comment_of, is_mark};
+use crate::index::parts::{Part, Sort};
+
+/// What a comment says where code is still to be written.
+const TO_WRITE: &[&str] = &[
+    "todo: implement",
+    "todo implement",
+    "your code here",
+    "your code goes here",
+    "code goes here",
+    "implementation goes here",
+    "implement this function",
+    "implement this method",
+    "implement the logic",
+    "implement logic",
+    "your logic here",
+    "your implementation",
+    "to be implemented",
+    "insert code",
+    "placeholder for",
+];
+
+/// New lines that are a mark, or say that code is still to be written.
+pub fn marks(before: &str, after: &str) -> Vec<Problem> {
+    let old: std::collections::HashSet<&str> = before.lines().map(str::trim).collect();
+    let mut found = Vec::new();
+    for (at, line) in after.lines().enumerate().filter(|(_, line)| !old.contains(line.trim())) {
+        let is_doc = line.trim().starts_with("///") || line.trim().starts_with("//!");
+        let said = comment_of(line.trim()).filter(|_| !is_doc).map(str::to_lowercase).unwrap_or_default();
+        let shown: String = line.trim().chars().take(100).collect();
+        let line_number = at + 1;
+        if TO_WRITE.iter().any(|phrase| said.contains(phrase)) {
+            let message = format!("line {line_number} leaves code to be written: `{shown}`; write it");
+            found.push(Problem { line: line_number, message });
+        } else if is_mark(line, before) {
+            let message =
+                format!("line {line_number} stands for code that was left out: `{shown}`; write the definition whole");
+            found.push(Problem { line: line_number, message });
+        }
+    }
+    found
+}
+
+/// Functions that are new and have nothing in them.
+pub fn bodies(pair: &Pair) -> Vec<Problem> {
+    let mut old = Vec::new();
+    each(&pair.before_parts, &mut |part, _| {
+        if is_idle(part, pair.before, pair.language) {
+            old.push(part.name.clone());
+        }
+    });
+    let mut found = Vec::new();
+    each(&pair.after_parts, &mut |part, around| {
+        let is_meant = pair.path.ends_with(".pyi") || is_abstract(part, around, pair.after) || old.contains(&part.name);
+        if part.sort == Sort::Function && is_idle(part, pair.after, pair.language) && !is_meant {
+            let message = format!("`{}` has no body yet; write what it does", part.name);
+            found.push(pair.problem(part.core.start, message));
+        }
+    });
+    found
+}
+
+/// Calls `look` with every part and what is around it.
+pub fn each<'p>(items: &'p [Part], look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
+    for item in items {
+        look(item, &[]);
+        item.walk(&mut Vec::new(), look);
+    }
+}
+
+fn is_idle(part: &Part, text: &str, language: &str) -> bool {
+    let Some(body) = part.body.clone().filter(|_| part.sort == Sort::Function) else { return false };
+    let start = part.docstring.as_ref().map_or(body.start, |doc| doc.end);
+    let lines = text.get(start..body.end.max(start)).unwrap_or_default().lines().map(str::trim);
+    let code: Vec<&str> = lines.filter(|line| !line.is_empty() && comment_of(line).is_none()).collect();
+    let only = if let [one] = code.as_slice() { one.trim_end_matches(';') } else { "" };
+    match language {
+        "python" => code.is_empty() && part.docstring.is_none() || matches!(only, "pass" | "..."),
+        "rust" => ["todo!(", "unimplemented!("].iter().any(|start| only.starts_with(start)),
+        _ => {
+            let lower = only.to_lowercase();
+            (lower.starts_with("throw ") || lower.starts_with("panic(")) && lower.contains("not implemented")
+        }
+    }
+}
+
+/// Nothing is what it is to do, or others are to write it: abstract methods, overloads, methods of a class with a base, functions inside
+/// a function.
+fn is_abstract(part: &Part, around: &[&Part], text: &str) -> bool {
+    let words = |range: &std::ops::Range<usize>| text.get(range.clone()).unwrap_or_default().to_owned();
+    let attributes = part.attributes.iter().map(words).collect::<String>();
+    let heads = around.iter().filter_map(|part| Some(words(&(part.core.start..part.body.as_ref()?.start))));
+    let heads = heads.collect::<String>();
+    ["abstract", "overload"].iter().any(|word| attributes.contains(word))
+        || ["Abstract", "Interface", "Base", "(", "extends ", " for "].iter().any(|word| heads.contains(word))
+        || around.iter().any(|part| matches!(part.sort, Sort::Function | Sort::Statement))
+        || part.attributes.len()
+            > usize::from(
+                ["property", "staticmethod", "classmethod", "test"].iter().any(|word| attributes.contains(word)),
+            )
+        || part.name.starts_with("__")
+}

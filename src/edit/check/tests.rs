@@ -1,0 +1,227 @@
+//! Tests of the module above.
+
+use super::*;
+
+/// The problems of a change, one a line.
+fn check(path: &str, before: &str, after: &str, expected: &[&str]) {
+    let found = problems(path, before, after, &["asked".to_owned()], &|name| name == "elsewhere");
+    let said: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(said, expected, "{after}");
+}
+
+/// Nothing is wrong with a text that is new.
+fn fine(path: &str, text: &str) {
+    check(path, "", text, &[]);
+}
+
+const STORE: &str = "import os\n\n\nclass Store:\n    size = 1\n\n    def __init__(self):\n        self.items = {}\n\n    def get(self, key):\n        return self.items[key]\n\n\ndef helper(x):\n    return x + os.sep\n\n\ndef asked():\n    pass\n";
+
+fn store(old: &str, new: &str, expected: &[&str]) {
+    assert!(STORE.contains(old), "{old}");
+    check("a.py", STORE, &STORE.replacen(old, new, 1), expected);
+}
+
+#[test]
+fn a_name_that_is_defined_nowhere_is_told() {
+    store(
+        "return x +",
+        "return json.dumps(x) +",
+        &[
+            "`json` is used in `helper` (line 15) but is defined nowhere; define it, import it, or use what the file has",
+        ],
+    );
+    store(
+        "return x +",
+        "return halper(x) +",
+        &["`halper` is used in `helper` (line 15) but is defined nowhere; did you mean `helper`?"],
+    );
+    store(
+        "return x +",
+        "return elsewhere(x) +",
+        &[
+            "`elsewhere` is used in `helper` (line 15) but is not imported; the project defines it in another file: import it",
+        ],
+    );
+    store(
+        "return self.items[key]",
+        "return get(key)",
+        &["`get` is used in `get` (line 11) but is defined nowhere; it is a member of `Store`: call it on one"],
+    );
+    store(
+        "import os\n\n",
+        "",
+        &["`os` is used in `helper` (line 13) but is defined nowhere; define it, import it, or use what the file has"],
+    );
+    check(
+        "a.js",
+        "const fs = require('fs');\n",
+        "const fs = require('fs');\nfunction a(b) {\n  return paths.join(b);\n}\n",
+        &["`paths` is used in `a` (line 3) but is defined nowhere; define it, import it, or use what the file has"],
+    );
+}
+
+#[test]
+fn names_that_are_bound_in_any_way_are_known() {
+    fine(
+        "a.py",
+        "from a import b as c, d\nimport e.f\nimport g.h as i\n\ndef j(k, *l, m: int = 1, **n) -> 'x':\n    global z\n    z = [o for o in k if o and (y := o)]\n    for p, (q, r) in l:\n        print(p, q, r, y)\n    with open(m) as s, c(d) as (t, u):\n        e.f(s, t, u, i, n, __name__)\n    try:\n        v = lambda w, *x: (w, x)\n    except (ValueError, OSError) as error:\n        raise error\n    match k:\n        case {'a': aa, **bb}:\n            return aa, bb\n        case [cc, *dd] | Point(x=cc, y=dd):\n            return cc, dd\n    async def ee(): return await v(j, z)\n    @ee\n    def ff(): nonlocal_ = 1; return nonlocal_\n    del v\n    return f'{k!r:>{m}}', {a: b2 for a, b2 in k}, ff\n\nclass K[T]:\n    L = 1\n    M = [L for _ in range(3)]\n    def n(self) -> T: return K, z\n\ntype N[U] = list[U]\n",
+    );
+    fine(
+        "a.ts",
+        "import a, { b as c, type D } from 'x';\nimport * as e from 'y';\nimport f = require('f');\nenum G { H, I = H }\nnamespace J { export const k = 1 }\nexport function* l<T extends D>(this: Window, m: T, { n, o: p = 1, ...q }: any, [r, s]: any = [], ...t: string[]): asserts m is T {\n  for (const u of t) console.log(u, n, p, q, r, s, m);\n  for (let v = 0; v < 1; v++) void v;\n  try { w(); } catch (x) { throw x; } finally { }\n  function w() { return arguments.length, z; }\n  var y = (aa) => aa, z = async bb => { await bb; };\n  label: for (const cc in y) { break label; }\n  const dd = class Ee { static ff = Ee; #gg = 1; hh() { return new.target, this.#gg; } };\n  return { c, a, e, f, G, J, l, dd, [y]: 1, kk() { return import.meta; } } as unknown as Ii;\n}\ntype Ii = typeof l;\ninterface Ll { mm(nn: string): void }\ndeclare const oo: number;\nexport { a as default };\nif (typeof pp !== 'undefined') document.querySelector('a')!.innerHTML = `${oo}`;\n",
+    );
+    fine(
+        "a.jsx",
+        "import React, { useState } from 'react';\nconst A = ({ a, children }) => <div className={a} {...children}><B.C /><b>{a && <A key={a} />}</b></div>;\nconst B = { C: () => null };\nexport default A;\nexport const D = () => { const [e, setE] = useState(0); return <button onClick={() => setE(e + 1)}>{e}</button>; };\n",
+    );
+}
+
+#[test]
+fn a_name_of_another_file_with_everything_imported_is_not_told() {
+    fine("a.py", "from a import *\n\nb()\n");
+    fine("a.py", "exec('b = 1')\nb\n");
+}
+
+#[test]
+fn attributes_that_nothing_sets_are_told() {
+    store(
+        "return self.items[key]",
+        "return self.item[key]",
+        &["`self.item` is used (line 11) but nothing in `Store` sets or defines it; it has get, items, size"],
+    );
+    store("return self.items[key]", "return self.items[key], self.size, self.get, self.__class__", &[]);
+    check(
+        "a.js",
+        "class A {\n  b = 1;\n  c() {\n    return this.b;\n  }\n}\n",
+        "class A {\n  b = 1;\n  c() {\n    return this.d;\n  }\n}\n",
+        &["`this.d` is used (line 4) but nothing in `A` sets or defines it; it has b, c"],
+    );
+    fine("a.py", "from x import B\n\nclass A(B):\n    def c(self):\n        return self.d\n");
+    fine("a.py", "class A:\n    def __getattr__(self, name):\n        return self.d\n");
+    fine("a.py", "class A:\n    def c(self):\n        return self.d\n\nclass E(A):\n    d = 1\n");
+    fine(
+        "a.ts",
+        "class A {\n  constructor(private b: string, readonly c: string) {}\n  get d() { return this.b + this.c + this.d; }\n  e() { [this.f] = [1]; return [1].map(function () { return this.g; }, this.f); }\n}\n",
+    );
+    fine("a.ts", "import { Entity } from 'x';\n@Entity()\nclass A {\n  b() { return this.c; }\n}\n");
+}
+
+#[test]
+fn what_is_gone_is_told_unless_it_was_asked_for() {
+    store(
+        "    def get(self, key):\n        return self.items[key]\n",
+        "    pass\n",
+        &["`get` of `Store` was in a.py and is gone; nobody asked for that, so keep it"],
+    );
+    store("def asked():\n    pass\n", "", &[]);
+    store(
+        &STORE[STORE.find("class").unwrap()..STORE.find("def helper").unwrap()],
+        "",
+        &["`Store` was in a.py and is gone; nobody asked for that, so keep it"],
+    );
+    check("a.rs", "struct A {\n    b: u8,\n    c: u8,\n}\n", "struct A {\n    b: u8,\n    d: u8,\n}\n", &[]);
+    check(
+        "a.rs",
+        "impl A {\n    fn b() {}\n}\n",
+        "impl A {\n}\n",
+        &["`b` of `A` was in a.rs and is gone; nobody asked for that, so keep it"],
+    );
+}
+
+#[test]
+fn what_is_there_twice_is_told() {
+    store(
+        "def helper(x)",
+        "def helper(y):\n    return y\n\n\ndef helper(x)",
+        &["`helper` is defined 2 times in the same place; keep one"],
+    );
+    fine(
+        "a.py",
+        "import x\n\nclass A:\n    @property\n    def b(self):\n        return 1\n\n    @b.setter\n    def b(self, v):\n        print(v)\n\nif x:\n    def c():\n        return 1\nelse:\n    def c():\n        return 2\n",
+    );
+    fine(
+        "a.rs",
+        "impl A {\n    fn b() {}\n}\nimpl C for A {\n    fn b() {}\n}\n#[cfg(a)]\nfn d() {}\n#[cfg(b)]\nfn d() {}\n",
+    );
+    fine(
+        "a.ts",
+        "function a(b: string): void;\nfunction a(b: any) {}\nclass C { get d() { return 1; } set d(v) {} static e() {} e() {} }\ninterface F {}\nconst F = 1;\n",
+    );
+    fine("a.go", "package a\n\nfunc init() {}\nfunc init() {}\nfunc (x A) b() {}\nfunc (x C) b() {}\n");
+}
+
+#[test]
+fn what_was_left_open_is_told() {
+    store(
+        "return x +",
+        "# TODO: implement it\n    return x +",
+        &["line 15 leaves code to be written: `# TODO: implement it`; write it"],
+    );
+    store(
+        "return x +",
+        "# ... existing code ...\n    return x +",
+        &["line 15 stands for code that was left out: `# ... existing code ...`; write the definition whole"],
+    );
+    store(
+        "def asked",
+        "def new(self):\n    \"\"\"Does.\"\"\"\n    pass\n\n\ndef asked",
+        &["`new` has no body yet; write what it does"],
+    );
+    check("a.rs", "", "fn a() {\n    todo!()\n}\n", &["`a` has no body yet; write what it does"]);
+    check(
+        "a.go",
+        "package a\n",
+        "package a\n\nfunc A() {\n\tpanic(\"not implemented\")\n}\n",
+        &["`A` has no body yet; write what it does"],
+    );
+    fine(
+        "a.py",
+        "from abc import ABC, abstractmethod\n\nclass A(ABC):\n    @abstractmethod\n    def b(self):\n        ...\n\nclass E(Exception):\n    pass\n",
+    );
+    fine("a.js", "function noop() {}\n");
+}
+
+#[test]
+fn what_does_not_parse_is_told_with_its_line() {
+    store(
+        "return x +",
+        "return (x +",
+        &["a.py does not parse at line 15: `return (x + os.sep`; balance its braces, quotes and indentation"],
+    );
+    check(
+        "a.json",
+        "{\"a\": 1}",
+        "{\"a\": 1,}",
+        &["a.json can no longer be read, line 1: key must be a string at line 1 column 9"],
+    );
+    check("a.json", "// note\n{}", "// note\n{,}", &[]);
+    check(
+        "a.toml",
+        "a = 1\n",
+        "a = 1\nb =\n",
+        &["a.toml can no longer be read, line 2: string values must be quoted, expected literal string"],
+    );
+    check(
+        "a.py",
+        "def a():\n    return 1\n",
+        "def a():\n    return 1\n\ndef b():\n\treturn 2\n",
+        &["line 5 is indented with a tab, the file with spaces; use spaces"],
+    );
+    check(
+        "a.md",
+        "# A\n",
+        "# A\n\n<!-- ... rest unchanged ... -->\n",
+        &["line 3 stands for code that was left out: `<!-- ... rest unchanged ... -->`; write the definition whole"],
+    );
+}
+
+#[test]
+fn the_sources_of_this_program_have_no_problems() {
+    for (path, text) in [
+        ("a.rs", include_str!("../check.rs")),
+        ("b.rs", include_str!("../merge.rs")),
+        ("c.rs", include_str!("../../index/syntax/outline.rs")),
+    ] {
+        check(path, text, text, &[]);
+    }
+}

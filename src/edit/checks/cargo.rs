@@ -1,0 +1,101 @@
+//! How a project with a Cargo.toml is checked.
+
+use super::files::{Files, folder, name, quoted, stem};
+use super::{Kit, Task};
+
+/// A Cargo package or workspace. Nothing is fetched: what is not there yet cannot be had offline.
+pub struct Cargo {
+    /// Folders with a Cargo.toml, the deepest first, with the name of the package and whether it has a library.
+    packages: Vec<(String, String, bool)>,
+}
+
+pub fn kit(files: &Files<'_>) -> Option<Cargo> {
+    let is_manifest = |path: &&String| name(path) == "Cargo.toml";
+    if !files.has("Cargo.toml") {
+        return None;
+    }
+    let mut packages: Vec<(String, String, bool)> = files
+        .paths
+        .iter()
+        .filter(is_manifest)
+        .map(|path| {
+            let manifest: toml::Table = files.text(path).parse().unwrap_or_default();
+            let package =
+                manifest.get("package").and_then(|package| package.get("name")).and_then(|name| name.as_str());
+            let at = folder(path);
+            let library = if at.is_empty() { "src/lib.rs".to_owned() } else { format!("{at}/src/lib.rs") };
+            let has_library = manifest.contains_key("lib") || files.has(&library);
+            (at.to_owned(), package.unwrap_or_default().to_owned(), has_library)
+        })
+        .collect();
+    packages.sort_by_key(|(at, _, _)| std::cmp::Reverse(at.len()));
+    Some(Cargo { packages })
+}
+
+/// What of a package a file's tests are in.
+struct Target {
+    /// Options that choose the package and the target.
+    options: Vec<String>,
+    /// Start of the names of the tests; empty for all of the target.
+    filter: String,
+}
+
+impl Cargo {
+    fn target(&self, path: &str) -> Option<Target> {
+        let own = |(at, _, _): &&(String, String, bool)| {
+            at.is_empty() || path.strip_prefix(at.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let (at, package, has_library) = self.packages.iter().find(own)?;
+        let inner = path.strip_prefix(at.as_str()).unwrap_or(path).trim_start_matches('/');
+        let parts: Vec<&str> = inner.trim_end_matches(".rs").split('/').collect();
+        let modules = |parts: &[&str]| {
+            let parts: Vec<&str> =
+                parts.iter().copied().filter(|part| !matches!(*part, "mod" | "lib" | "main")).collect();
+            if parts.is_empty() { String::new() } else { format!("{}::", parts.join("::")) }
+        };
+        let (chosen, filter) = match parts.as_slice() {
+            ["tests", target] => (format!("--test {}", quoted(target)), String::new()),
+            ["tests", target, rest @ ..] => (format!("--test {}", quoted(target)), modules(rest)),
+            ["src", "bin", target, rest @ ..] => (format!("--bin {}", quoted(target)), modules(rest)),
+            ["src", "main"] => ("--bins".to_owned(), String::new()),
+            ["src", rest @ ..] => (if *has_library { "--lib" } else { "--bins" }.to_owned(), modules(rest)),
+            _ => return None,
+        };
+        let package = (!at.is_empty() && !package.is_empty()).then(|| format!("-p {}", quoted(package)));
+        Some(Target { options: package.into_iter().chain([chosen]).collect(), filter })
+    }
+}
+
+impl Kit for Cargo {
+    fn whole(&self, task: Task) -> Option<String> {
+        let line = match task {
+            Task::Test => "cargo test --offline",
+            Task::Compile => "cargo check --offline",
+            Task::Build => "cargo build --offline",
+            Task::Lint => "cargo clippy --offline",
+            Task::Format => "cargo fmt",
+        };
+        Some(line.to_owned())
+    }
+
+    fn runs(&self, path: &str) -> bool {
+        path.ends_with(".rs") && stem(path) != "build"
+    }
+
+    fn covering(&self, files: &[&str]) -> Option<String> {
+        let targets: Vec<Target> = files.iter().filter_map(|path| self.target(path)).collect();
+        let mut options: Vec<&str> = Vec::new();
+        for option in targets.iter().flat_map(|target| &target.options) {
+            if !options.contains(&option.as_str()) {
+                options.push(option);
+            }
+        }
+        let mut line = ["cargo test --offline"].into_iter().chain(options).collect::<Vec<_>>().join(" ");
+        // A filter holds for all targets of a run: with one target that is meant whole there can be none.
+        let filters: Vec<&str> = targets.iter().map(|target| target.filter.as_str()).collect();
+        if !filters.contains(&"") {
+            line.push_str(&format!(" -- {}", filters.join(" ")));
+        }
+        (!targets.is_empty()).then_some(line)
+    }
+}

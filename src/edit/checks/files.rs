@@ -1,0 +1,60 @@
+//! The files of a project, as checks ask for them.
+
+use std::fs;
+use std::path::Path;
+
+/// Longest manifest or test file that is looked into.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The files of a project.
+pub struct Files<'a> {
+    pub root: &'a Path,
+    /// All that are under its ignore rules, by path.
+    pub paths: Vec<String>,
+}
+
+impl<'a> Files<'a> {
+    pub fn new(root: &'a Path, paths: Vec<String>) -> Files<'a> {
+        Files { root, paths }
+    }
+
+    /// Whether there is such a file or folder, ignored ones included.
+    pub fn has(&self, path: &str) -> bool {
+        self.root.join(path).exists()
+    }
+
+    /// The text of a file; empty if it is not there, too long or no text.
+    pub fn text(&self, path: &str) -> String {
+        let path = self.root.join(path);
+        let is_small = fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= BYTES_MAX);
+        is_small.then(|| fs::read_to_string(&path).ok()).flatten().unwrap_or_default()
+    }
+}
+
+/// The last part of a path.
+pub fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The folder of a path, empty at the root.
+pub fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The last part of a path without what begins with its last dot.
+pub fn stem(path: &str) -> &str {
+    name(path).rsplit_once('.').map_or(name(path), |(stem, _)| stem)
+}
+
+/// A path as one word of a shell.
+pub fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | '=' | ',');
+    // A file may be named like an option.
+    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+/// Paths as words of a shell.
+pub fn all_quoted(paths: &[&str]) -> String {
+    paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,187 @@
+//! How a project in Python is checked.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+
+use super::files::{Files, all_quoted, folder, name, quoted, stem};
+use super::{Kit, Task};
+
+/// Most test files that are looked into.
+const TEST_FILES_MAX: usize = 40;
+/// Longest time Python may take to say whether it has a module. Starting it takes 0.05 s, on a cold disk 1 s.
+const PROBE_MAX: Duration = Duration::from_secs(5);
+
+/// What the tests are run by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Runner {
+    Pytest,
+    /// The words behind `python -m unittest` for all tests.
+    Unittest(String),
+}
+
+pub struct Python {
+    /// With `PYTHONPATH=src` before it where packages lie in `src/`.
+    python: String,
+    runner: Option<Runner>,
+    /// Folders that are packages, so that their modules have dotted names.
+    packages: Vec<String>,
+    linter: Option<&'static str>,
+}
+
+pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, notes: &mut Vec<String>) -> Option<Python> {
+    if !files.paths.iter().any(|path| path.ends_with(".py")) {
+        return None;
+    }
+    let environment = [".venv", "venv"].into_iter().find(|folder| files.has(&format!("{folder}/bin/python")));
+    let python = environment.map_or("python3".to_owned(), |folder| format!("{folder}/bin/python"));
+    let tests: Vec<&str> = files.paths.iter().map(String::as_str).filter(|path| is_test(path)).collect();
+    let packages: Vec<String> =
+        files.paths.iter().filter(|path| name(path) == "__init__.py").map(|path| folder(path).to_owned()).collect();
+    let written = Written::of(files, &tests);
+    let pyproject = files.text("pyproject.toml");
+    let configured = pyproject.contains("[tool.pytest")
+        || files.has("pytest.ini")
+        || files.text("setup.cfg").contains("[tool:pytest]")
+        || files.text("tox.ini").contains("[pytest]")
+        || files.paths.iter().any(|path| name(path) == "conftest.py");
+    let wants_pytest = !tests.is_empty() && (configured || written.pytest);
+    let runner = match () {
+        () if wants_pytest && imports_pytest(files.root, &python) => Some(Runner::Pytest),
+        () if written.unittest => Some(Runner::Unittest(discovered(&tests, &packages))),
+        () => None,
+    };
+    if wants_pytest && runner != Some(Runner::Pytest) {
+        notes.push(format!(
+            "the tests are written for pytest, which {python} does not have: {python} -m pip install pytest"
+        ));
+    }
+    // Packages below `src` are found once they are installed, which only an environment of the project's own can tell.
+    let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
+    let needs_path = environment.is_none() && !pyproject.contains("pythonpath") && files.paths.iter().any(is_in_src);
+    let linter = (pyproject.contains("[tool.ruff") || files.has("ruff.toml")).then_some("ruff check .");
+    let python = if needs_path { format!("PYTHONPATH=src {python}") } else { python };
+    Some(Python { python, runner, packages, linter })
+}
+
+/// A test by the conventions of pytest and unittest.
+pub fn is_test(path: &str) -> bool {
+    let stem = stem(path);
+    path.ends_with(".py") && (stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "test" | "tests"))
+}
+
+/// What the tests use.
+struct Written {
+    pytest: bool,
+    unittest: bool,
+}
+
+impl Written {
+    fn of(files: &Files<'_>, tests: &[&str]) -> Written {
+        static PYTEST: LazyLock<Regex> =
+            LazyLock::new(|| pattern(r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\("));
+        static UNITTEST: LazyLock<Regex> =
+            LazyLock::new(|| pattern(r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):"));
+        let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
+        let any = |pattern: &Regex| texts.iter().any(|text| pattern.is_match(text));
+        Written { pytest: any(&PYTEST), unittest: any(&UNITTEST) }
+    }
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit/checks"))
+}
+
+/// The words with which unittest finds all tests. It enters only packages, and the folder it starts in.
+fn discovered(tests: &[&str], packages: &[String]) -> String {
+    let mut folders: Vec<&str> = tests.iter().map(|path| folder(path)).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let top = folders.first().copied().unwrap_or("");
+    let below = |inner: &&str| inner.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_package = |path: &str| packages.iter().any(|package| package == path);
+    let is_found = folders.iter().all(|inner| below(inner) && (*inner == top || is_package(inner)));
+    if !is_found {
+        return all_quoted(&tests[..tests.len().min(TEST_FILES_MAX)]);
+    }
+    let names = match tests.iter().all(|path| stem(path).ends_with("_test")) {
+        true => " -p '*_test.py'",
+        false => "",
+    };
+    match top {
+        "" if names.is_empty() => String::new(),
+        "" => format!("discover{names}"),
+        // From the root, so that tests import each other by the package's name.
+        _ if is_package(top) => format!("discover -s {} -t .{names}", quoted(top)),
+        _ => format!("discover -s {}{names}", quoted(top)),
+    }
+}
+
+impl Kit for Python {
+    fn whole(&self, task: Task) -> Option<String> {
+        let python = &self.python;
+        match (task, self.runner.as_ref()) {
+            (Task::Test, Some(Runner::Pytest)) => Some(format!("{python} -m pytest")),
+            (Task::Test, Some(Runner::Unittest(words))) => {
+                Some(format!("{python} -m unittest {words}").trim_end().to_owned())
+            }
+            (Task::Lint, _) => self.linter.map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    fn runs(&self, path: &str) -> bool {
+        path.ends_with(".py") && self.runner.is_some()
+    }
+
+    fn covering(&self, files: &[&str]) -> Option<String> {
+        let python = &self.python;
+        match self.runner.as_ref()? {
+            Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
+            Runner::Unittest(words) => {
+                // A folder that is no package is on the path of its tests, which then import what lies beside them.
+                let plain = folder(files[0]);
+                if words.contains("discover")
+                    && !plain.is_empty()
+                    && !self.packages.iter().any(|package| package == plain)
+                {
+                    let [file] = files else { return self.whole(Task::Test) };
+                    return Some(format!(
+                        "{python} -m unittest discover -s {} -p {}",
+                        quoted(plain),
+                        quoted(name(file))
+                    ));
+                }
+                let modules = files.iter().map(|path| path.trim_end_matches(".py").replace('/', "."));
+                Some(format!("{python} -m unittest {}", modules.collect::<Vec<_>>().join(" ")))
+            }
+        }
+    }
+}
+
+/// Whether pytest is there. Of an environment inside the project the folders are looked at, since nothing of a project is started before
+/// a person has agreed; the Python of the machine is asked, at the root of the file system so that it reads nothing of the project.
+pub fn imports_pytest(root: &Path, python: &str) -> bool {
+    if let Some(environment) = python.strip_suffix("/bin/python") {
+        let versions = std::fs::read_dir(root.join(environment).join("lib")).into_iter().flatten().flatten();
+        return versions.take(16).any(|version| version.path().join("site-packages/pytest").is_dir());
+    }
+    let ask = "import importlib.util,sys; sys.exit(importlib.util.find_spec('pytest') is None)";
+    let mut command = Command::new(python);
+    command.args(["-c", ask]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    let deadline = Instant::now() + PROBE_MAX;
+    while Instant::now() < deadline {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            Err(_) => break,
+        }
+    }
+    // Only cleaning up: whether it could be ended changes nothing in the answer.
+    let _ = child.kill().and_then(|()| child.wait());
+    false
+}

@@ -1,0 +1,170 @@
+//! How a project in JavaScript or TypeScript is checked.
+
+use serde_json::Value;
+
+use super::files::{Files, all_quoted, folder, name, quoted, stem};
+use super::{Kit, Task};
+
+/// Most test files that are looked into to find out what they are written for, and that are named in one command.
+const TEST_FILES_MAX: usize = 20;
+/// Options of Node.js that a module follows.
+const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
+
+/// What the tests are written for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Runner {
+    Jest,
+    Vitest,
+    Mocha,
+    /// The runner of Node.js, with the words that start it.
+    Node(String),
+    /// Files that fail with an exception.
+    Plain,
+}
+
+pub struct Script {
+    scripts: Vec<(String, String)>,
+    /// `npm`, `pnpm`, `yarn`, `bun`
+    manager: &'static str,
+    runner: Runner,
+    tests: Vec<String>,
+    /// Programs in node_modules/.bin that were asked for.
+    installed: Vec<&'static str>,
+    has_typescript: bool,
+}
+
+pub fn kit(files: &Files<'_>) -> Option<Script> {
+    let manifest: Value = serde_json::from_str(&files.text("package.json")).unwrap_or_default();
+    let tests: Vec<String> = files.paths.iter().filter(|path| is_test(path)).cloned().collect();
+    if !files.has("package.json") && tests.is_empty() {
+        return None;
+    }
+    let manager = [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
+    let manager = manager.iter().find(|(lock, _)| files.has(lock)).map_or("npm", |(_, manager)| manager);
+    let scripts: Vec<(String, String)> = manifest["scripts"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, line)| Some((name.clone(), line.as_str()?.to_owned())))
+        // What `npm init` writes: no test at all.
+        .filter(|(name, line)| !(name == "test" && line.contains("no test specified")))
+        .collect();
+    let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
+    let runner = runner(script, &manifest, files, &tests);
+    let programs = ["jest", "vitest", "mocha", "tsc", "eslint"];
+    let installed = programs.into_iter().filter(|name| files.has(&format!("node_modules/.bin/{name}"))).collect();
+    Some(Script { scripts, manager, runner, tests, installed, has_typescript: files.has("tsconfig.json") })
+}
+
+fn is_script(path: &str) -> bool {
+    matches!(
+        path.rsplit_once('.').map_or("", |(_, ending)| ending),
+        "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx"
+    )
+}
+
+/// A test by the conventions of the runners; helpers in folders of tests are none.
+pub fn is_test(path: &str) -> bool {
+    let stem = stem(path);
+    let by_name = [".test", ".spec", "-test", "_test", ".tests"].iter().any(|end| stem.ends_with(end))
+        || stem == "test"
+        || stem.starts_with("test-");
+    let by_folder = matches!(name(folder(path)), "test" | "tests" | "__tests__" | "spec");
+    let is_helper =
+        ["helper", "util", "setup", "fixture", "mock", "common", "index"].iter().any(|word| stem.contains(word));
+    is_script(path) && !path.ends_with(".d.ts") && (by_name || by_folder && !is_helper)
+}
+
+/// What the tests are written for: the script says it, or the packages that are used, or the tests themselves.
+fn runner(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) -> Runner {
+    let named = [("vitest", Runner::Vitest), ("jest", Runner::Jest), ("mocha", Runner::Mocha)];
+    if let Some((_, runner)) = named.iter().find(|(name, _)| script.contains(name)) {
+        return runner.clone();
+    }
+    if script.split_whitespace().any(|word| word == "--test") {
+        return Runner::Node(start_of(script));
+    }
+    let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
+    if texts.iter().any(|text| text.contains("node:test")) {
+        return Runner::Node("node --test".to_owned());
+    }
+    let uses = |name: &str| ["devDependencies", "dependencies"].iter().any(|kind| !manifest[*kind][name].is_null());
+    named.into_iter().find(|(name, _)| uses(name)).map_or(Runner::Plain, |(_, runner)| runner)
+}
+
+/// The program of a script with its options, without the files it names: `node --import tsx --test`.
+fn start_of(script: &str) -> String {
+    let words: Vec<&str> = script.split_whitespace().collect();
+    if words.iter().any(|word| matches!(*word, "&&" | "||" | ";" | "|") || word.contains('=') && !word.starts_with('-'))
+    {
+        return "node --test".to_owned();
+    }
+    let kept = words
+        .iter()
+        .enumerate()
+        .filter(|(at, word)| *at == 0 || word.starts_with('-') || WITH_MODULE.contains(&words[at - 1]));
+    kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+impl Script {
+    /// A script of package.json as it is started.
+    fn script(&self, names: &[&str]) -> Option<String> {
+        let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;
+        let manager = self.manager;
+        Some(match (*name, manager) {
+            ("test", "npm" | "pnpm" | "yarn") => format!("{manager} test"),
+            (name, _) => format!("{manager} run {name}"),
+        })
+    }
+
+    /// A program of node_modules, without asking for it by name where it is.
+    fn program(&self, name: &'static str) -> String {
+        if self.installed.contains(&name) { format!("node_modules/.bin/{name}") } else { format!("npx {name}") }
+    }
+
+    fn run(&self, files: &[&str]) -> String {
+        let names = all_quoted(files);
+        let line = match &self.runner {
+            Runner::Jest => format!("{} {names}", self.program("jest")),
+            Runner::Vitest => format!("{} run {names}", self.program("vitest")),
+            Runner::Mocha => format!("{} {names}", self.program("mocha")),
+            Runner::Node(start) => format!("{start} {names}"),
+            Runner::Plain => files.iter().map(|path| format!("node {}", quoted(path))).collect::<Vec<_>>().join(" && "),
+        };
+        line.trim_end().to_owned()
+    }
+}
+
+impl Kit for Script {
+    fn whole(&self, task: Task) -> Option<String> {
+        let tsc = || {
+            (self.has_typescript && self.installed.contains(&"tsc"))
+                .then(|| "node_modules/.bin/tsc --noEmit".to_owned())
+        };
+        match task {
+            Task::Test => self.script(&["test"]).or_else(|| {
+                let files: Vec<&str> = self.tests.iter().map(String::as_str).take(TEST_FILES_MAX).collect();
+                (!files.is_empty()).then(|| self.run(&files))
+            }),
+            Task::Compile => self.script(&["typecheck", "type-check", "check-types", "tsc"]).or_else(tsc),
+            Task::Build => self.script(&["build", "compile"]),
+            Task::Lint => self.script(&["lint"]),
+            Task::Format => self.script(&["format", "fmt"]),
+        }
+    }
+
+    fn runs(&self, path: &str) -> bool {
+        is_script(path)
+    }
+
+    fn covering(&self, files: &[&str]) -> Option<String> {
+        let is_typescript = |path: &&str| {
+            matches!(path.rsplit_once('.').map_or("", |(_, ending)| ending), "ts" | "tsx" | "mts" | "cts")
+        };
+        // Node.js itself reads no TypeScript; the project's own script knows how.
+        if self.runner == Runner::Plain && (files.iter().any(is_typescript) || self.script(&["test"]).is_some()) {
+            return self.script(&["test"]);
+        }
+        Some(self.run(files))
+    }
+}

@@ -1,0 +1,200 @@
+//! Tests of the module above, on folders with a few files.
+
+use std::fs;
+
+use super::*;
+use crate::base::Cancel;
+use crate::index::Index;
+
+/// Files of a project: path and text.
+type Project<'a> = &'a [(&'a str, &'a str)];
+
+fn checks(project: Project<'_>, has_pytest: bool) -> (tempfile::TempDir, Checks) {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in project {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let paths = project.iter().map(|(path, _)| (*path).to_owned()).collect();
+    let checks = of_files(folder.path(), paths, &|_, _| has_pytest);
+    (folder, checks)
+}
+
+/// The command for all tests, and the one for `file`.
+fn tested(project: Project<'_>, has_pytest: bool, file: &str, expected: (&str, &str)) {
+    let (_folder, checks) = checks(project, has_pytest);
+    let line = |command: Option<Command>| command.map_or(String::new(), |command| command.line);
+    let found = (line(checks.command(Task::Test)), line(checks.covering(&[file.to_owned()])));
+    assert_eq!((found.0.as_str(), found.1.as_str()), expected, "{project:?}");
+}
+
+const UNITTEST: &str = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n";
+const PYTEST: &str = "def test_a():\n    assert True\n";
+
+#[test]
+fn python_is_tested_by_pytest_where_it_is_there_and_meant() {
+    let check = |project, has_pytest, expected| tested(project, has_pytest, "tests/test_a.py", expected);
+    let both = ("python3 -m pytest", "python3 -m pytest tests/test_a.py");
+    check(&[("tests/test_a.py", PYTEST)], true, both);
+    check(&[("tests/test_a.py", UNITTEST), ("tests/conftest.py", "")], true, both);
+    check(&[("tests/test_a.py", UNITTEST), ("pyproject.toml", "[tool.pytest.ini_options]\n")], true, both);
+    check(&[("tests/test_a.py", PYTEST)], false, ("", ""));
+    let own = (".venv/bin/python -m pytest", ".venv/bin/python -m pytest tests/test_a.py");
+    check(&[("tests/test_a.py", PYTEST), (".venv/bin/python", "")], true, own);
+    let below_src = ("PYTHONPATH=src python3 -m pytest", "PYTHONPATH=src python3 -m pytest tests/test_a.py");
+    check(&[("tests/test_a.py", PYTEST), ("src/shop/__init__.py", "")], true, below_src);
+    check(&[("a.py", "")], true, ("", ""));
+    let (_folder, checks) = checks(&[("test_a.py", PYTEST)], false);
+    assert_eq!(
+        checks.notes(),
+        ["the tests are written for pytest, which python3 does not have: python3 -m pip install pytest"]
+    );
+}
+
+#[test]
+fn unittest_starts_where_it_finds_the_tests() {
+    let check = |project, file, expected| tested(project, true, file, expected);
+    check(&[("test_a.py", UNITTEST)], "test_a.py", ("python3 -m unittest", "python3 -m unittest test_a"));
+    check(
+        &[("tests/test_a.py", UNITTEST)],
+        "tests/test_a.py",
+        ("python3 -m unittest discover -s tests", "python3 -m unittest discover -s tests -p test_a.py"),
+    );
+    check(
+        &[("tests/__init__.py", ""), ("tests/test_a.py", UNITTEST)],
+        "tests/test_a.py",
+        ("python3 -m unittest discover -s tests -t .", "python3 -m unittest tests.test_a"),
+    );
+    check(
+        &[("t/a_test.py", UNITTEST)],
+        "t/a_test.py",
+        ("python3 -m unittest discover -s t -p '*_test.py'", "python3 -m unittest discover -s t -p a_test.py"),
+    );
+    check(
+        &[("a/test_a.py", UNITTEST), ("b/test_b.py", UNITTEST)],
+        "b/test_b.py",
+        ("python3 -m unittest a/test_a.py b/test_b.py", "python3 -m unittest b.test_b"),
+    );
+}
+
+#[test]
+fn a_script_of_the_manifest_tests_javascript_and_its_runner_one_file() {
+    let check = |manifest: &str, files: Project<'_>, file, expected| {
+        let project: Vec<(&str, &str)> =
+            [("package.json", manifest)].into_iter().chain(files.iter().copied()).collect();
+        tested(&project, false, file, expected);
+    };
+    let test = [("test/a.test.js", "")];
+    let file = "test/a.test.js";
+    check(r#"{"scripts": {"test": "vitest"}}"#, &test, file, ("npm test", "npx vitest run test/a.test.js"));
+    check(r#"{"scripts": {"test": "jest --ci"}}"#, &test, file, ("npm test", "npx jest test/a.test.js"));
+    check(r#"{"scripts": {"test": "mocha"}}"#, &test, file, ("npm test", "npx mocha test/a.test.js"));
+    check(
+        r#"{"scripts": {"test": "node --import tsx --test test/*.ts"}}"#,
+        &[("test/a.test.ts", "")],
+        "test/a.test.ts",
+        ("npm test", "node --import tsx --test test/a.test.ts"),
+    );
+    let none = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
+    check(none, &test, file, ("node test/a.test.js", "node test/a.test.js"));
+    check(none, &[], "a.js", ("", "node a.js"));
+    let of_node = [("test/a.test.js", "import test from 'node:test';")];
+    check("{}", &of_node, file, ("node --test test/a.test.js", "node --test test/a.test.js"));
+    let installed = [("node_modules/.bin/jest", ""), ("test/a.test.js", ""), ("yarn.lock", "")];
+    check(r#"{"scripts": {"test": "jest"}}"#, &installed, file, ("yarn test", "node_modules/.bin/jest test/a.test.js"));
+    check(r#"{"scripts": {"test": "node test/run.js"}}"#, &test, file, ("npm test", "npm test"));
+}
+
+#[test]
+fn cargo_tests_one_target_or_one_module() {
+    let manifest = "[package]\nname = \"shop\"\n";
+    let check = |files: Project<'_>, file, expected| {
+        let project: Vec<(&str, &str)> = [("Cargo.toml", manifest)].into_iter().chain(files.iter().copied()).collect();
+        tested(&project, false, file, ("cargo test --offline", expected));
+    };
+    let library = [("src/lib.rs", "")];
+    check(&library, "tests/outside.rs", "cargo test --offline --test outside");
+    check(&library, "tests/it/cart.rs", "cargo test --offline --test it -- cart::");
+    check(&library, "src/cart.rs", "cargo test --offline --lib -- cart::");
+    check(&library, "src/cart/mod.rs", "cargo test --offline --lib -- cart::");
+    check(&library, "src/lib.rs", "cargo test --offline --lib");
+    check(&[("src/main.rs", "")], "src/cart/sum.rs", "cargo test --offline --bins -- cart::sum::");
+    check(&library, "src/bin/tool.rs", "cargo test --offline --bin tool");
+    let member = [("crates/a/Cargo.toml", "[package]\nname = \"a-b\"\n"), ("crates/a/src/lib.rs", "")];
+    check(&member, "crates/a/src/cart.rs", "cargo test --offline -p a-b --lib -- cart::");
+    let (_folder, checks) = checks(&[("Cargo.toml", manifest), ("src/lib.rs", "")], false);
+    let files = ["src/cart.rs".to_owned(), "tests/outside.rs".to_owned()];
+    assert_eq!(checks.covering(&files).unwrap().line, "cargo test --offline --lib --test outside");
+}
+
+#[test]
+fn go_tests_packages_and_make_what_nothing_else_does() {
+    let go = [("go.mod", "module m\n"), ("shop/cart_test.go", "")];
+    tested(&go, false, "shop/cart_test.go", ("go test ./...", "go test ./shop"));
+    tested(&go, false, "cart_test.go", ("go test ./...", "go test ./"));
+    let make = "CC := cc\nall: test\ntest: all\n\t./run\n";
+    tested(&[("Makefile", make)], false, "x.c", ("make test", ""));
+    tested(&[("Makefile", make), ("go.mod", "")], false, "x.c", ("go test ./...", ""));
+    tested(&[], false, "x.c", ("", ""));
+}
+
+#[test]
+fn a_file_is_parsed_without_running_it() {
+    let (_folder, checks) = checks(&[("Cargo.toml", ""), ("a.py", "")], false);
+    let line = |path: &str| checks.syntax(path).map_or(String::new(), |command| command.line);
+    assert!(line("it's.py").ends_with("sys.argv[1])\" 'it'\\''s.py'"));
+    assert_eq!(line("a.js"), "node --check a.js");
+    assert_eq!(line("-a.js"), "node --check ./-a.js");
+    assert_eq!(line("a.go"), "gofmt -e -l a.go");
+    assert_eq!(line("src/a.rs"), "cargo check --offline");
+    assert_eq!((line("a.ts"), line("README.md"), line("LICENSE")), (String::new(), String::new(), String::new()));
+}
+
+#[test]
+fn tests_are_found_by_name() {
+    let check = |path: &str, all: &[&str], expected: &[&str]| {
+        let all: Vec<String> = all.iter().map(|path| (*path).to_owned()).collect();
+        assert_eq!(tests_of(path, &all, None), expected, "{path}");
+    };
+    check("shop/cart.py", &["tests/test_cart.py", "tests/test_user.py", "tests/cart.py"], &["tests/test_cart.py"]);
+    check(
+        "shop/cart.py",
+        &["tests/test_cart_total.py", "shop/cart_test.py"],
+        &["shop/cart_test.py", "tests/test_cart_total.py"],
+    );
+    check("shop/__init__.py", &["tests/test_shop.py"], &["tests/test_shop.py"]);
+    check("shop/_cart.py", &["tests/test_cart.py"], &["tests/test_cart.py"]);
+    check(
+        "src/cart.ts",
+        &["src/cart.test.ts", "src/user.test.ts", "test/cart.js"],
+        &["src/cart.test.ts", "test/cart.js"],
+    );
+    check(
+        "shop/cart.go",
+        &["shop/user_test.go", "shop/cart_test.go", "x/cart_test.go"],
+        &["shop/cart_test.go", "shop/user_test.go"],
+    );
+    check("src/cart.rs", &["tests/cart.rs", "tests/user.rs"], &["src/cart.rs", "tests/cart.rs"]);
+    check("tests/test_cart.py", &["tests/test_cart.py"], &["tests/test_cart.py"]);
+    check("README.md", &["tests/test_cart.py"], &[]);
+}
+
+#[test]
+fn tests_are_found_by_what_they_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("shop/cart.py", "def total(items):\n    return sum(items)\n"),
+        ("shop/user.py", "def name():\n    return 'x'\n"),
+        ("tests/test_all.py", "from shop.cart import total\n\ndef test_total():\n    assert total([1]) == 1\n"),
+        ("tests/test_other.py", "from shop.user import name\n\ndef test_name():\n    assert name()\n"),
+    ];
+    for (path, text) in files {
+        fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(path), text).unwrap();
+    }
+    let index = Index::open(folder.path()).unwrap();
+    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+    let all = index.paths().unwrap();
+    assert_eq!(tests_of("shop/cart.py", &all, Some(&index.graph().unwrap())), ["tests/test_all.py"]);
+}

@@ -1,0 +1,84 @@
+//! Reads errors that take one line: compilers, linters, a program that is not there, a time limit.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::text::{inside, message, number, pattern, short};
+use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
+
+/// Reads tsc, eslint, mypy, ruff, flake8 and gofmt:
+/// ```text
+/// ts/a.ts(4,5): error TS2345: Argument of type 'string' is not assignable to parameter of type 'number'.
+/// ts/a.ts:4:5 - error TS2345: Argument of type 'string' is not assignable to parameter of type 'number'.
+/// shop/cart.py:3: error: Incompatible return value type
+/// shop/cart.py:1:8: F401 [*] `json` imported but unused
+/// ```
+pub fn compilers(text: &str) -> Option<Report> {
+    static LINE: LazyLock<[Regex; 4]> = LazyLock::new(|| {
+        [
+            pattern(r"^(\S+?)\((\d+),\d+\): (error TS\d+: .+)$"),
+            pattern(r"^(\S+?):(\d+):\d+ - (error TS\d+: .+)$"),
+            pattern(r"^(\S+?\.pyi?):(\d+):(?:\d+:)? (error: .+|[A-Z]{1,4}\d{2,4} .+)$"),
+            pattern(r"^(\S+?\.[cm]?[jt]sx?): line (\d+), col \d+, (Error - .+)$"),
+        ]
+    });
+    let mut errors: Vec<Failure> = Vec::new();
+    for line in text.lines() {
+        let found = LINE.iter().find_map(|pattern| pattern.captures(line));
+        let Some((found, file)) = found.and_then(|found| inside(&found[1]).map(|file| (found, file))) else { continue };
+        errors.push(at(file, number(&found[2]), &found[3]));
+    }
+    errors.extend(eslint(text));
+    errors.truncate(FAILURES_MAX);
+    Report::of(errors, Kind::Broken)
+}
+
+fn at(file: String, line: usize, said: &str) -> Failure {
+    Failure::at(None, message([said]), vec![Frame { file, line, ..Frame::default() }])
+}
+
+/// A file, then its problems: `  2:1  error    'foo' is not defined  no-undef`.
+fn eslint(text: &str) -> Vec<Failure> {
+    static PROBLEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s+(\d+):\d+\s+error\s+(.+?)(?:\s{2,}(\S+))?$"));
+    let mut errors = Vec::new();
+    let mut file = "";
+    for line in text.lines() {
+        if !line.starts_with(' ') && !line.trim().is_empty() {
+            file = line;
+        }
+        let found = PROBLEM.captures(line).zip(inside(file).filter(|path| !path.contains(' ')));
+        if let Some((found, file)) = found {
+            let rule = found.get(3).map_or(String::new(), |rule| format!(" ({})", rule.as_str()));
+            errors.push(at(file, number(&found[1]), &format!("{}{rule}", &found[2])));
+        }
+    }
+    errors
+}
+
+/// What was to be run is not there.
+pub fn missing(text: &str) -> Option<Report> {
+    const MARKS: &[&str] = &[
+        ": command not found",
+        ": not found",
+        ": No module named ",
+        "Missing script:",
+        ": can't open file ",
+        "no test target named",
+        "could not find `Cargo.toml`",
+        "Could not find '",
+        "no required module provides package",
+        "go: cannot find main module",
+        "directory not found",
+        "No rule to make target",
+    ];
+    let line = text.lines().find(|line| MARKS.iter().any(|mark| line.contains(mark)))?;
+    let failure = Failure { message: short(line.trim()), ..Failure::default() };
+    Some(Report { passed: 0, failed: 0, errors: vec![failure], kind: Kind::Missing })
+}
+
+/// Whether the run was stopped at a time limit: by the tool that runs commands, or by the runner itself.
+pub fn is_stopped(text: &str) -> bool {
+    text.lines().take(4).any(|line| line.starts_with("[stopped at its deadline"))
+        || text.contains("\npanic: test timed out after")
+}

@@ -1,0 +1,196 @@
+//! Reads the test runner of Node.js, by its two reporters.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::text::{inside, message, number, pattern};
+use super::trace::{bare_script, script, script_frame};
+use super::{Failure, Frame, Kind, Report, trace};
+
+/// Most lines that describe one test.
+const DESCRIPTION_MAX: usize = 200;
+
+/// Reads TAP:
+/// ```text
+/// # Subtest: total adds the prices
+/// not ok 2 - total adds the prices
+///   ---
+///   location: '/project/cart.test.js:6:1'
+///   error: |-
+///     Expected values to be strictly equal:
+///
+///     3 !== 2
+///   expected: 2
+///   actual: 3
+///   stack: |-
+///     TestContext.<anonymous> (/project/cart.test.js:7:10)
+///   ...
+/// # pass 1
+/// # fail 4
+/// ```
+pub fn tap(text: &str) -> Option<Report> {
+    static NOT_OK: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\s*)not ok \d+ - (.*)$"));
+    static PASS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^# pass (\d+)$"));
+    static FAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^# fail (\d+)$"));
+    let sum = |counts: &Regex| counts.captures_iter(text).map(|found| number(&found[1])).sum::<usize>();
+    if !text.lines().any(|line| line.starts_with("TAP version")) && !NOT_OK.is_match(text) {
+        return None;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let mut errors = Vec::new();
+    let mut above: Vec<&str> = Vec::new();
+    let mut printed = 0;
+    let mut not_loaded = 0;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some((indent, name)) = line.split_once("# Subtest: ").filter(|(indent, _)| indent.trim().is_empty()) {
+            above.truncate(indent.len() / 4);
+            above.push(name);
+        }
+        let Some(found) = NOT_OK.captures(line) else { continue };
+        let fields = fields(&lines[at + 1..lines.len().min(at + DESCRIPTION_MAX)], found[1].len() + 2);
+        let outer = above.iter().take(found[1].len() / 4).copied();
+        let name = outer.chain([found.get(2).map_or("", |name| name.as_str())]).collect::<Vec<_>>().join(" > ");
+        let kind = value(&fields, "failureType");
+        if kind == "subtestsFailed" || value(&fields, "type") == "suite" && kind != "hookFailed" {
+            continue;
+        }
+        // A file that ends with an error: what it printed stands in comments above.
+        if inside(&name).is_some_and(|path| path.contains('.')) && value(&fields, "stack").is_empty() {
+            let comments = lines[printed..at].iter().map(|line| line.strip_prefix("# ").unwrap_or(""));
+            let said = comments.collect::<Vec<_>>().join("\n");
+            let traces = bare_script(&said);
+            not_loaded += usize::from(traces.iter().any(|trace| trace.broken));
+            errors.extend(of_file(&name, traces));
+        } else {
+            errors.push(of_test(name, &fields));
+        }
+        printed = at;
+    }
+    let mut report = Report::counted(sum(&PASS), sum(&FAIL), errors);
+    if report.passed == 0 && not_loaded > 0 && not_loaded == report.errors.len() {
+        report.kind = Kind::Broken;
+    }
+    Some(report)
+}
+
+/// What a file that could not be run said.
+fn of_file(path: &str, traces: Vec<trace::Trace>) -> Vec<Failure> {
+    let mut failures: Vec<Failure> =
+        traces.into_iter().map(|trace| Failure::at(None, trace.message, trace.frames)).collect();
+    if failures.is_empty() {
+        let message = "the file ended with an error and said nothing".to_owned();
+        failures.push(Failure { message, ..Failure::default() });
+    }
+    for failure in &mut failures {
+        failure.test = Some(path.to_owned());
+        failure.file = failure.file.take().or_else(|| inside(path));
+    }
+    failures
+}
+
+/// The fields of a description, each with its lines: `error: 'text'`, or `error: |-` with the text moved in below.
+fn fields<'a>(lines: &[&'a str], indent: usize) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut fields: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in lines {
+        let Some(line) = line.get(indent..).filter(|_| line[..indent].trim().is_empty()) else {
+            if line.trim().is_empty() {
+                fields.last_mut().into_iter().for_each(|(_, text)| text.push(""));
+                continue;
+            }
+            break;
+        };
+        match (line, line.split_once(':')) {
+            ("...", _) => break,
+            (_, Some((name, rest))) if !line.starts_with(' ') => {
+                let rest = rest.trim();
+                fields.push((name, if matches!(rest, "" | "|-" | "|" | "|+") { Vec::new() } else { vec![rest] }));
+            }
+            _ => fields.last_mut().into_iter().for_each(|(_, text)| text.push(line)),
+        }
+    }
+    fields
+}
+
+fn value(fields: &[(&str, Vec<&str>)], name: &str) -> String {
+    let lines = fields.iter().find(|(field, _)| *field == name).map(|(_, lines)| message(lines.iter().copied()));
+    let text = lines.unwrap_or_default();
+    let quoted = |mark: char| text.len() > 1 && text.starts_with(mark) && text.ends_with(mark);
+    if quoted('\'') || quoted('"') { text[1..text.len() - 1].to_owned() } else { text }
+}
+
+fn of_test(name: String, fields: &[(&str, Vec<&str>)]) -> Failure {
+    let stack = value(fields, "stack");
+    let mut frames: Vec<Frame> = stack.lines().filter_map(|line| script_frame(line)?).collect();
+    trace::dedup(&mut frames);
+    let error = value(fields, "error");
+    let kind = value(fields, "name");
+    let mut text = if kind.is_empty() || kind == "AssertionError" { error } else { format!("{kind}: {error}") };
+    for field in ["expected", "actual"] {
+        let value = value(fields, field);
+        if !value.is_empty() && !value.contains('\n') {
+            text.push_str(&format!("\n{field}: {value}"));
+        }
+    }
+    let mut failure = Failure::at(Some(name), message(text.lines()), frames);
+    // Where the test begins; without a stack in the project that is all that is known.
+    if failure.file.is_none()
+        && let Some(place) = script_frame(&value(fields, "location")).flatten()
+    {
+        (failure.file, failure.line) = (Some(place.file), Some(place.line));
+    }
+    failure
+}
+
+/// Reads the reporter for people:
+/// ```text
+/// ℹ pass 1
+/// ℹ fail 4
+/// ✖ failing tests:
+/// test at nt/cart.test.js:6:1
+/// ✖ total adds the prices (2.215666ms)
+///   AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:
+///
+///   3 !== 2
+///
+///       at TestContext.<anonymous> (/project/nt/cart.test.js:7:10)
+/// ```
+pub fn spec(text: &str) -> Option<Report> {
+    static PASS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ℹ pass (\d+)$"));
+    static FAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ℹ fail (\d+)$"));
+    static TEST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^✖ (.*?) \([\d.]+m?s\)$"));
+    static AT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^test at (\S+):(\d+):\d+$"));
+    PASS.find(text)?;
+    let sum = |counts: &Regex| counts.captures_iter(text).map(|found| number(&found[1])).sum::<usize>();
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.iter().position(|line| line.starts_with("✖ failing tests")).unwrap_or(lines.len());
+    let starts: Vec<usize> = (from..lines.len()).filter(|&at| TEST.is_match(lines[at])).collect();
+    let mut errors = Vec::new();
+    for (number_of, &at) in starts.iter().enumerate() {
+        let end = starts.get(number_of + 1).map_or(lines.len(), |next| next - 1);
+        let name = TEST.captures(lines[at]).map_or(String::new(), |found| found[1].to_owned());
+        let place = at.checked_sub(1).and_then(|above| AT.captures(lines[above]));
+        let body: Vec<&str> = lines[at + 1..end].to_vec();
+        if body.iter().any(|line| line.trim() == "'test failed'") && inside(&name).is_some() {
+            errors.extend(of_file(&name, bare_script(&lines[..from].join("\n"))));
+            continue;
+        }
+        let (said, frames) = script(&body);
+        let said = said.iter().map(|line| line.strip_prefix("  ").unwrap_or(line));
+        let mut failure = Failure::at(Some(name), message(said.chain(values(&body))), frames);
+        if failure.file.is_none()
+            && let Some(place) = place
+        {
+            (failure.file, failure.line) = (inside(&place[1]), Some(number(&place[2])));
+        }
+        errors.push(failure);
+    }
+    Some(Report::counted(sum(&PASS), sum(&FAIL), errors))
+}
+
+/// `actual: 3` and `expected: 2` of an error that is printed with its fields.
+pub fn values<'a>(body: &[&'a str]) -> Vec<&'a str> {
+    let is_value =
+        |line: &&str| (line.starts_with("actual: ") || line.starts_with("expected: ")) && !line.ends_with(['{', '[']);
+    body.iter().map(|line| line.trim().trim_end_matches(',')).filter(is_value).collect()
+}

@@ -1,0 +1,202 @@
+//! Reads tracebacks of Python and stacks of JavaScript, inside a runner's output or bare.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::text::{FRAMES_MAX, inside, message, number, pattern, short, tells};
+use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
+
+const TRACEBACK: &str = "Traceback (most recent call last):";
+/// Stand between two tracebacks of one error.
+const BETWEEN: &[&str] = &["The above exception was the direct cause", "During handling of the above exception"];
+
+/// Most lines of an error of Node.js, with its stack.
+const ERROR_LINES_MAX: usize = 60;
+
+/// A traceback that was read.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    pub message: String,
+    /// Deepest first.
+    pub frames: Vec<Frame>,
+    /// The code does not parse, or a module it imports is not there.
+    pub broken: bool,
+}
+
+/// Reads
+/// ```text
+/// Traceback (most recent call last):
+///   File "/project/run.py", line 4, in main
+///     print(discount(1, 7))
+/// ValueError: rate 7 is above 1
+/// ```
+/// in a block that has nothing else behind the error; with several tracebacks in it, the last is the error, those before its causes.
+pub fn python(block: &str) -> Option<Trace> {
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^[\s|]*File "([^"]+)", line (\d+)(?:, in (.+))?$"#));
+    let mut traces: Vec<(Vec<Frame>, Vec<&str>, bool)> = Vec::new();
+    let mut lines = block.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.contains(TRACEBACK) || traces.is_empty() && PLACE.is_match(line) {
+            traces.push((Vec::new(), Vec::new(), false));
+        }
+        let Some((frames, said, unfinished)) = traces.last_mut() else { continue };
+        if let Some(found) = PLACE.captures(line).filter(|_| said.is_empty()) {
+            let function = found.get(3).map_or("", |name| name.as_str());
+            *unfinished = found.get(3).is_none();
+            let code = lines.next_if(|next| !PLACE.is_match(next) && next.starts_with(' ')).unwrap_or("");
+            if let Some(file) = inside(&found[1]) {
+                let (function, code) = (named(function), short(code.trim()));
+                frames.push(Frame { file, line: number(&found[2]), function, code });
+            }
+        } else if !said.is_empty() || is_error(line) {
+            said.push(line);
+        }
+    }
+    let causes = |said: &[&str]| said.iter().any(|line| BETWEEN.iter().any(|mark| line.starts_with(mark)));
+    let (last, broken) = traces.last().map(|(_, said, unfinished)| (said.clone(), *unfinished))?;
+    let mut said = last;
+    // The error that another one was raised from often says what is wrong.
+    let cause = traces.iter().rev().skip(1).find(|(_, said, _)| causes(said)).and_then(|(_, said, _)| said.first());
+    let caused = cause.map(|cause| format!("caused by {cause}"));
+    said.extend(caused.as_deref());
+    let mut frames: Vec<Frame> = traces.into_iter().rev().flat_map(|(frames, _, _)| frames.into_iter().rev()).collect();
+    dedup(&mut frames);
+    let first = said.first().copied().unwrap_or("");
+    let broken = broken || ["ImportError", "ModuleNotFoundError", "SyntaxError"].iter().any(|e| first.starts_with(e));
+    (!said.is_empty()).then(|| Trace { message: message(said.into_iter().filter(tells)), frames, broken })
+}
+
+/// `ValueError: …`, `shop.errors.Refused`: not moved in, a dotted name at its start.
+fn is_error(line: &str) -> bool {
+    let name = line.split([':', ' ']).next().unwrap_or("");
+    !name.is_empty()
+        && name.chars().next().is_some_and(char::is_alphabetic)
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+        && (line.len() == name.len() || line[name.len()..].starts_with(':'))
+}
+
+/// A function without what stands around its name: `<module>` and the like are none.
+fn named(function: &str) -> String {
+    let name = function.trim();
+    if name.starts_with('<') { String::new() } else { name.to_owned() }
+}
+
+/// Leaves out repeated places, as of recursion, and what is too much.
+pub fn dedup(frames: &mut Vec<Frame>) {
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    frames.retain(|frame| {
+        let place = (frame.file.clone(), frame.line);
+        let is_new = !seen.contains(&place) && seen.len() < FRAMES_MAX;
+        if is_new {
+            seen.push(place);
+        }
+        is_new
+    });
+}
+
+/// One line of a JavaScript stack: `at first (/p/lib/cart.js:6:19)`, `❯ first lib/cart.js:6:19`, `first (/p/lib/cart.js:6:19)`.
+/// `None` for a line that is none; an inner `None` for a place outside the project.
+pub fn script_frame(line: &str) -> Option<Option<Frame>> {
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^\s*(?:at |❯ )?(?:async )?(?:(\S.*?) )?\(?((?:file://|node:)?[^\s()]+):(\d+):(\d+)\)?(?: \{)?$")
+    });
+    let line = line.trim_end();
+    let found = PLACE.captures(line)?;
+    let name = found.get(1).map_or("", |name| name.as_str());
+    // `Parser.raise [as unexpected]`, `new Cart`, `Object.<anonymous>`
+    let name = name.split(" [as ").next().unwrap_or("").trim_start_matches("new ");
+    let function = if name.contains('<') { "" } else { name.rsplit('.').next().unwrap_or("") };
+    let place =
+        |file: String| Frame { file, line: number(&found[3]), function: function.to_owned(), code: String::new() };
+    Some(inside(&found[2]).map(place))
+}
+
+/// The stack in these lines, deepest first, and the message before it.
+pub fn script<'a>(lines: &[&'a str]) -> (Vec<&'a str>, Vec<Frame>) {
+    let end = lines.iter().position(is_stack).unwrap_or(lines.len());
+    let mut frames: Vec<Frame> =
+        lines[end..].iter().filter(|line| is_stack(line)).filter_map(|line| script_frame(line)?).collect();
+    dedup(&mut frames);
+    (lines[..end].to_vec(), frames)
+}
+
+fn is_stack(line: &&str) -> bool {
+    let start = line.trim_start();
+    (start.starts_with("at ") || start.starts_with("❯ ")) && script_frame(line).is_some()
+}
+
+/// Tracebacks that no test runner printed.
+pub fn bare(text: &str) -> Option<Report> {
+    let mut traces = bare_python(text);
+    traces.extend(bare_script(text));
+    traces.truncate(FAILURES_MAX);
+    let broken = traces.iter().all(|trace| trace.broken);
+    let kind = if broken { Kind::Broken } else { Kind::Failed };
+    let errors: Vec<Failure> = traces.into_iter().map(|trace| Failure::at(None, trace.message, trace.frames)).collect();
+    Report::of(errors, kind)
+}
+
+/// Each traceback from its first line to a blank one; what joins it with the next stands between blank lines.
+fn bare_python(text: &str) -> Vec<Trace> {
+    let joins = |line: Option<&&str>| line.is_some_and(|line| BETWEEN.iter().any(|mark| line.starts_with(mark)));
+    let lines: Vec<&str> = text.lines().collect();
+    let mut traces = Vec::new();
+    let mut start: Option<usize> = None;
+    for (at, line) in lines.iter().enumerate() {
+        let ends = line.trim().is_empty() && !joins(lines.get(at + 1)) && !joins(lines[..at].last());
+        match start {
+            None if line.contains(TRACEBACK) || line.starts_with("  File \"") => start = Some(at),
+            Some(from) if ends => {
+                traces.extend(python(&lines[from..at].join("\n")));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    traces.extend(start.and_then(|from| python(&lines[from..].join("\n"))));
+    traces
+}
+
+/// An uncaught error of Node.js: code of the place, then the error with its stack.
+pub fn bare_script(text: &str) -> Vec<Trace> {
+    static ERROR: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^(?:Uncaught )?(?:\w*Error|\w*Exception)(?: \[[\w ]+\])?(?:: |$)"));
+    static SHOWN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:file://)?([^\s:]+\.[cm]?[jt]sx?):(\d+)$"));
+    let lines: Vec<&str> = text.lines().collect();
+    let mut traces = Vec::new();
+    let mut shown: Option<Frame> = None;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = SHOWN.captures(line) {
+            let code = lines.get(at + 1).map_or("", |code| code.trim());
+            shown = inside(&found[1]).map(|file| Frame {
+                file,
+                line: number(&found[2]),
+                function: String::new(),
+                code: short(code),
+            });
+        }
+        if !ERROR.is_match(line) {
+            continue;
+        }
+        let near = &lines[at..lines.len().min(at + ERROR_LINES_MAX)];
+        let stack = near.iter().position(is_stack).unwrap_or(near.len());
+        let stack_lines = near[stack..].iter().take_while(|line| is_stack(line)).count();
+        // Python ends its errors like this too, without a stack behind.
+        if stack_lines == 0 && shown.is_none() {
+            continue;
+        }
+        let (said, mut frames) = script(&near[..stack + stack_lines]);
+        if let Some(place) = shown.take() {
+            match frames.iter_mut().find(|frame| (&frame.file, frame.line) == (&place.file, place.line)) {
+                Some(frame) => frame.code = place.code,
+                None => frames.insert(0, place),
+            }
+        }
+        let broken = line.starts_with("SyntaxError") || line.contains("Cannot find module");
+        let said =
+            said.into_iter().take_while(|line| !line.starts_with("Require stack") && !line.starts_with("Node.js v"));
+        traces.push(Trace { message: message(said), frames, broken });
+    }
+    traces
+}

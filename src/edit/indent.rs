@@ -1,0 +1,228 @@
+//! Indents a piece of code as the file around it is indented.
+
+use std::collections::HashMap;
+
+/// One step of indentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    Tab,
+    Spaces(usize),
+}
+
+impl Unit {
+    fn text(self) -> String {
+        match self {
+            Unit::Tab => "\t".to_owned(),
+            Unit::Spaces(count) => " ".repeat(count),
+        }
+    }
+
+    fn width(self) -> usize {
+        match self {
+            // A tab counts as one step in any text, so its width only has to be the same on both sides.
+            Unit::Tab => 4,
+            Unit::Spaces(count) => count,
+        }
+    }
+
+    /// What the makers of a language use, for a text that shows nothing.
+    pub fn usual(language: &str) -> Unit {
+        match language {
+            "go" => Unit::Tab,
+            "python" | "rust" => Unit::Spaces(4),
+            _ => Unit::Spaces(2),
+        }
+    }
+}
+
+/// The step that lines behind an opening brace, bracket or colon are indented by, most often; `None` if there are none.
+pub fn unit_of(text: &str) -> Option<Unit> {
+    let mut counts: HashMap<Unit, usize> = HashMap::new();
+    let mut last: Option<&str> = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if let Some(last) = last.filter(|last| last.trim_end().ends_with(['{', ':', '(', '['])) {
+            let (outer, inner) = (indent(last), indent(line));
+            match inner.strip_prefix(outer) {
+                Some(step) if step.starts_with('\t') => *counts.entry(Unit::Tab).or_default() += 1,
+                Some(step) if (1..=8).contains(&step.len()) => {
+                    *counts.entry(Unit::Spaces(step.len())).or_default() += 1
+                }
+                _ => {}
+            }
+        }
+        last = Some(line);
+    }
+    // Of equal counts the smaller step, so that the answer does not depend on the order of a map.
+    counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
+}
+
+pub fn indent(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+fn columns(line: &str, unit: Unit) -> usize {
+    indent(line).chars().map(|c| if c == '\t' { unit.width() } else { 1 }).sum()
+}
+
+/// How a piece is indented now and how it is to be.
+#[derive(Clone, Debug)]
+pub struct Move<'a> {
+    pub from: Unit,
+    pub to: Unit,
+    /// White space before the piece's first line, now and then.
+    pub from_base: &'a str,
+    pub to_base: &'a str,
+    /// Lines of the piece, counted from 0, that begin inside a string, and what they are.
+    pub frozen: HashMap<usize, String>,
+}
+
+/// `piece` begins behind the white space of its first line; so does the result.
+pub fn moved(piece: &str, how: &Move) -> String {
+    if how.from == how.to && how.from_base == how.to_base && how.frozen.is_empty() {
+        return piece.to_owned();
+    }
+    let base = columns(how.from_base, how.from);
+    let lines = piece.split('\n').enumerate().map(|(at, line)| {
+        if let Some(own) = how.frozen.get(&at) {
+            // The piece may end within the line.
+            return if own.trim_start().starts_with(line.trim_start()) {
+                own.replacen(own.trim_start(), line.trim_start(), 1)
+            } else {
+                line.to_owned()
+            };
+        }
+        if at == 0 {
+            return line.to_owned();
+        }
+        if line.trim().is_empty() {
+            return String::new();
+        }
+        let beyond = columns(line, how.from).saturating_sub(base);
+        let (steps, rest) = (beyond / how.from.width(), beyond % how.from.width());
+        format!("{}{}{}{}", how.to_base, how.to.text().repeat(steps), " ".repeat(rest), line.trim_start())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether two pieces differ in white space at the beginning of lines only, and not in what that means in their language.
+pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
+    let equal =
+        || a.lines().map(str::trim).filter(|l| !l.is_empty()).eq(b.lines().map(str::trim).filter(|l| !l.is_empty()));
+    a == b || equal() && (language != "python" || depths(a) == depths(b))
+}
+
+/// How many blocks each line stands in, as Python counts them. The first line is left out, since a piece begins behind its white space.
+fn depths(text: &str) -> Vec<usize> {
+    let mut open: Vec<usize> = Vec::new();
+    let lines = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let width = columns(line, Unit::Tab);
+            while open.last().is_some_and(|last| *last > width) {
+                open.pop();
+            }
+            if open.last().is_none_or(|last| *last < width) {
+                open.push(width);
+            }
+            open.len()
+        })
+        .collect()
+}
+
+/// Takes away the white space that all lines begin with. A first line that lost its own is given it back; `unit` is a step of the file
+/// that the text is for.
+pub fn dedented(text: &str, unit: Unit) -> String {
+    let filled = |line: &&str| !line.trim().is_empty();
+    let first = text.lines().position(|line| filled(&line)).unwrap_or(0);
+    let rest: Vec<&str> = text.lines().skip(first + 1).filter(filled).collect();
+    let margin = rest.iter().map(|line| indent(line).len()).min().unwrap_or(0);
+    let first_line = text.lines().nth(first).unwrap_or_default();
+    let step = unit.text().len();
+    if !indent(first_line).is_empty() || margin == 0 {
+        // Lines with less, as those of a string may be, keep what they have.
+        return without_margin(text, indent(first_line).len());
+    }
+    let lost = match lost_its_own(text, first, margin) {
+        true => margin,
+        // The body of a single `def` begins two steps or more behind it.
+        false if opens_block(first_line) && margin > step && margin % step == 0 => match unit_of(&rest.join("\n")) {
+            Some(own) if own != unit => 0,
+            None if step < 4 && unit != Unit::Tab => 0,
+            _ => margin - step,
+        },
+        false => 0,
+    };
+    let white = rest.first().map_or("", |line| &indent(line)[..lost]);
+    let lines = text.lines().enumerate().map(|(at, line)| match at == first {
+        true => format!("{white}{line}"),
+        false => line.to_owned(),
+    });
+    match lost {
+        0 => text.to_owned(),
+        _ => without_margin(&lines.collect::<Vec<_>>().join("\n"), lost),
+    }
+}
+
+/// `def f():`, `class A:`, a decorator.
+fn opens_block(line: &str) -> bool {
+    ["def ", "class ", "async def ", "@"].iter().any(|opener| line.starts_with(opener))
+}
+
+/// The first line was copied without its white space: what closes it, or what stands beside it, has some.
+fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
+    const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
+    let opens = text.lines().nth(first).unwrap_or_default();
+    let beside = text.lines().skip(first + 1).filter(|line| !line.trim().is_empty() && indent(line).len() == margin);
+    let beside: Vec<&str> = beside.map(str::trim_start).collect();
+    let is_opener = |line: &&str| OPENERS.iter().any(|opener| line.starts_with(opener));
+    let is_comment = |line: &&str| line.starts_with('#');
+    match opens_block(opens) || opens.trim_end().ends_with(':') {
+        // Below `def f():` a nested definition may be the whole body, so a statement that is none must not stand beside it.
+        true if opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')')) => true,
+        true => beside.iter().all(is_opener) && !beside.iter().all(is_comment),
+        false => beside.iter().any(is_opener),
+    }
+}
+
+fn without_margin(text: &str, margin: usize) -> String {
+    if margin == 0 {
+        return text.to_owned();
+    }
+    let lines = text.lines().map(|line| &line[margin.min(indent(line).len())..]);
+    lines.collect::<Vec<_>>().join("\n") + if text.ends_with('\n') { "\n" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_of_a_text_is_told_by_its_blocks() {
+        let check = |text: &str, expected| assert_eq!(unit_of(text), expected, "{text}");
+        check("def a():\n    b\n", Some(Unit::Spaces(4)));
+        check("a {\n\tb\n}\n", Some(Unit::Tab));
+        check("a {\n  b {\n    c\n  }\n}\n", Some(Unit::Spaces(2)));
+        check("a = 1\nb = 2\n", None);
+    }
+
+    #[test]
+    fn a_piece_takes_the_indentation_of_its_place() {
+        let how = |from, to, from_base, to_base| Move { from, to, from_base, to_base, frozen: HashMap::new() };
+        let check = |piece: &str, how: Move, expected: &str| assert_eq!(moved(piece, &how), expected);
+        let (two, four) = (Unit::Spaces(2), Unit::Spaces(4));
+        check("a {\n  b\n}", how(two, four, "", "    "), "a {\n        b\n    }");
+        check("a {\n    b\n\n}", how(four, Unit::Tab, "", "\t"), "a {\n\t\tb\n\n\t}");
+        check("a {\n\tb\n}", how(Unit::Tab, two, "", ""), "a {\n  b\n}");
+    }
+
+    #[test]
+    fn a_first_line_without_its_white_space_gets_it_back() {
+        let check = |text: &str, expected: &str| assert_eq!(dedented(text, Unit::Spaces(4)), expected);
+        check("    def a(self):\n        b\n", "def a(self):\n    b\n");
+        check("def a(self):\n        b\n\n    def c(self):\n        d\n", "def a(self):\n    b\n\ndef c(self):\n    d");
+        check("def a():\n    b\n", "def a():\n    b\n");
+        check("def a(self):\n        if b:\n            c\n", "def a(self):\n    if b:\n        c");
+        check("a() {\n    b\n  }", "a() {\n  b\n}");
+        check("def a():\n    def b():\n        c\n    return b\n", "def a():\n    def b():\n        c\n    return b\n");
+    }
+}

@@ -1,0 +1,224 @@
+//! Puts new and changed definitions into a file by their names.
+//!
+//! A model is shown whole definitions and writes only those that are new or change:
+//! ```text
+//! class Store:                      members written replace those of their name,
+//!     def get(self, key):           the others stay;
+//!         ...
+//!     # ... existing code           a mark means "unchanged";
+//!
+//! def new_one(): ...                what is new goes beside its siblings.
+//! ```
+
+mod container;
+mod form;
+mod imports;
+mod insert;
+mod place;
+mod replace;
+mod statement;
+mod write;
+mod written;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::edit::indent::{Move, Unit, is_same_code, moved, unit_of};
+use crate::edit::text::{Edit, Source, indent_at, line_of};
+use crate::index::language_of;
+use crate::index::parts::{Part, parts};
+
+/// What a request says about where a change goes.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// The class, `impl`, module or object that it names.
+    pub container: Option<String>,
+    /// A line of the file, counted from 1, that it names or that was found.
+    pub line: Option<usize>,
+    /// The definition beside which new ones go.
+    pub after: Option<String>,
+}
+
+/// A file with what was written in it.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    pub text: String,
+    pub changed: Vec<Change>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Replaced,
+    Added,
+    Import,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub name: String,
+    pub container: Option<String>,
+    pub what: What,
+    /// Where it is in the new text, counted from 1.
+    pub line: usize,
+}
+
+/// Why what was written could not be put into the file. Messages are meant for the model that wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    #[error("{path} is in a language without grammar; write SEARCH/REPLACE blocks for it")]
+    NoGrammar { path: String },
+    #[error("what was written is {bytes} bytes in too many parts or longer than {most} bytes; write only what changes")]
+    TooMuch { bytes: usize, most: usize },
+    #[error(
+        "what was written does not parse at line {line}: `{text}`; write each definition whole, with balanced braces and indentation"
+    )]
+    Unreadable { line: usize, text: String },
+    #[error("`{name}` is defined {} times: {}; write it inside the one that is meant, with its class line", places.len(), places.join(", "))]
+    Ambiguous { name: String, places: Vec<String> },
+    #[error("`{name}` is a method, and it is not clear of which class: {}; write it inside its class line", containers.join(", "))]
+    NoContainer { name: String, containers: Vec<String> },
+    #[error(
+        "in `{name}` it is not clear which lines `{mark}` stands for; write `{name}` whole, without marks for unchanged code"
+    )]
+    Unclear { name: String, mark: String },
+    #[error(
+        "nothing changed: every definition that was written is in the file already, word for word; write the changed definition"
+    )]
+    NothingChanged,
+}
+
+/// Puts the definitions, imports and constants of `written` into `before`. Everything else of the file stays as it is, to the byte.
+pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<Merged, MergeError> {
+    let source = Source::new(before);
+    let language = language_of(path);
+    let old = parts(path, &source.text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
+    let new = written::read(path, language, written, (&source.text, &old))?;
+    if source.text.trim().is_empty() {
+        return Ok(fresh(&new, before));
+    }
+    let usual = unit_of(&source.text).unwrap_or_else(|| Unit::usual(language));
+    let mut job = Job {
+        language,
+        old: &source.text,
+        old_items: &old.items,
+        new: &new.text,
+        frozen: &new.texts,
+        own: &new.own,
+        hints,
+        unit: usual,
+        new_unit: unit_of(&new.text).unwrap_or(usual),
+        edits: Vec::new(),
+        closers: Vec::new(),
+        changed: Vec::new(),
+        after: HashMap::new(),
+        closed: HashSet::new(),
+    };
+    job.imports(&new.items)?;
+    job.scope(None, &old.items, &new.items)?;
+    job.finish(&source)
+}
+
+/// A file that had nothing in it.
+fn fresh(new: &written::Written, before: &str) -> Merged {
+    let added = new.items.iter().filter(|part| part.is_definition()).map(|part| Change {
+        name: part.name.clone(),
+        container: None,
+        what: What::Added,
+        line: line_of(&new.text, part.core.start),
+    });
+    let text = if before.contains("\r\n") { new.text.replace('\n', "\r\n") } else { new.text.clone() };
+    Merged { changed: added.collect(), text }
+}
+
+/// A merge under way: what is old, what is new, and the edits so far.
+struct Job<'a> {
+    language: &'static str,
+    old: &'a str,
+    old_items: &'a [Part],
+    new: &'a str,
+    /// Strings of several lines in `new`.
+    frozen: &'a [std::ops::Range<usize>],
+    /// Lines of `new` as they were written.
+    own: &'a [String],
+    hints: &'a Hints,
+    unit: Unit,
+    new_unit: Unit,
+    edits: Vec<Edit>,
+    /// Edits that come behind all others at the same place: the end of a body that was on one line.
+    closers: Vec<Edit>,
+    /// What changed and the edit that does it.
+    changed: Vec<(usize, Change)>,
+    /// How many parts were added behind the part that begins there.
+    after: HashMap<usize, usize>,
+    /// Bodies that got their closing line.
+    closed: HashSet<usize>,
+}
+
+/// What a part is called inside, and where.
+type Scope<'p> = Option<&'p Part>;
+
+impl<'a> Job<'a> {
+    fn edit(&mut self, range: std::ops::Range<usize>, new: String) -> bool {
+        if is_same_code(&self.old[range.clone()], &new, self.language) {
+            return false;
+        }
+        self.edits.push(Edit { range, new });
+        true
+    }
+
+    /// Notes that the latest edit is this change.
+    fn note(&mut self, what: What, name: &str, scope: Scope) {
+        let container = scope.filter(|part| !part.name.is_empty()).map(|part| part.name.clone());
+        let at = self.edits.len() - 1;
+        let change = Change { name: name.to_owned(), container, what, line: 0 };
+        if !self.changed.iter().any(|(_, other)| *other == change && what == What::Replaced) {
+            self.changed.push((at, change));
+        }
+    }
+
+    /// A piece of the new text, to stand behind white space `base` of the old one.
+    fn piece(&self, range: std::ops::Range<usize>, base: &str) -> String {
+        let piece = &self.new[range.clone()];
+        let first = line_of(self.new, range.start);
+        let frozen = self.frozen.iter().filter(|text| text.start < range.end && range.start < text.end);
+        let inside = frozen.flat_map(|text| line_of(self.new, text.start) + 1..=line_of(self.new, text.end));
+        let how = Move {
+            from: self.new_unit,
+            to: self.unit,
+            from_base: indent_at(self.new, range.start),
+            to_base: base,
+            frozen: inside
+                .filter_map(|line| Some((line.checked_sub(first)?, self.own.get(line - 1)?.clone())))
+                .collect(),
+        };
+        moved(piece, &how)
+    }
+
+    /// What stands above the core of a new part, without marks: comments and attributes, each on its line.
+    fn lead(&self, part: &Part, base: &str) -> (Vec<String>, Vec<String>) {
+        let comments = part.comments.iter().filter(|range| !self.is_mark(&self.new[(*range).clone()]));
+        let comments = comments.map(|range| self.piece(range.clone(), base)).collect();
+        (comments, part.attributes.iter().map(|range| self.piece(range.clone(), base)).collect())
+    }
+
+    fn is_mark(&self, line: &str) -> bool {
+        crate::edit::marks::is_mark(line, self.old)
+    }
+
+    fn finish(mut self, source: &Source) -> Result<Merged, MergeError> {
+        if self.edits.is_empty() {
+            return Err(MergeError::NothingChanged);
+        }
+        self.edits.append(&mut self.closers);
+        let (text, lines) = source.apply(&self.edits);
+        let changed = self.changed.into_iter().map(|(at, change)| Change { line: lines[at], ..change }).collect();
+        Ok(Merged { text, changed })
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+/// Whether definitions of a file can be put in place by name.
+pub fn has_grammar(path: &str) -> bool {
+    parts(path, "").is_some()
+}

@@ -1,0 +1,249 @@
+//! Merges the parts of one place (a file, a class) with the parts written for it: what is there is replaced, what is not is added.
+
+use super::place::{Place, same_name};
+use super::{Job, MergeError, Scope, What};
+use crate::edit::marks::has_marks;
+use crate::edit::text::line_of;
+use crate::index::parts::{Part, Sort};
+
+/// What becomes of a written part.
+#[derive(Clone, Debug)]
+pub enum Target<'p> {
+    Old(Place<'p>),
+    /// It is written again further down, or is in the file already.
+    Skip,
+    New,
+}
+
+/// Lists to which names are added and from which none is taken.
+const EXPORTS: &[&str] = &["module.exports", "export {}", "exports"];
+
+impl<'a> Job<'a> {
+    /// Merges `news` into `olds`, which stand in `scope`.
+    pub fn scope(&mut self, scope: Option<&'a Part>, olds: &'a [Part], news: &[Part]) -> Result<(), MergeError> {
+        let targets = self.targets(scope, olds, news)?;
+        if scope.is_some() {
+            self.import_all(scope, olds, news, None);
+        }
+        for (at, new) in news.iter().enumerate() {
+            match (&targets[at], new.sort) {
+                (_, Sort::Import) | (Target::Skip, _) => {}
+                (_, Sort::Statement) => self.statement(scope, olds, news, at, &targets)?,
+                (Target::Old(place), _) => self.put(&place.clone(), new)?,
+                (Target::New, _) => self.add(scope, olds, news, at, &targets)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn targets(&self, scope: Scope<'a>, olds: &'a [Part], news: &[Part]) -> Result<Vec<Target<'a>>, MergeError> {
+        let mut targets: Vec<Option<Target>> = vec![None; news.len()];
+        for (at, new) in news.iter().enumerate() {
+            if targets[at].is_some() {
+                continue;
+            }
+            if !new.is_definition() {
+                targets[at] = Some(Target::New);
+                continue;
+            }
+            let mut here: Vec<&'a Part> =
+                olds.iter().filter(|old| old.is_definition() && same_name(old, new)).collect();
+            if here.iter().any(|old| old.sort == new.sort) {
+                here.retain(|old| old.sort == new.sort);
+            }
+            let again: Vec<usize> =
+                (at..news.len()).filter(|i| news[*i].is_definition() && same_name(&news[*i], new)).collect();
+            let inside = |part: &'a Part| Target::Old(Place { part, around: scope.into_iter().collect() });
+            let is_impl = new.variant.starts_with("impl");
+            targets[at] = Some(match (here.as_slice(), again.as_slice()) {
+                ([_, ..], _) if is_impl => inside(self.block(&here, news, at)),
+                ([], _) | ([_], [_]) if scope.is_none() => {
+                    if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test {
+                        // Written more than once: the last one counts.
+                        Target::Skip
+                    } else {
+                        self.meant(new)?.map_or(Target::New, Target::Old)
+                    }
+                }
+                ([], _) => Target::New,
+                ([one], [_]) => inside(one),
+                _ => {
+                    for (i, target) in self.paired(scope, &here, news, &again)? {
+                        targets[i] = Some(target);
+                    }
+                    continue;
+                }
+            });
+        }
+        Ok(targets.into_iter().map(|target| target.unwrap_or(Target::Skip)).collect())
+    }
+
+    /// Parts of one name of which there are several, old or new.
+    fn paired(
+        &self,
+        scope: Scope<'a>,
+        olds: &[&'a Part],
+        news: &[Part],
+        again: &[usize],
+    ) -> Result<Vec<(usize, Target<'a>)>, MergeError> {
+        let inside = |part: &'a Part| Target::Old(Place { part, around: scope.into_iter().collect() });
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (mut left, mut found, mut open): (Vec<&'a Part>, Vec<_>, Vec<usize>) =
+            (olds.to_vec(), Vec::new(), Vec::new());
+        for at in again {
+            let text = plain(&with_attributes(&news[*at], self.new));
+            let is_same = |old: &&Part| plain(&with_attributes(old, self.old)) == text;
+            match left.iter().position(|old| is_same(old)) {
+                Some(same) => found.push((*at, inside(left.remove(same)))),
+                None if olds.iter().any(|old| is_same(old)) => found.push((*at, Target::Skip)),
+                None => open.push(*at),
+            }
+        }
+        if open.len() == left.len() {
+            found.extend(open.iter().zip(left).map(|(at, old)| (*at, inside(old))));
+            return Ok(found);
+        }
+        let Some((last, earlier)) = open.split_last() else { return Ok(found) };
+        let is_many = !news[*last].variant.is_empty() || news[*last].sort == Sort::Test;
+        found.extend(earlier.iter().map(|at| (*at, if is_many { Target::New } else { Target::Skip })));
+        let hinted = self.hints.line.and_then(|line| left.iter().position(|old| self.lines(old).contains(&line)));
+        let target = match (left.as_slice(), hinted) {
+            ([one], _) => inside(one),
+            (_, Some(at)) => inside(left[at]),
+            ([], _) if is_many => Target::New,
+            ([], _) => Target::Skip,
+            (many, None) => {
+                let places: Vec<Place> =
+                    many.iter().map(|part| Place { part, around: scope.into_iter().collect() }).collect();
+                return Err(self.ambiguous(&news[*last], &places));
+            }
+        };
+        found.push((*last, target));
+        Ok(found)
+    }
+
+    fn lines(&self, old: &Part) -> std::ops::RangeInclusive<usize> {
+        let whole = old.whole();
+        line_of(self.old, whole.start)..=line_of(self.old, whole.end)
+    }
+
+    /// Puts a written part in the place of an old one.
+    fn put(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
+        let old = place.part;
+        let scope = place.around.iter().rev().copied().find(|part| part.is_definition());
+        if new.variant.starts_with("impl") {
+            return self.implementations(place, new);
+        }
+        match (old.sort, new.sort) {
+            (Sort::Class, Sort::Class) => self.members(scope, old, new),
+            (Sort::Record, Sort::Record) if self.by_member(old, new) => self.members(scope, old, new),
+            _ => self.replace(scope, old, new),
+        }
+    }
+
+    /// Whether entries that the new list does not have stay: where it says so, has them all, or holds functions.
+    fn by_member(&self, old: &Part, new: &Part) -> bool {
+        let body = new.body.clone().map_or("", |body| &self.new[body]);
+        let has_functions = old.members.iter().any(|member| member.sort == Sort::Function);
+        let has_all = !old.members.is_empty()
+            && old
+                .members
+                .iter()
+                .all(|member| member.is_definition() && new.members.iter().any(|other| same_name(member, other)));
+        old.body.is_some()
+            && new.body.is_some()
+            && (EXPORTS.contains(&old.name.as_str()) || has_marks(body, self.old) || has_functions || has_all)
+    }
+
+    fn members(&mut self, scope: Scope, old: &'a Part, new: &Part) -> Result<(), MergeError> {
+        self.header(scope, old, new);
+        self.docstring(old, new);
+        self.scope(Some(old), &old.members, &new.members)
+    }
+
+    /// The line of a class is replaced only where the new one says all that the old one says and more.
+    fn header(&mut self, scope: Scope, old: &Part, new: &Part) {
+        let (Some(old_body), Some(new_body)) = (&old.body, &new.body) else { return };
+        let was = self.old[old.core.start..old_body.start].to_owned();
+        let words = |text: &str| -> Vec<String> {
+            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        };
+        let base = crate::edit::text::indent_at(self.old, old.core.start).to_owned();
+        let now = self.piece(new.core.start..new_body.start, &base);
+        let now = super::form::with_modifiers(self.language, &was, now);
+        let (was_words, now_words) = (words(&was), words(&now));
+        let says_more = was_words.iter().all(|word| now_words.contains(word)) && was_words.len() < now_words.len();
+        let is_class = old.sort == Sort::Class && old.variant.is_empty();
+        let core = if says_more && is_class { now } else { was };
+        let header = Part { core: old.core.start..old_body.start, ..old.clone() };
+        if self.put_below_lead(&header, new, core, &base) {
+            self.note(What::Replaced, &old.name, scope);
+        }
+    }
+
+    /// The docstring of a class.
+    fn docstring(&mut self, old: &'a Part, new: &Part) {
+        let Some(range) = new.docstring.clone() else { return };
+        let base = crate::edit::text::indent_at(self.old, old.core.start).to_owned() + &self.step();
+        let text = self.piece(range, &base);
+        let changed = match (&old.docstring, &old.body) {
+            (Some(doc), _) => self.edit(doc.clone(), text),
+            (None, Some(body)) if self.old[body.clone()].starts_with('\n') => {
+                self.edit(body.start..body.start, format!("\n{base}{text}"))
+            }
+            _ => false,
+        };
+        if changed {
+            self.note(What::Replaced, &old.name, None);
+        }
+    }
+
+    /// The block of an `impl` that is meant: the one with the same line above it; of several, the one that comes as late as the new one.
+    fn block(&self, blocks: &[&'a Part], news: &[Part], at: usize) -> &'a Part {
+        let line = head(&news[at], self.new);
+        let same: Vec<&'a Part> = blocks.iter().copied().filter(|block| head(block, self.old) == line).collect();
+        let same = if same.is_empty() { blocks.to_vec() } else { same };
+        let is_alike = |new: &&Part| same_name(new, &news[at]) && head(new, self.new) == line;
+        let (earlier, all) = (news[..at].iter().filter(is_alike).count(), news.iter().filter(is_alike).count());
+        same[if all == same.len() { earlier } else { 0 }]
+    }
+
+    /// Members of an `impl` may stand in any of the blocks of that type beside it.
+    fn implementations(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
+        let beside: &'a [Part] = place.around.last().map_or(self.old_items, |part| part.members.as_slice());
+        let others = beside.iter().filter(|part| part.sort == Sort::Class && same_name(part, new));
+        let line = head(place.part, self.old);
+        let mut blocks: Vec<&'a Part> = vec![place.part];
+        // For other type arguments it is another `impl`.
+        let is_exact = line == head(new, self.new);
+        blocks.extend(
+            others.filter(|other| other.core != place.part.core && (!is_exact || head(other, self.old) == line)),
+        );
+        let holds = |block: &Part, member: &Part| block.members.iter().any(|other| same_name(other, member));
+        let number = self.hints.line.unwrap_or(0);
+        let hinted = blocks.iter().position(|block| self.lines(block).contains(&number));
+        let known = blocks.iter().position(|block| new.members.iter().any(|member| holds(block, member)));
+        let home = hinted.or(known).unwrap_or(0);
+        for (at, block) in blocks.iter().enumerate() {
+            let mine = new.members.iter().filter(|member| {
+                let holder = blocks.iter().position(|block| holds(block, member));
+                holder.unwrap_or(home) == at
+            });
+            let mine: Vec<Part> = mine.cloned().collect();
+            self.scope(Some(block), &block.members, &mine)?;
+        }
+        Ok(())
+    }
+}
+
+/// What stands above a body, without white space.
+fn head(part: &Part, text: &str) -> String {
+    let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
+    text[part.core.start..end].split_whitespace().collect()
+}
+
+/// A part without its comments.
+fn with_attributes(part: &Part, text: &str) -> String {
+    part.attributes.iter().chain([&part.core]).map(|range| &text[range.clone()]).collect()
+}

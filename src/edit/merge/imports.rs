@@ -1,0 +1,174 @@
+//! Adds the imports that the written code needs and the file lacks.
+
+use super::insert::{Anchor, first_line};
+use super::{Job, MergeError, Scope, What};
+use crate::edit::text::{Edit, indent_at};
+use crate::index::parts::{Imported, Part, Sort};
+
+impl<'a> Job<'a> {
+    /// Imports at the top of what was written.
+    pub fn imports(&mut self, news: &[Part]) -> Result<(), MergeError> {
+        let only_imports = news.iter().all(|new| new.sort == Sort::Import);
+        let code: Vec<&str> =
+            news.iter().filter(|new| new.sort != Sort::Import).map(|new| &self.new[new.whole()]).collect();
+        let code = code.join("\n");
+        self.import_all(None, self.old_items, news, (!only_imports).then_some(code.as_str()));
+        Ok(())
+    }
+
+    /// Adds what `news` import into `scope`, if `code` uses it: first the names that join a statement, since new statements come behind it.
+    pub fn import_all(&mut self, scope: Scope<'a>, olds: &'a [Part], news: &[Part], code: Option<&str>) {
+        for joins in [true, false] {
+            for new in news.iter().filter(|new| new.sort == Sort::Import) {
+                self.import(scope, olds, new, code, joins);
+            }
+        }
+    }
+
+    fn import(&mut self, scope: Scope<'a>, olds: &'a [Part], new: &Part, code: Option<&str>, joins: bool) {
+        let missing: Vec<&Imported> = new
+            .imports
+            .iter()
+            .filter(|one| !self.has_import(olds, one) && code.is_none_or(|code| self.is_used(one, code)))
+            .collect();
+        if missing.is_empty() {
+            return;
+        }
+        let beside = olds.iter().filter(|old| old.sort == Sort::Import && old.variant == new.variant);
+        let mut beside = beside.filter(|old| {
+            old.imports.iter().any(|one| one.open && (self.language == "go" || one.source == missing[0].source))
+        });
+        let beside = beside.next_back().filter(|_| missing.iter().all(|one| one.open) || self.language == "go");
+        match beside {
+            _ if beside.is_some() != joins => {}
+            Some(old) => missing.iter().for_each(|one| self.join_import(old, one)),
+            None => {
+                let all = missing.len() == new.imports.len() && !(self.language == "go" && new.body.is_some());
+                let lines = match all {
+                    true => vec![self.piece(new.core.clone(), "")],
+                    false => self.statements_of(new, &missing),
+                };
+                lines.into_iter().for_each(|line| self.new_import(scope, olds, line));
+            }
+        }
+    }
+
+    /// The name is bound already, by whatever it is, or the same is imported under another name.
+    fn has_import(&self, olds: &[Part], one: &Imported) -> bool {
+        let same = |other: &Imported| {
+            (other.source == one.source && other.name == one.name && other.local == one.local)
+                || (!one.local.is_empty() && other.local == one.local)
+        };
+        let defined = olds.iter().any(|old| {
+            old.is_definition() && old.name == one.local && old.owner.is_none() && !old.variant.starts_with("impl")
+        });
+        let imported = |parts: &[Part]| parts.iter().any(|part| part.imports.iter().any(same));
+        // `use super::*` belongs to a module in the file.
+        let nested = one.source.starts_with("super") || one.name == "*";
+        defined || imported(olds) || (nested && !self.places(|part| part.imports.iter().any(same)).is_empty())
+    }
+
+    fn is_used(&self, one: &Imported, code: &str) -> bool {
+        let name = one.local.split('.').next().unwrap_or_default();
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        self.language == "rust"
+            || name.is_empty()
+            || one.source == "__future__"
+            || code
+                .match_indices(name)
+                .any(|(at, _)| !code[..at].ends_with(is_part) && !code[at + name.len()..].starts_with(is_part))
+    }
+
+    /// Puts a name beside those that are imported from the same place.
+    fn join_import(&mut self, old: &Part, one: &Imported) {
+        let text = self.new[one.bytes.clone()].to_owned();
+        let is_own = |path: &str| path.split('/').next().is_some_and(|first| first.contains('.'));
+        let open = || old.imports.iter().filter(|other| other.open);
+        let alike = open().filter(|other| self.language != "go" || is_own(&other.source) == is_own(&one.source)).last();
+        let Some(last) = alike.or_else(|| open().last()) else { return };
+        let own_line = indent_at(self.old, last.bytes.start);
+        let many_lines = self.old[old.core.clone()].contains('\n');
+        let new = match (self.language, many_lines) {
+            ("go", _) => format!("\n{own_line}{text}"),
+            (_, true) => format!(",\n{own_line}{text}"),
+            (_, false) => format!(", {text}"),
+        };
+        self.edits.push(Edit { range: last.bytes.end..last.bytes.end, new });
+        self.note(What::Import, if one.local.is_empty() { &one.source } else { &one.local }, None);
+    }
+
+    /// Statements for some of what `new` imports, in the words of the file.
+    fn statements_of(&self, new: &Part, missing: &[&Imported]) -> Vec<String> {
+        let text = |one: &&Imported| self.new[one.bytes.clone()].to_owned();
+        let names = missing.iter().filter(|one| one.open).map(text).collect::<Vec<_>>().join(", ");
+        let first = missing[0];
+        let core = &self.new[new.core.clone()];
+        let quote = if core.contains('"') { '"' } else { '\'' };
+        let end = if core.ends_with(';') { ";" } else { "" };
+        let from = format!("{quote}{}{quote}{end}", first.source);
+        match self.language {
+            "python" if first.name.is_empty() => missing.iter().map(|one| format!("import {}", text(one))).collect(),
+            "python" => vec![format!(
+                "from {} import {}",
+                first.source,
+                missing.iter().map(text).collect::<Vec<_>>().join(", ")
+            )],
+            "go" => missing.iter().map(|one| format!("import {}", text(one))).collect(),
+            "rust" => missing
+                .iter()
+                .map(|one| {
+                    let path =
+                        if one.source.is_empty() { one.name.clone() } else { format!("{}::{}", one.source, one.name) };
+                    let alias = if one.local.is_empty() || one.local == one.name {
+                        String::new()
+                    } else {
+                        format!(" as {}", one.local)
+                    };
+                    format!("use {path}{alias};")
+                })
+                .collect(),
+            _ => {
+                let kind = if new.variant == "type" { "import type" } else { "import" };
+                let whole = missing.iter().filter(|one| !one.open).map(text);
+                let whole = whole.map(|one| match new.variant.as_str() {
+                    "require" => format!("const {one} = require({quote}{}{quote}){end}", first.source),
+                    _ => format!("{kind} {one} from {from}"),
+                });
+                let named = (!names.is_empty()).then(|| match new.variant.as_str() {
+                    "require" => format!("const {{ {names} }} = require({quote}{}{quote}){end}", first.source),
+                    _ => format!("{kind} {{ {names} }} from {from}"),
+                });
+                whole.chain(named).collect()
+            }
+        }
+    }
+
+    fn new_import(&mut self, scope: Scope<'a>, olds: &'a [Part], line: String) {
+        let first_code = olds.iter().position(|old| old.is_definition()).unwrap_or(olds.len());
+        let last_import = |olds: &'a [Part]| olds.iter().rev().find(|old| old.sort == Sort::Import);
+        let is_future = line.starts_with("from __future__");
+        let head = |old: &&'a Part| {
+            let text = &self.old[old.core.clone()];
+            old.sort == Sort::Statement
+                && (text.starts_with(['"', '\'']) || text.starts_with("package ") || text.starts_with("#!["))
+        };
+        let before = last_import(&olds[..first_code]).filter(|_| !is_future);
+        let (anchor, gap) = match (before, olds.iter().take_while(head).last(), olds.first()) {
+            (Some(last), ..) => (Anchor::After(last), 0),
+            (None, Some(head), _) => (Anchor::After(head), 1),
+            (None, None, Some(first)) => {
+                let blank = if self.language == "python" && first.sort != Sort::Value { 2 } else { 1 };
+                (Anchor::Before(first), if first.sort == Sort::Import { 0 } else { blank })
+            }
+            (None, None, None) => (Anchor::End, 0),
+        };
+        let base =
+            scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.step()).unwrap_or_default();
+        let name = first_line(&line);
+        let several = self.changed.iter().any(|(_, change)| change.what == What::Import);
+        // Of several imports above the first definition, only the last is set off.
+        let gap = if several && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) { 0 } else { gap };
+        self.write(scope, line, &base, gap, anchor);
+        self.note(What::Import, &name, scope);
+    }
+}

@@ -1,0 +1,307 @@
+//! Adds what a file does not have beside its siblings, in the file's spacing.
+
+use super::container::Target;
+use super::form::{Form, as_function, as_method, form_of};
+use super::place::{is_module, same_name};
+use super::{Job, MergeError, Scope, What};
+use crate::edit::text::{indent_at, line_end, line_of, line_start};
+use crate::index::parts::{Part, Sort};
+
+/// Beside what something is put.
+#[derive(Clone, Copy, Debug)]
+pub enum Anchor<'p> {
+    After(&'p Part),
+    Before(&'p Part),
+    /// At the top of the body of what it is put into.
+    Top,
+    End,
+}
+
+/// Functions that come first in a class.
+const MAKERS: &[&str] = &["__init__", "constructor", "new"];
+
+impl<'a> Job<'a> {
+    /// Adds `news[at]`, which `olds` do not have.
+    pub fn add(
+        &mut self,
+        scope: Option<&'a Part>,
+        olds: &'a [Part],
+        news: &[Part],
+        at: usize,
+        targets: &[Target<'a>],
+    ) -> Result<(), MergeError> {
+        let new = &news[at];
+        let home = if scope.is_none() { self.home(news, at, targets)? } else { None };
+        match home {
+            Some(home) => {
+                let anchor = self.anchor(Some(home), &home.members, news, at, targets);
+                self.insert(Some(home), &home.members, new, anchor);
+            }
+            None => {
+                let anchor = self.anchor(scope, olds, news, at, targets);
+                self.insert(scope, olds, new, anchor);
+            }
+        }
+        Ok(())
+    }
+
+    /// The container for a part that is written outside any.
+    fn home(&self, news: &[Part], at: usize, targets: &[Target<'a>]) -> Result<Option<&'a Part>, MergeError> {
+        let new = &news[at];
+        let all = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
+        let mut all: Vec<&'a Part> = all.into_iter().map(|place| place.part).collect();
+        if self.language == "rust" {
+            all.retain(|part| part.sort == Sort::Class);
+        }
+        let hinted: Vec<&'a Part> =
+            all.iter().copied().filter(|part| Some(&part.name) == self.hints.container.as_ref()).collect();
+        let hinted = hinted.iter().copied().find(|part| part.variant == "impl").or(hinted.first().copied());
+        let text = &self.new[new.core.clone()];
+        let is_static = new.attributes.iter().any(|range| self.new[range.clone()].contains("staticmethod"));
+        let belongs = match self.language {
+            "go" => return Ok(None),
+            "rust" => {
+                new.has_receiver || hinted.is_some() && (text.contains("Self") || MAKERS.contains(&new.name.as_str()))
+            }
+            "python" => new.has_receiver || is_static,
+            _ => new.has_receiver || hinted.is_some() && text.contains("this."),
+        };
+        if let Some(module) = hinted.filter(|part| is_module(part)) {
+            return Ok(Some(module));
+        }
+        if !belongs {
+            return Ok(self.test_home(new, &all));
+        }
+        let kinds: Vec<&'a Part> =
+            all.iter().copied().filter(|part| !is_module(part) && part.sort == Sort::Class).collect();
+        let found = hinted.or_else(|| self.class_near(news, at, targets, &kinds));
+        match (found, kinds.as_slice()) {
+            (Some(found), _) => Ok(Some(found)),
+            (None, []) => Ok(None),
+            (None, [one]) => Ok(Some(one)),
+            (None, many) => {
+                let names = || many.iter().map(|part| part.name.clone());
+                let inherent: Vec<&&'a Part> = many.iter().filter(|part| part.variant == "impl").collect();
+                match (inherent.as_slice(), new.is_test) {
+                    ([one], _) => Ok(Some(one)),
+                    (_, true) => Ok(many.iter().rev().copied().find(|part| part.members.iter().any(|m| m.is_test))),
+                    _ => Err(MergeError::NoContainer { name: new.name.clone(), containers: names().collect() }),
+                }
+            }
+        }
+    }
+
+    /// The class of the definition or line that hints name, or of what was written beside it.
+    fn class_near(&self, news: &[Part], at: usize, targets: &[Target<'a>], classes: &[&'a Part]) -> Option<&'a Part> {
+        let holds = |name: &str| classes.iter().copied().find(|class| class.members.iter().any(|m| m.name == name));
+        let by_name = self.hints.after.as_deref().and_then(holds);
+        let by_line = self.hints.line.and_then(|line| {
+            classes
+                .iter()
+                .copied()
+                .find(|class| (line_of(self.old, class.core.start)..=line_of(self.old, class.core.end)).contains(&line))
+        });
+        let beside = targets.iter().find_map(|target| match target {
+            Target::Old(place) if place.is_member() => place.container(),
+            _ => None,
+        });
+        // A class that was closed early stands above.
+        let above = news[..at].iter().rev().find(|part| part.sort == Sort::Class);
+        let above = above.and_then(|part| classes.iter().copied().find(|class| same_name(class, part)));
+        by_name.or(by_line).or(above).or(beside)
+    }
+
+    /// Where tests of the file stand, for a new test.
+    fn test_home(&self, new: &Part, all: &[&'a Part]) -> Option<&'a Part> {
+        if !new.is_test || self.language == "python" {
+            return None;
+        }
+        let at_top = self.old_items.iter().any(|part| part.is_test);
+        let is_home = |part: &&'a Part| is_module(part) && (self.language != "rust" || part.name.contains("test"));
+        let is_top = |part: &&'a Part| self.old_items.iter().any(|item| item.core == part.core);
+        all.iter().copied().filter(|_| !at_top).filter(is_home).rev().find(is_top)
+    }
+
+    fn anchor(&self, scope: Scope, olds: &'a [Part], news: &[Part], at: usize, targets: &[Target<'a>]) -> Anchor<'a> {
+        let new = &news[at];
+        let fits = |old: &Part| old.is_test == new.is_test && (old.sort == new.sort || is_block(old) && is_block(new));
+        let here = |target: &Target<'a>| match target {
+            Target::Old(place) => olds.iter().find(|old| old.core == place.part.core).filter(|old| fits(old)),
+            _ => None,
+        };
+        let named = self.hints.after.as_deref().and_then(|name| {
+            let holds =
+                |old: &&'a Part| old.name == name || scope.is_none() && old.members.iter().any(|m| m.name == name);
+            olds.iter().rev().find(holds).filter(|old| fits(old))
+        });
+        if let Some(part) = named.or_else(|| targets[..at.min(targets.len())].iter().rev().find_map(here)) {
+            return Anchor::After(part);
+        }
+        if let Some(part) = targets.iter().skip(at + 1).find_map(here) {
+            return Anchor::Before(part);
+        }
+        match scope {
+            Some(scope) => self.anchor_inside(scope, olds, new),
+            None => self.anchor_at_top(olds, new),
+        }
+    }
+
+    fn anchor_inside(&self, scope: &Part, olds: &'a [Part], new: &Part) -> Anchor<'a> {
+        let last = |sort: Sort| olds.iter().rev().find(|old| old.sort == sort && old.is_definition());
+        let first_function = olds.iter().find(|old| old.sort == Sort::Function);
+        if let Some(first) =
+            first_function.filter(|_| MAKERS.contains(&new.name.as_str()) && new.sort == Sort::Function)
+        {
+            return Anchor::Before(first);
+        }
+        let anchor = match new.sort {
+            Sort::Value if scope.sort == Sort::Class => last(Sort::Value),
+            Sort::Value => olds.last(),
+            sort => last(sort).or(olds.iter().rev().find(|old| old.is_definition() || !is_idle(old, self.old))),
+        };
+        anchor.filter(|part| !is_idle(part, self.old)).map_or(Anchor::Top, Anchor::After)
+    }
+
+    fn anchor_at_top(&self, olds: &'a [Part], new: &Part) -> Anchor<'a> {
+        let is_export = |old: &Part| old.name.contains("exports") || old.name == "export {}";
+        let usable = |old: &&'a Part| old.is_definition() && !is_export(old) && !is_module(old);
+        let relative =
+            olds.iter().rev().filter(usable).find(|old| match (&new.owner, new.variant.starts_with("impl")) {
+                (Some(owner), _) => old.owner.as_ref() == Some(owner) || old.name == *owner,
+                (None, true) => old.name == new.name,
+                (None, false) => false,
+            });
+        if let Some(relative) = relative {
+            return Anchor::After(relative);
+        }
+        let first_block = olds.iter().position(|old| usable(&old) && is_block(old)).unwrap_or(olds.len());
+        let found = match new.sort {
+            Sort::Value => {
+                let values = olds[..first_block].iter().rev();
+                let above = values.clone().find(|old| usable(old) && old.sort == Sort::Value);
+                above.or(values.clone().find(|old| old.sort == Sort::Import))
+            }
+            _ => {
+                let same = |old: &&'a Part| usable(old) && old.is_test == new.is_test;
+                let exact = olds.iter().rev().filter(same).find(|old| old.sort == new.sort && old.owner.is_none());
+                exact.or(olds.iter().rev().filter(same).find(|old| is_block(old))).or(olds
+                    .iter()
+                    .rev()
+                    .filter(usable)
+                    .find(|old| new.is_test && is_block(old)))
+            }
+        };
+        if let Some(found) = found {
+            return Anchor::After(found);
+        }
+        match (new.sort, olds.get(first_block)) {
+            (Sort::Value, Some(first)) => Anchor::Before(first),
+            _ => self.anchor_at_end(olds),
+        }
+    }
+
+    /// At the end, but before what has to be last: what a script runs, what a module hands out, its tests.
+    pub fn anchor_at_end(&self, olds: &'a [Part]) -> Anchor<'a> {
+        let is_last = |old: &&'a Part| {
+            let text = &self.old[old.core.clone()];
+            ["if __name__", "module.exports", "export default", "export {"].iter().any(|start| text.starts_with(start))
+                || is_module(old) && self.language == "rust"
+        };
+        let tail = olds.iter().rev().take_while(is_last).last();
+        match (tail, olds.last()) {
+            (Some(tail), _) => Anchor::Before(tail),
+            (None, Some(last)) => Anchor::After(last),
+            (None, None) => Anchor::End,
+        }
+    }
+
+    /// Writes `new` into `scope` at `anchor`.
+    pub fn insert(&mut self, scope: Scope, olds: &[Part], new: &Part, anchor: Anchor) {
+        let base = self.base(scope, olds);
+        let text = self.whole_piece(scope, new, &base);
+        let gap = self.gap(scope, olds, new, anchor);
+        self.write(scope, text, &base, gap, anchor);
+        let what = if new.sort == Sort::Import { What::Import } else { What::Added };
+        let name = if new.name.is_empty() { first_line(&self.new[new.core.clone()]) } else { new.name.clone() };
+        self.note(what, &name, scope);
+    }
+
+    fn base(&self, scope: Scope, olds: &[Part]) -> String {
+        let Some(scope) = scope else { return String::new() };
+        let own_line = |part: &&Part| {
+            let start = part.start();
+            self.old[line_start(self.old, start)..start].trim().is_empty()
+                && start > line_end(self.old, scope.core.start)
+        };
+        match olds.iter().find(own_line) {
+            Some(member) => indent_at(self.old, member.start()).to_owned(),
+            None => indent_at(self.old, scope.core.start).to_owned() + &self.step(),
+        }
+    }
+
+    /// `new` with what stands above it, in the form that its place asks for.
+    fn whole_piece(&self, scope: Scope, new: &Part, base: &str) -> String {
+        let mut core = self.piece(new.core.clone(), base);
+        let script = !matches!(self.language, "python" | "rust" | "go");
+        if script && new.sort == Sort::Function {
+            let in_class =
+                scope.is_some_and(|scope| matches!(scope.sort, Sort::Class | Sort::Record) && !is_module(scope));
+            core = match (form_of(new, self.new), in_class) {
+                (Form::Declared, true) => as_method(&core),
+                (Form::Method, false) if new.has_receiver => as_function(&core),
+                _ => core,
+            };
+        }
+        let listed = scope.is_some_and(|scope| scope.listed);
+        if listed {
+            core = core.trim_end_matches([',', ';']).to_owned();
+        } else if self.new[new.core.end..new.end.max(new.core.end)].trim_end().ends_with(';') {
+            core.push(';');
+        }
+        let (mut lines, attributes) = self.lead(new, base);
+        lines.extend(attributes);
+        lines.push(core);
+        lines.join(&format!("\n{base}"))
+    }
+
+    /// Empty lines between it and what it is put beside: as many as the file has between such parts.
+    fn gap(&self, scope: Scope, olds: &[Part], new: &Part, anchor: Anchor) -> usize {
+        let beside = match anchor {
+            Anchor::After(part) | Anchor::Before(part) => Some(part),
+            Anchor::Top | Anchor::End => None,
+        };
+        let is_long = new.sort == Sort::Statement && self.new[new.core.clone()].contains('\n');
+        if !is_block(new) && !is_long && beside.is_none_or(|part| part.sort == new.sort) {
+            return 0;
+        }
+        let mut counts = [0usize; 4];
+        for pair in olds.windows(2).filter(|pair| pair[1].sort == new.sort || is_block(&pair[0]) && is_block(&pair[1]))
+        {
+            let between = &self.old[pair[0].end.min(pair[1].start())..pair[1].start()];
+            let lines = between.matches('\n').count();
+            if between.trim().is_empty() && lines > 0 && is_block(&pair[0]) == is_block(new) {
+                counts[(lines - 1).min(3)] += 1;
+            }
+        }
+        let most = (0..counts.len()).filter(|lines| counts[*lines] > 0).max_by_key(|lines| counts[*lines]);
+        most.unwrap_or(match scope {
+            None if self.language == "python" => 2,
+            Some(scope) if scope.sort == Sort::Record => 0,
+            _ => 1,
+        })
+    }
+}
+
+pub fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().chars().take(80).collect()
+}
+
+/// What is set off by empty lines.
+pub fn is_block(part: &Part) -> bool {
+    matches!(part.sort, Sort::Function | Sort::Class | Sort::Record | Sort::Test)
+}
+
+/// `pass` or `...`, or the docstring: nothing that anything is put behind.
+pub fn is_idle(part: &Part, text: &str) -> bool {
+    part.sort == Sort::Statement && matches!(&text[part.core.clone()], "pass" | "...")
+}

@@ -1,0 +1,129 @@
+//! Finds the definition of a file that a written one is meant to replace.
+
+use super::{Job, MergeError};
+use crate::edit::text::line_of;
+use crate::index::parts::{MODULE, Part, Sort};
+
+/// An old part with the parts around it, outermost first.
+#[derive(Clone, Debug)]
+pub struct Place<'p> {
+    pub part: &'p Part,
+    pub around: Vec<&'p Part>,
+}
+
+impl<'p> Place<'p> {
+    /// The innermost container with a name.
+    pub fn container(&self) -> Option<&'p Part> {
+        self.around.iter().rev().copied().find(|part| !part.name.is_empty())
+    }
+
+    /// It is a member of a class or object, not of a function or of the file.
+    pub fn is_member(&self) -> bool {
+        self.part.owner.as_ref().is_some_and(|owner| !owner.contains("exports"))
+            || self
+                .around
+                .last()
+                .is_some_and(|part| matches!(part.sort, Sort::Class | Sort::Record) && !is_module(part))
+    }
+}
+
+/// A module, namespace or `describe`: what stands in it is no method.
+pub fn is_module(part: &Part) -> bool {
+    part.sort == Sort::Class && part.variant == MODULE
+}
+
+/// Whether two parts are called the same.
+pub fn same_name(a: &Part, b: &Part) -> bool {
+    let owners = a.owner.is_none() || b.owner.is_none() || a.owner == b.owner;
+    a.name == b.name && a.variant == b.variant && owners && (a.sort == Sort::Test) == (b.sort == Sort::Test)
+}
+
+impl<'a> Job<'a> {
+    /// Every old part with that name, at any depth.
+    pub fn places(&self, name: impl Fn(&Part) -> bool) -> Vec<Place<'a>> {
+        let mut found = Vec::new();
+        for item in self.old_items {
+            if name(item) {
+                found.push(Place { part: item, around: Vec::new() });
+            }
+            item.walk(&mut Vec::new(), &mut |part, around| {
+                if name(part) {
+                    found.push(Place { part, around: around.to_vec() });
+                }
+            });
+        }
+        found
+    }
+
+    /// The old part that a part written outside any class replaces. Several of a name are told apart by hints.
+    pub fn meant(&self, new: &Part) -> Result<Option<Place<'a>>, MergeError> {
+        let mut places = self.places(|part| part.is_definition() && same_name(part, new));
+        places.retain(|place| self.may_be(place, new));
+        self.narrow(&mut places, |place| place.part.sort == new.sort);
+        if let Some(name) = &self.hints.container {
+            self.narrow(&mut places, |place| place.around.iter().any(|part| part.name == *name));
+        }
+        if let Some(line) = self.hints.line.filter(|_| places.len() > 1) {
+            self.narrow(&mut places, |place| {
+                let whole = place.part.whole();
+                (line_of(self.old, whole.start)..=line_of(self.old, whole.end)).contains(&line)
+            });
+        }
+        self.narrow(&mut places, |place| place.around.is_empty() != new.has_receiver);
+        self.narrow(&mut places, |place| place.part.owner == new.owner);
+        match places.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            many => Err(self.ambiguous(new, many)),
+        }
+    }
+
+    fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
+        if places.iter().any(&keep) {
+            places.retain(keep);
+        }
+    }
+
+    /// Whether a part written outside any class can be meant for that place.
+    fn may_be(&self, place: &Place, new: &Part) -> bool {
+        let named = self.hints.container.as_deref();
+        if named.is_some() && place.around.iter().any(|part| Some(part.name.as_str()) == named) {
+            return true;
+        }
+        if place.part.owner.is_some() && place.part.owner == new.owner {
+            return true;
+        }
+        let written_out = matches!(self.language, "python" | "rust" | "go");
+        let at_top = place.around.iter().all(|part| is_module(part));
+        match (new.sort, place.part.sort) {
+            (Sort::Class | Sort::Record | Sort::Test, _) => true,
+            // A function without receiver does not replace a method that has one, nor the other way round.
+            (Sort::Function, Sort::Function) if written_out => place.part.has_receiver == new.has_receiver,
+            // `name = () => …` is written as a member of a class is.
+            (Sort::Function, Sort::Function) if new.value.is_some() && place.is_member() => {
+                self.new[new.core.clone()].starts_with(&new.name)
+            }
+            // Elsewhere a function replaces a method only if it is written as one, or is called on something itself.
+            (Sort::Function, _) => {
+                new.has_receiver && !written_out
+                    || !place.is_member()
+                    || self.new[new.core.clone()].contains("this.") && place.part.sort == Sort::Function
+            }
+            (Sort::Value, Sort::Value) => at_top || new.has_receiver || self.language == "python" && place.is_member(),
+            _ => at_top || new.has_receiver,
+        }
+    }
+
+    pub fn ambiguous(&self, new: &Part, places: &[Place]) -> MergeError {
+        /// Places that are named.
+        const NAMED_MAX: usize = 8;
+        let named = places.iter().take(NAMED_MAX).map(|place| {
+            let line = line_of(self.old, place.part.core.start);
+            match place.container() {
+                Some(container) => format!("line {line} in `{}`", container.name),
+                None => format!("line {line}"),
+            }
+        });
+        MergeError::Ambiguous { name: new.name.clone(), places: named.collect() }
+    }
+}

@@ -1,0 +1,156 @@
+//! Replaces one definition by the one that was written, and keeps what the model left out: comments, decorators, marked lines.
+
+use super::form::{Fitted, fitted, form_of, has_forms, with_modifiers};
+use super::{Job, MergeError, Scope, What};
+use crate::edit::marks::{Body, has_marks, is_left_out, is_mark, splice};
+use crate::edit::text::indent_at;
+use crate::index::parts::Part;
+
+impl<'a> Job<'a> {
+    /// Replaces `old`, which stands in `scope`, by `new`.
+    pub fn replace(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
+        if self.is_left_out(old, new) {
+            return self.lead_only(scope, old, new);
+        }
+        let base = indent_at(self.old, old.core.start).to_owned();
+        let core = self.piece(new.core.clone(), &base);
+        let core = self.with_docstring(old, new, core, &base);
+        let core = self.unmarked(old, new, core)?;
+        let fitted = match has_forms(self.language, old, new) {
+            true => {
+                let value = new.value.clone().map(|range| self.piece(range, &base));
+                fitted(form_of(old, self.old), form_of(new, self.new), &old.name, core, value)
+            }
+            false => Fitted::Whole(core),
+        };
+        let changed = match fitted {
+            Fitted::Whole(core) => {
+                let core = with_modifiers(self.language, &self.old[old.core.clone()], core);
+                let core = self.separated(old, core);
+                self.put_below_lead(old, new, core, &base)
+            }
+            Fitted::Value(value) => self.edit(old.value.clone().unwrap_or(old.core.clone()), value),
+        };
+        if changed {
+            self.note(What::Replaced, &old.name, scope);
+        }
+        Ok(())
+    }
+
+    /// A statement keeps its semicolon, or its lack of one.
+    fn separated(&self, old: &Part, core: String) -> String {
+        let was = &self.old[old.core.clone()];
+        match was.ends_with(';') {
+            _ if matches!(self.language, "python" | "go") => core,
+            true if core.ends_with([';', '}']) => core,
+            true => core + ";",
+            false if was.ends_with('}') && old.end == old.core.end => core,
+            false => core.trim_end_matches(';').to_owned(),
+        }
+    }
+
+    /// The body was left out altogether.
+    pub fn is_left_out(&self, old: &Part, new: &Part) -> bool {
+        let inside = |part: &Part, text: &str| {
+            let body = part.body.clone()?;
+            let start = part.docstring.as_ref().map_or(body.start, |doc| doc.end);
+            text.get(start..body.end.max(start)).map(str::to_owned)
+        };
+        let (Some(now), Some(was)) = (inside(new, self.new), inside(old, self.old)) else { return false };
+        // Comments alone make no body in Python.
+        let only_docstring = self.language == "python" && now.trim().is_empty() && !was.trim().is_empty();
+        let is_idle = |body: &str| matches!(body.trim(), "" | "pass" | "...");
+        (is_left_out(&now, self.old) || only_docstring) && !is_idle(&was)
+    }
+
+    /// Of a definition whose body was left out, what is said above it may be new, and its docstring.
+    fn lead_only(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
+        let base = indent_at(self.old, old.core.start).to_owned();
+        let mut changed = false;
+        if let Some(range) = new.docstring.clone() {
+            let inner = format!("{base}{}", self.step());
+            let text = self.piece(range, &inner);
+            changed |= match (&old.docstring, &old.body) {
+                (Some(doc), _) => self.edit(doc.clone(), text),
+                (None, Some(body)) if self.old[body.clone()].starts_with('\n') => {
+                    self.edit(body.start..body.start, format!("\n{inner}{text}"))
+                }
+                _ => false,
+            };
+        }
+        changed |= self.put_below_lead(old, new, self.old[old.core.clone()].to_owned(), &base) && !changed;
+        if changed {
+            self.note(What::Replaced, &old.name, scope);
+        }
+        Ok(())
+    }
+
+    pub fn step(&self) -> String {
+        match self.unit {
+            crate::edit::indent::Unit::Tab => "\t".to_owned(),
+            crate::edit::indent::Unit::Spaces(count) => " ".repeat(count),
+        }
+    }
+
+    /// Puts `core` in place, below the new comments and attributes if there are any, else below the old ones.
+    pub fn put_below_lead(&mut self, old: &Part, new: &Part, core: String, base: &str) -> bool {
+        let (comments, attributes) = self.lead(new, base);
+        let plain = |texts: &[String]| texts.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let of_old = |ranges: &[std::ops::Range<usize>]| -> Vec<String> {
+            ranges.iter().map(|range| self.old[range.clone()].to_owned()).collect()
+        };
+        let (old_comments, old_attributes) = (of_old(&old.comments), of_old(&old.attributes));
+        // The end of the old ones is no new comment.
+        let new_comments = !comments.is_empty() && !plain(&old_comments).ends_with(&plain(&comments));
+        let static_no_more = new.has_receiver
+            && new.attributes.is_empty()
+            && old_attributes.iter().any(|attribute| attribute.contains("staticmethod"));
+        let new_attributes = (!attributes.is_empty() && plain(&attributes) != plain(&old_attributes)) || static_no_more;
+        if !new_comments && !new_attributes {
+            return self.edit(old.core.clone(), core);
+        }
+        let mut lines = if new_comments { comments } else { old_comments };
+        lines.extend(if new_attributes { attributes } else { old_attributes });
+        lines.push(core);
+        self.edit(old.start()..old.core.end, lines.join(&format!("\n{base}")))
+    }
+
+    /// A docstring that the model left out stays.
+    fn with_docstring(&self, old: &Part, new: &Part, core: String, base: &str) -> String {
+        let (Some(doc), None, Some(body)) = (&old.docstring, &new.docstring, &new.body) else { return core };
+        if !self.new[body.clone()].trim_start_matches(' ').starts_with('\n') {
+            return core;
+        }
+        let head = self.new[new.core.start..body.start].matches('\n').count() + 1;
+        let mut lines: Vec<String> = core.split('\n').map(str::to_owned).collect();
+        lines.insert(head.min(lines.len()), format!("{base}{}{}", self.step(), &self.old[doc.clone()]));
+        lines.join("\n")
+    }
+
+    /// `core` with the old lines in place of marks.
+    fn unmarked(&self, old: &Part, new: &Part, core: String) -> Result<String, MergeError> {
+        if !has_marks(&core, self.old) {
+            return Ok(core);
+        }
+        let mark = core.lines().find(|line| is_mark(line, self.old)).unwrap_or_default().trim().to_owned();
+        let unclear = || MergeError::Unclear { name: old.name.clone(), mark: mark.clone() };
+        let head = |part: &Part, text: &str| {
+            part.body.as_ref().map(|body| text[part.core.start..body.start].matches('\n').count() + 1)
+        };
+        let (Some(old_head), Some(mut new_head)) = (head(old, self.old), head(new, self.new)) else {
+            return Err(unclear());
+        };
+        let old_text = &self.old[old.core.clone()];
+        if new.docstring.is_none() && old.docstring.is_some() {
+            // It was put back below the head.
+            new_head += old.docstring.clone().map_or(0, |doc| self.old[doc].matches('\n').count() + 1);
+        }
+        let doc_lines =
+            |part: &Part, text: &str| part.docstring.clone().map_or(0, |doc| text[doc].matches('\n').count() + 1);
+        let old_head = old_head + doc_lines(old, self.old);
+        let new_head = new_head + doc_lines(new, self.new);
+        let old_body = Body { lines: old_text.split('\n').collect(), head: old_head };
+        let new_body = Body { lines: core.split('\n').collect(), head: new_head };
+        splice(&old_body, &new_body, self.old).map(|lines| lines.join("\n")).ok_or_else(unclear)
+    }
+}

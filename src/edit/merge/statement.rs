@@ -1,0 +1,131 @@
+//! Puts statements that define nothing in place: a route, a call at load, the main block of a script.
+
+use similar::TextDiff;
+
+use super::container::Target;
+use super::insert::{Anchor, first_line};
+use super::{Job, MergeError, What};
+use crate::edit::marks::has_marks;
+use crate::edit::text::indent_at;
+use crate::index::parts::{Part, Sort};
+
+/// A main block is only replaced by one that is this much alike: a model likes to add one that shows how its function is called.
+const ALIKE_MIN: f32 = 0.5;
+/// Calls that show what was written, and no part of a file that does not have such calls already.
+const SHOWS: &[&str] =
+    &["print(", "console.log(", "fmt.Print", "println!(", "assert ", "if __name__", "console.assert("];
+/// What every file has at most once and is not put in by a statement.
+const HEADS: &[&str] =
+    &["package ", "'use strict'", "\"use strict\"", "#!", "extern crate", "pass", "...", "\"\"\"", "'''"];
+
+impl<'a> Job<'a> {
+    pub fn statement(
+        &mut self,
+        scope: Option<&'a Part>,
+        olds: &'a [Part],
+        news: &[Part],
+        at: usize,
+        targets: &[Target<'a>],
+    ) -> Result<(), MergeError> {
+        let new = &news[at];
+        let text = self.new[new.core.clone()].trim().to_owned();
+        let is_string = text.starts_with(['"', '\'', '`']);
+        if is_string
+            || HEADS.iter().any(|head| text.starts_with(head))
+            || text.lines().all(|line| self.is_mark(line) || line.trim().is_empty())
+        {
+            return Ok(());
+        }
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = plain(&text);
+        let is_same = |part: &Part| plain(&self.old[part.core.clone()]) == words;
+        if !self.places(|part| part.sort == Sort::Statement && is_same(part)).is_empty() {
+            return Ok(());
+        }
+        if let Some(group) = self.group_of(olds, new) {
+            return self.scope(Some(group), &group.members, &new.members);
+        }
+        if let Some(old) = self.version_of(olds, &text) {
+            return self.restate(scope, old, new, &text);
+        }
+        let shown = SHOWS.iter().find(|show| text.starts_with(**show));
+        let has_such = |show: &str| olds.iter().any(|old| self.old[old.core.clone()].starts_with(show));
+        if has_marks(&text, self.old) || shown.is_some_and(|show| !has_such(show) || show.starts_with("if ")) {
+            return Ok(());
+        }
+        let callee = callee(&text);
+        let like = olds
+            .iter()
+            .rev()
+            .find(|old| old.sort == Sort::Statement && self::callee(&self.old[old.core.clone()]) == callee);
+        let anchor = match (
+            like.filter(|_| !callee.is_empty()),
+            targets[..at].iter().rev().find_map(|target| here(target, olds)),
+        ) {
+            (Some(like), _) | (None, Some(like)) => Anchor::After(like),
+            (None, None) => self.anchor_at_end(olds),
+        };
+        self.insert(scope, olds, new, anchor);
+        Ok(())
+    }
+
+    /// The group (`const ( … )`, `(function () { … })()`) that holds one of the members written as a group.
+    fn group_of(&self, olds: &'a [Part], new: &Part) -> Option<&'a Part> {
+        let shares = |old: &&'a Part| {
+            old.sort == Sort::Statement
+                && old.members.iter().any(|member| new.members.iter().any(|other| other.name == member.name))
+        };
+        olds.iter().find(shares)
+    }
+
+    /// The only statement that begins in the same way: with the same line, or with the same call and first argument.
+    fn version_of(&self, olds: &'a [Part], text: &str) -> Option<&'a Part> {
+        const LINE_MIN: usize = 8;
+        let call = |text: &str| {
+            let (head, _) = text.split_once(',')?;
+            (head.contains(['\'', '"']) && head.contains('(')).then(|| head.split_whitespace().collect::<String>())
+        };
+        let line = first_line(text);
+        let only = |found: Vec<&'a Part>| if let [one] = found.as_slice() { Some(*one) } else { None };
+        let statements = || olds.iter().filter(|old| old.sort == Sort::Statement);
+        let opens = line.len() >= LINE_MIN && line.ends_with(['{', ':', '(']);
+        let by_line = statements().filter(|old| opens && first_line(&self.old[old.core.clone()]) == line).collect();
+        let by_call = || {
+            statements().filter(|old| call(text).is_some() && call(&self.old[old.core.clone()]) == call(text)).collect()
+        };
+        only(by_line).or_else(|| only(by_call()))
+    }
+
+    fn restate(&mut self, scope: Option<&'a Part>, old: &'a Part, new: &Part, text: &str) -> Result<(), MergeError> {
+        let was = &self.old[old.core.clone()];
+        if has_marks(text, self.old) {
+            let mark = text.lines().find(|line| self.is_mark(line)).unwrap_or_default().trim().to_owned();
+            return Err(MergeError::Unclear { name: first_line(text), mark });
+        }
+        let is_main = text.starts_with("if __name__");
+        if is_main && TextDiff::from_lines(was, text).ratio() < ALIKE_MIN {
+            return Ok(());
+        }
+        let base = indent_at(self.old, old.core.start).to_owned();
+        let core = self.piece(new.core.clone(), &base);
+        if self.edit(old.core.clone(), core) {
+            self.note(What::Replaced, &first_line(text), scope);
+        }
+        Ok(())
+    }
+}
+
+/// `app.get` of `app.get('/x', …)`; empty for what is no call.
+fn callee(text: &str) -> &str {
+    match text.split_once('(') {
+        Some((head, _)) if head.chars().all(|c| c.is_alphanumeric() || "._$".contains(c)) => head,
+        _ => "",
+    }
+}
+
+fn here<'a>(target: &Target<'a>, olds: &'a [Part]) -> Option<&'a Part> {
+    match target {
+        Target::Old(place) => olds.iter().find(|old| old.core == place.part.core),
+        _ => None,
+    }
+}

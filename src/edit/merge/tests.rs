@@ -1,0 +1,38 @@
+//! Tests of the module above: what a model of 1.5B writes, and what becomes of the file.
+
+mod bytes;
+mod go;
+mod python;
+mod rust;
+mod script;
+
+use super::*;
+
+fn with(path: &str, before: &str, written: &str, hints: Hints) -> String {
+    match merge(path, before, written, &hints) {
+        Ok(merged) => {
+            let again = merge(path, &merged.text, written, &hints).map(|again| again.text);
+            assert!(
+                matches!(again, Err(MergeError::NothingChanged)),
+                "written once more it changes again:\n{}\n--- then\n{again:?}",
+                merged.text
+            );
+            merged.text
+        }
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+/// What becomes of `before`.
+fn check(path: &str, before: &str, written: &str, expected: &str) {
+    let text = with(path, before, written, Hints::default());
+    assert!(text == expected, "{}", difference(expected, &text));
+}
+
+fn difference(expected: &str, text: &str) -> String {
+    similar::TextDiff::from_lines(expected, text).unified_diff().header("expected", "got").to_string()
+}
+
+fn in_container(name: &str) -> Hints {
+    Hints { container: Some(name.to_owned()), ..Hints::default() }
+}

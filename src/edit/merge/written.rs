@@ -1,0 +1,122 @@
+//! Reads what a model wrote as parts, also where it is a method without its class or has a brace too many.
+
+use crate::index::parts::{Part, Parts, Sort, parts};
+
+use super::MergeError;
+use crate::edit::indent::{Unit, dedented, unit_of};
+
+/// Most parts of one answer.
+const PARTS_MAX: usize = 2_000;
+/// Most lone braces that are tried away.
+const BRACES_MAX: usize = 12;
+/// Longest answer that is read.
+const BYTES_MAX: usize = 4 << 20;
+
+/// What was written, by its parts.
+pub struct Written {
+    pub text: String,
+    /// Its lines as they were written, with all white space at their beginning.
+    pub own: Vec<String>,
+    pub items: Vec<Part>,
+    /// Strings in which white space at the beginning of a line means something.
+    pub texts: Vec<std::ops::Range<usize>>,
+}
+
+/// Reads `written` in the language of `path`. Faults that `before` has on the same lines are not held against it.
+pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
+    if written.len() > BYTES_MAX {
+        return Err(MergeError::TooMuch { bytes: written.len(), most: BYTES_MAX });
+    }
+    let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
+    let (text, own) = cleaned(written, unit);
+    let plain = parts(path, &text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
+    let found = match faults_beyond(&text, &plain, before) {
+        None => Written { text, own, items: plain.items, texts: plain.texts },
+        Some(line) => repaired(path, language, &text).ok_or_else(|| MergeError::Unreadable {
+            line,
+            text: text.lines().nth(line - 1).unwrap_or_default().trim().chars().take(200).collect(),
+        })?,
+    };
+    match found.items.len() {
+        0 => Err(MergeError::NothingChanged),
+        count if count > PARTS_MAX => Err(MergeError::TooMuch { bytes: written.len(), most: BYTES_MAX }),
+        _ => Ok(found),
+    }
+}
+
+/// Without a fence, carriage returns and common white space; and its lines before that was taken away.
+fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
+    let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let text = without_fence(text.trim_end());
+    let dedented = dedented(text, unit);
+    let cleaned = dedented.trim_start_matches('\n');
+    let above = dedented.len() - cleaned.len();
+    (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
+}
+
+/// Without a fence around all of it.
+fn without_fence(text: &str) -> &str {
+    let inner =
+        text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n')).map_or(text, |(_, rest)| rest);
+    inner.strip_suffix("```").unwrap_or(inner)
+}
+
+fn with_dots_as_comments(line: &str) -> String {
+    match line.trim() {
+        "..." | "…" => line.replace(line.trim(), "// ..."),
+        _ => line.replace("{ ... }", "{ /* ... */ }").replace("{...}", "{ /* ... */ }"),
+    }
+}
+
+/// The first line that is not understood and is no line that the file itself has among its own.
+fn faults_beyond(text: &str, found: &Parts, (before, old): (&str, &Parts)) -> Option<usize> {
+    let line = |text: &str, number: usize| text.lines().nth(number - 1).unwrap_or_default().trim().to_owned();
+    let known: Vec<String> = old.faults.iter().map(|number| line(before, *number)).collect();
+    found.faults.iter().copied().find(|number| !known.contains(&line(text, *number)))
+}
+
+/// What was written, read in another way: with `...` as a comment, as members of a class or object, without a brace too many.
+fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
+    let script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
+    let dotted = text.lines().map(with_dots_as_comments).collect::<Vec<_>>().join("\n") + "\n";
+    let text = if language == "python" { text } else { dotted.as_str() };
+    let plain =
+        || parts(path, text).filter(|found| found.faults.is_empty()).map(|found| found_in(text.to_owned(), found));
+    let shells: &[(&str, &str)] = &[("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
+    let in_shells = || shells.iter().filter(|_| script).find_map(|shell| in_shell(path, text, shell));
+    plain().or_else(in_shells).or_else(|| without_a_brace(path, text, script))
+}
+
+fn found_in(text: String, found: Parts) -> Written {
+    let own = text.lines().map(str::to_owned).collect();
+    Written { text, own, items: found.items, texts: found.texts }
+}
+
+/// Methods without their class, read inside one; imports above them stay outside.
+fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Written> {
+    let is_import = |line: &&str| line.starts_with("import ") || line.contains("= require(") || line.trim().is_empty();
+    let imports = text.lines().take_while(is_import).map(|line| line.len() + 1).sum::<usize>().min(text.len());
+    let (head, body) = text.split_at(imports);
+    let text = format!("{head}{open}{}{close}\n", body.trim_end());
+    let mut found = parts(path, &text).filter(|found| found.faults.is_empty())?;
+    let shell = found.items.pop().filter(|shell| shell.body.is_some())?;
+    let members = shell.members.into_iter().map(|member| Part { has_receiver: true, ..member });
+    let mut items: Vec<Part> = found.items.into_iter().filter(|item| item.sort == Sort::Import).collect();
+    items.extend(members.filter(|member| member.is_definition()));
+    Some(found_in(text, Parts { items, ..found }))
+}
+
+/// A class closed early, or a brace too many at the end: the text without one line that is nothing but a closing brace.
+fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
+    let lines: Vec<&str> = text.lines().collect();
+    let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));
+    lone.take(BRACES_MAX).find_map(|at| {
+        let fewer = lines.iter().enumerate().filter(|(line, _)| *line != at).map(|(_, line)| *line);
+        let text = fewer.collect::<Vec<_>>().join("\n") + "\n";
+        let found = parts(path, &text)?;
+        if found.faults.is_empty() {
+            return Some(found_in(text, found));
+        }
+        script.then(|| in_shell(path, &text, &("class Shell {\n", "\n}")))?
+    })
+}

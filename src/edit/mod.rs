@@ -1,0 +1,16 @@
+//! Changes to code: what a model wrote is put in place, checked, run, and a failed run is read.
+
+pub mod blocks;
+pub mod check;
+pub mod checks;
+pub mod failures;
+mod indent;
+pub mod losses;
+mod marks;
+pub mod merge;
+pub mod rename;
+pub mod suspects;
+mod text;
+
+pub use check::{Problem, problems};
+pub use merge::{Change, Hints, MergeError, Merged, What, has_grammar, merge};

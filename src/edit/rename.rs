@@ -1,0 +1,150 @@
+//! Gives a definition another name everywhere it is used: plans all of it, or says why not.
+
+mod clash;
+mod local;
+mod plan;
+mod sheet;
+mod target;
+mod uses;
+mod words;
+
+use std::collections::HashSet;
+use std::io;
+
+use crate::index::{Index, IndexError, Names, Role, Symbol};
+
+pub(in crate::edit) use plan::Edits;
+pub use plan::{Doubt, FileEdit, Mention, Plan};
+pub(in crate::edit) use sheet::{Sheet, texts_with};
+
+use target::Wanted;
+use uses::Verdict;
+
+/// What is to be renamed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    pub name: String,
+    /// The file it is defined in, or the end of its path.
+    pub file: Option<String>,
+    /// The class, type or function it stands in.
+    pub container: Option<String>,
+}
+
+/// Reads a file of the project as it is now, by its path in the project.
+pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
+
+/// Why nothing is renamed.
+#[derive(Debug, thiserror::Error)]
+pub enum RenameError {
+    #[error("nothing in the project is called `{name}`{}; a local name needs the function it stands in", nearby(.near))]
+    NotFound { name: String, near: Vec<String> },
+    #[error("{} definitions are called `{name}`: {}; say which one by its file or class", .places.len(), .places.join(", "))]
+    Several { name: String, places: Vec<String> },
+    #[error("`{to}` has a meaning already in {path}, line {line}; choose another name")]
+    Taken { to: String, path: String, line: usize },
+    #[error("`{to}` cannot be a name in {language}: {reason}")]
+    NotAName { to: String, language: String, reason: &'static str },
+    #[error(
+        "`{name}` is called so because of `{base}`, which is not in the project; rename it together with that by hand"
+    )]
+    Foreign { name: String, base: String },
+    #[error("{path} cannot be read: {source}; nothing was renamed")]
+    Unreadable { path: String, source: io::Error },
+    #[error("{path} mentions `{name}` and cannot be understood: {reason}; nothing was renamed")]
+    NotUnderstood { path: String, name: String, reason: String },
+    #[error("in {path} `{to}` would mean something else than `{name}` does; nothing was renamed")]
+    Changed { path: String, name: String, to: String },
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+fn nearby(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" (near: {})", names.join(", ")) }
+}
+
+/// Plans the renaming of `from` to `to`. Places that certainly mean the definition change, all of them or none; strings and comments are
+/// listed as mentions, places that may mean it as doubtful.
+pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan, RenameError> {
+    let texts = texts_with(index, files, &from.name)?;
+    let snapshot = index.snapshot(&texts)?;
+    let names = snapshot.names();
+    let (sheets, mut edits) = sheet::read(&names, &texts, &from.name)?;
+    match target::find(index, &names, &sheets, from)? {
+        Wanted::Symbols(symbols) => symbol(&names, &sheets, &symbols, (&from.name, to), &mut edits)?,
+        Wanted::Local(sheet, binders) => local::rename(&names, &sheets, (sheet, &binders), to, &mut edits)?,
+    }
+    clash::check(&names, &sheets, &edits, to)?;
+    let plan = edits.finish(&texts, &from.name)?;
+    // Only names of a project are looked up again: a local name has been checked by its scope.
+    if let Wanted::Symbols(symbols) = target::find(index, &names, &sheets, from)? {
+        means_the_same(index, &texts, &plan, &symbols, (&from.name, to))?;
+    }
+    Ok(plan)
+}
+
+/// Notes every place of a definition.
+fn symbol(
+    names: &Names,
+    sheets: &[Sheet],
+    wanted: &HashSet<Symbol>,
+    (name, to): (&str, &str),
+    edits: &mut Edits,
+) -> Result<(), RenameError> {
+    for symbol in wanted {
+        words::check(names.language(symbol.file), to)?;
+        target::is_ours(names, *symbol)?;
+    }
+    clash::members(names, wanted, to)?;
+    for (at, sheet) in sheets.iter().enumerate() {
+        for (place, occurrence) in sheet.places.iter().enumerate() {
+            match uses::decide(names, sheet, place, wanted) {
+                Verdict::Change => edits.change(at, place, sheet, to),
+                Verdict::Doubt(why) => edits.doubt(sheet, occurrence.line, why),
+                Verdict::Mention => edits.mention(&sheet.path, &sheet.text, occurrence.line),
+                Verdict::Keep => {}
+            }
+        }
+    }
+    let defined = |(sheet, place): &(usize, usize)| sheets[*sheet].places[*place].role == Role::Definition;
+    match edits.changed.iter().any(defined) {
+        true => Ok(()),
+        false => Err(RenameError::NotFound { name: name.to_owned(), near: Vec::new() }),
+    }
+}
+
+/// After the change, the new name means the definition at just as many places of each file; what stands behind a dot is left out, since
+/// that depends on how many methods have the name.
+fn means_the_same(
+    index: &Index,
+    before: &[(String, String)],
+    plan: &Plan,
+    wanted: &HashSet<Symbol>,
+    (name, to): (&str, &str),
+) -> Result<(), RenameError> {
+    let mut after = before.to_vec();
+    for edit in &plan.edits {
+        if let Some((_, text)) = after.iter_mut().find(|(path, _)| *path == edit.path) {
+            edit.text_after.clone_into(text);
+        }
+    }
+    let count = |texts: &[(String, String)], name: &str| -> Result<Vec<(String, usize)>, RenameError> {
+        let snapshot = index.snapshot(texts)?;
+        let names = snapshot.names();
+        let (sheets, _) = sheet::read(&names, texts, name)?;
+        let sure = |sheet: &Sheet| {
+            let bare = |at: &usize| !matches!(sheet.places[*at].role, Role::Member { .. });
+            let all = (0..sheet.places.len()).filter(bare);
+            all.filter(|at| uses::decide(&names, sheet, *at, wanted) == Verdict::Change).count()
+        };
+        Ok(sheets.iter().map(|sheet| (sheet.path.clone(), sure(sheet))).filter(|(_, count)| *count > 0).collect())
+    };
+    let (old, new) = (count(before, name)?, count(&after, to)?);
+    let differs = old.iter().find(|one| !new.contains(one)).or_else(|| new.iter().find(|one| !old.contains(one)));
+    match differs {
+        Some((path, _)) => Err(RenameError::Changed { path: path.clone(), name: name.to_owned(), to: to.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Finds what the new name means already where it would come to stand.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::{Edits, RenameError, Sheet};
+use crate::index::{Meaning, Names, Occurrence, Role, Symbol, names as places};
+
+/// In every file with a change: no place that changes may come to mean something else, and nothing else may come to mean it.
+pub fn check(names: &Names, sheets: &[Sheet], edits: &Edits, to: &str) -> Result<(), RenameError> {
+    for (at, sheet) in sheets.iter().enumerate() {
+        let changed: Vec<&Occurrence> =
+            edits.changed.iter().filter(|(s, _)| *s == at).map(|(_, place)| &sheet.places[*place]).collect();
+        let bare: Vec<&Occurrence> = changed.into_iter().filter(|o| is_bare(o)).collect();
+        let Some(Ok((others, _))) = places(sheet.language, &sheet.text, to).filter(|_| !bare.is_empty()) else {
+            continue;
+        };
+        let taken = |line: usize| RenameError::Taken { to: to.to_owned(), path: sheet.path.clone(), line };
+        for other in others.iter() {
+            let hides = bare.iter().any(|own| hides(sheet, own, other));
+            let captured = bare.iter().any(|own| captures(&others, own, other));
+            if hides || captured {
+                return Err(taken(other.line));
+            }
+        }
+        let package = sheet.language == "go" && bare.iter().any(|o| reaches_package(sheet, o));
+        if let Some(Meaning::Symbol(symbol)) = names.free(sheet.file, to).filter(|_| package) {
+            let (path, line) = (names.path(symbol.file).to_owned(), names.definition(symbol).start);
+            return Err(RenameError::Taken { to: to.to_owned(), path, line });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the place means what it means by its word alone.
+fn is_bare(place: &Occurrence) -> bool {
+    match place.role {
+        Role::Definition | Role::Import { .. } => place.scope.is_some(),
+        Role::Member { .. } | Role::ReExport { .. } | Role::Keyword { .. } | Role::Property => false,
+        _ => true,
+    }
+}
+
+/// Whether the name is one of the Go package.
+fn reaches_package(sheet: &Sheet, place: &Occurrence) -> bool {
+    let binder = place.binder.map(|at| &sheet.places[at]);
+    binder.is_none_or(|b| b.role == Role::Definition && b.defines.is_some())
+}
+
+fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// `other` binds the new name between the changed place and what that means.
+fn hides(sheet: &Sheet, own: &Occurrence, other: &Occurrence) -> bool {
+    let Some(scope) = &other.scope else { return false };
+    let bound = own.binder.and_then(|at| sheet.places[at].scope.as_ref());
+    let nearer = bound.is_none_or(|bound| holds(bound, scope));
+    let same = own.scope.as_ref().is_some_and(|own| own == scope);
+    same || scope.contains(&own.bytes.start) && nearer
+}
+
+/// `own` binds the new name between `other`, a use of that name, and what that means.
+fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool {
+    let Some(scope) = &own.scope else { return false };
+    let reads = matches!(other.role, Role::Reference | Role::Shorthand | Role::Listed);
+    let bound = other.binder.and_then(|at| others[at].scope.as_ref());
+    reads && scope.contains(&other.bytes.start) && bound.is_none_or(|bound| holds(bound, scope))
+}
+
+/// No type may have two members of one name, and no file may hand out two things under one.
+pub fn members(names: &Names, wanted: &HashSet<Symbol>, to: &str) -> Result<(), RenameError> {
+    for symbol in wanted {
+        if let Some(other) = names.relatives(*symbol, to).into_iter().min() {
+            let (path, line) = (names.path(other.file).to_owned(), names.definition(other).start);
+            return Err(RenameError::Taken { to: to.to_owned(), path, line });
+        }
+    }
+    let Some(name) = wanted.iter().next().map(|symbol| &names.definition(*symbol).name) else { return Ok(()) };
+    for (file, path) in names.files().enumerate() {
+        let Some(star) = names.outline(file).exports.iter().find(|export| export.name == "*") else { continue };
+        let means = |m: Meaning| matches!(m, Meaning::Symbol(symbol) if wanted.contains(&symbol));
+        if names.exported(file, name).is_some_and(means) && names.exported(file, to).is_some() {
+            return Err(RenameError::Taken { to: to.to_owned(), path: path.to_owned(), line: star.line });
+        }
+    }
+    Ok(())
+}

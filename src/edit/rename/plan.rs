@@ -1,0 +1,145 @@
+//! A plan of edits: the texts of the changed files, and what was seen and left alone.
+
+use std::ops::Range;
+
+use super::{RenameError, Sheet};
+use crate::index::{Role, is_understood, language_of};
+
+/// Most mentions and most doubtful places that are listed.
+const LISTED_MAX: usize = 500;
+/// Longest line that is shown, in characters.
+const LINE_CHARS_MAX: usize = 200;
+
+/// What would change. Nothing is written by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// By path; each file once.
+    pub edits: Vec<FileEdit>,
+    /// A file that goes from one path to another. Its edit, if it has one, stands under the new path.
+    pub moved: Option<(String, String)>,
+    /// Strings, comments and documents that contain the name.
+    pub mentions: Vec<Mention>,
+    /// Places that may mean it.
+    pub doubtful: Vec<Doubt>,
+}
+
+/// The whole new text of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEdit {
+    pub path: String,
+    pub text_after: String,
+    /// Lines that change, counted from 1 in the text before.
+    pub places: Vec<usize>,
+}
+
+/// A line that contains the name and stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    pub path: String,
+    pub line: usize,
+    pub text: String,
+}
+
+/// A line that may mean the name and stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    pub path: String,
+    pub line: usize,
+    pub text: String,
+    pub why: String,
+}
+
+/// New text for some bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub path: String,
+    pub bytes: Range<usize>,
+    pub with: String,
+}
+
+/// Collects a plan.
+#[derive(Default)]
+pub struct Edits {
+    changes: Vec<Change>,
+    /// Sheet and place of every change of a name.
+    pub changed: Vec<(usize, usize)>,
+    pub plan: Plan,
+}
+
+impl Edits {
+    /// The name at a place becomes `to`. Where it stands for a variable and a property at once, the property keeps its name.
+    pub fn change(&mut self, at: usize, place: usize, sheet: &Sheet, to: &str) {
+        let occurrence = &sheet.places[place];
+        let with = match occurrence.role {
+            Role::Shorthand | Role::ShorthandLocal => format!("{}: {to}", &sheet.text[occurrence.bytes.clone()]),
+            _ => to.to_owned(),
+        };
+        self.put(&sheet.path, occurrence.bytes.clone(), with);
+        self.changed.push((at, place));
+    }
+
+    pub fn put(&mut self, path: &str, bytes: Range<usize>, with: String) {
+        self.changes.push(Change { path: path.to_owned(), bytes, with });
+    }
+
+    pub fn mention(&mut self, path: &str, text: &str, line: usize) {
+        let known = |m: &Mention| m.path == path && m.line == line;
+        if self.plan.mentions.len() < LISTED_MAX && !self.plan.mentions.iter().any(known) {
+            self.plan.mentions.push(Mention { path: path.to_owned(), line, text: shown(text, line) });
+        }
+    }
+
+    pub fn doubt(&mut self, sheet: &Sheet, line: usize, why: String) {
+        let known = |d: &Doubt| d.path == sheet.path && d.line == line;
+        if self.plan.doubtful.len() < LISTED_MAX && !self.plan.doubtful.iter().any(known) {
+            let text = shown(&sheet.text, line);
+            self.plan.doubtful.push(Doubt { path: sheet.path.clone(), line, text, why });
+        }
+    }
+
+    /// The plan with the new texts. An error if a file that was understood would not be any more.
+    pub fn finish(self, texts: &[(String, String)], name: &str) -> Result<Plan, RenameError> {
+        let mut plan = self.plan;
+        for (path, text) in texts {
+            let mut own: Vec<&Change> = self.changes.iter().filter(|c| c.path == *path).collect();
+            own.sort_by_key(|c| (c.bytes.start, c.bytes.end));
+            own.dedup();
+            if own.is_empty() {
+                continue;
+            }
+            let edit = edited(path, text, &own).filter(|edit| stays_understood(path, text, &edit.text_after));
+            let broken = || RenameError::NotUnderstood {
+                path: path.clone(),
+                name: name.to_owned(),
+                reason: "the changed text would not parse".to_owned(),
+            };
+            plan.edits.push(edit.ok_or_else(broken)?);
+        }
+        plan.edits.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(plan)
+    }
+}
+
+/// `None` if two changes overlap.
+fn edited(path: &str, text: &str, changes: &[&Change]) -> Option<FileEdit> {
+    let (mut after, mut at, mut places) = (String::with_capacity(text.len()), 0, Vec::new());
+    for change in changes {
+        after.push_str(text.get(at..change.bytes.start)?);
+        after.push_str(&change.with);
+        at = change.bytes.end;
+        places.push(text[..change.bytes.start].matches('\n').count() + 1);
+    }
+    after.push_str(text.get(at..)?);
+    places.dedup();
+    Some(FileEdit { path: path.to_owned(), text_after: after, places })
+}
+
+fn stays_understood(path: &str, before: &str, after: &str) -> bool {
+    let language = language_of(path);
+    is_understood(language, before) != Some(true) || is_understood(language, after) == Some(true)
+}
+
+fn shown(text: &str, line: usize) -> String {
+    let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    line.trim().chars().take(LINE_CHARS_MAX).collect()
+}

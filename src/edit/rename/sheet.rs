@@ -1,0 +1,52 @@
+//! The files in which a name stands, each with all its places.
+
+use std::io::ErrorKind;
+
+use super::{Edits, Read, RenameError};
+use crate::index::{Index, Names, Occurrence, language_of, names as places, whole_words};
+
+/// One file with every place of the name.
+pub struct Sheet {
+    /// Its position in the snapshot.
+    pub file: usize,
+    pub path: String,
+    pub language: &'static str,
+    pub text: String,
+    pub places: Vec<Occurrence>,
+}
+
+/// Path and text of every indexed file in which the name stands as a word, by path. A file that is gone is left out.
+pub fn texts_with(index: &Index, files: &Read, name: &str) -> Result<Vec<(String, String)>, RenameError> {
+    let mut found = Vec::new();
+    for path in index.paths()? {
+        match files(&path) {
+            Ok(text) if whole_words(&text, name).next().is_some() => found.push((path, text)),
+            Ok(_) => {}
+            Err(gone) if gone.kind() == ErrorKind::NotFound => {}
+            Err(source) => return Err(RenameError::Unreadable { path, source }),
+        }
+    }
+    Ok(found)
+}
+
+/// The places of the name in files of code. In other files, each line with the name becomes a mention.
+pub fn read(names: &Names, texts: &[(String, String)], name: &str) -> Result<(Vec<Sheet>, Edits), RenameError> {
+    let (mut sheets, mut edits) = (Vec::new(), Edits::default());
+    for (path, text) in texts {
+        let language = language_of(path);
+        match (places(language, text, name), names.file(path)) {
+            (Some(Ok((places, _))), Some(file)) => {
+                sheets.push(Sheet { file, path: path.clone(), language, text: text.clone(), places })
+            }
+            (Some(Err(reason)), _) => {
+                return Err(RenameError::NotUnderstood { path: path.clone(), name: name.to_owned(), reason });
+            }
+            _ => {
+                for at in whole_words(text, name) {
+                    edits.mention(path, text, text[..at].matches('\n').count() + 1);
+                }
+            }
+        }
+    }
+    Ok((sheets, edits))
+}

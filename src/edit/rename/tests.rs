@@ -1,0 +1,412 @@
+//! Tests of the module above: small projects, and every text after the change.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::base::Cancel;
+
+pub(in crate::edit) struct Project {
+    folder: tempfile::TempDir,
+    pub index: Index,
+}
+
+impl Project {
+    pub fn new(files: &[(&str, &str)]) -> Project {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let index = Index::open(folder.path()).unwrap();
+        index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+        Project { folder, index }
+    }
+
+    pub fn read(&self) -> impl Fn(&str) -> io::Result<String> {
+        let folder: &Path = self.folder.path();
+        move |path| fs::read_to_string(folder.join(path))
+    }
+}
+
+/// `file::container.name`, both optional.
+fn target(from: &str) -> Target {
+    let (file, rest) = from.split_once("::").map_or((None, from), |(file, rest)| (Some(file.to_owned()), rest));
+    let (container, name) = rest.rsplit_once('.').map_or((None, rest), |(c, name)| (Some(c.to_owned()), name));
+    Target { name: name.to_owned(), file, container }
+}
+
+fn planned(files: &[(&str, &str)], from: &str, to: &str) -> Result<Plan, RenameError> {
+    let project = Project::new(files);
+    plan(&project.index, &project.read(), &target(from), to)
+}
+
+/// The files that change, as they are afterwards; all others stay.
+fn check(files: &[(&str, &str)], (from, to): (&str, &str), expected: &[(&str, &str)]) -> Plan {
+    let plan = planned(files, from, to).unwrap_or_else(|error| panic!("{error}"));
+    let found: Vec<(&str, &str)> = plan.edits.iter().map(|e| (e.path.as_str(), e.text_after.as_str())).collect();
+    assert_eq!(found, expected, "{from} to {to}");
+    plan
+}
+
+fn refused(files: &[(&str, &str)], (from, to): (&str, &str), expected: &str) {
+    match planned(files, from, to) {
+        Ok(plan) => panic!("{from} to {to} is planned: {:?}", plan.edits),
+        Err(error) => assert!(error.to_string().contains(expected), "{from} to {to}: {error}"),
+    }
+}
+
+fn lines(plan: &Plan) -> Vec<String> {
+    plan.mentions.iter().map(|m| format!("{}:{}", m.path, m.line)).collect()
+}
+
+#[test]
+fn typescript_changes_through_barrels_aliases_and_shorthands() {
+    let plan = check(
+        &[
+            (
+                "src/parse.ts",
+                "/** parse reads. */\nexport function parse(s: string) {\n  return s ? parse(\"parse\") : 1;\n}\n",
+            ),
+            ("src/index.ts", "export { parse } from './parse';\nexport * from './other';\n"),
+            ("src/other.ts", "export { parse as read } from './parse';\n"),
+            ("src/star.ts", "export * from './parse';\n"),
+            ("src/a.ts", "import { parse } from '.';\nexport const tools = { parse, x: parse(1), parse: 2 };\n"),
+            ("src/b.ts", "import { parse as p } from './star.js';\np('x');\n"),
+            (
+                "src/c.ts",
+                "import * as all from './parse';\nimport { read } from './other';\nall.parse('x'); read('y');\n",
+            ),
+            ("src/d.ts", "const parse = 1;\nconsole.log(parse, JSON.parse('1'));\n"),
+            (
+                "src/e.ts",
+                "import type { parse } from './parse';\ntype P = typeof parse;\nfunction f(parse: P) { return parse; }\n",
+            ),
+            ("README.md", "# x\ncall parse(…)\n"),
+        ],
+        ("src/parse.ts::parse", "scan"),
+        &[
+            ("src/a.ts", "import { scan } from '.';\nexport const tools = { parse: scan, x: scan(1), parse: 2 };\n"),
+            ("src/b.ts", "import { scan as p } from './star.js';\np('x');\n"),
+            (
+                "src/c.ts",
+                "import * as all from './parse';\nimport { read } from './other';\nall.scan('x'); read('y');\n",
+            ),
+            (
+                "src/e.ts",
+                "import type { scan } from './parse';\ntype P = typeof scan;\nfunction f(parse: P) { return parse; }\n",
+            ),
+            ("src/index.ts", "export { scan } from './parse';\nexport * from './other';\n"),
+            ("src/other.ts", "export { scan as read } from './parse';\n"),
+            (
+                "src/parse.ts",
+                "/** parse reads. */\nexport function scan(s: string) {\n  return s ? scan(\"parse\") : 1;\n}\n",
+            ),
+        ],
+    );
+    assert!(lines(&plan).contains(&"README.md:2".to_owned()), "{:?}", plan.mentions);
+    assert!(lines(&plan).contains(&"src/parse.ts:1".to_owned()), "{:?}", plan.mentions);
+}
+
+#[test]
+fn typescript_methods_change_in_subclasses_and_where_the_receiver_is_known() {
+    let base = "export interface Shape { area(): number }\n\
+                export class Square implements Shape {\n  area() { return 1; }\n  twice() { return this.area() * 2; }\n}\n";
+    let other = "export class Field { area() { return 9; } }\n";
+    let user = "import { Square } from './shape';\nimport { Field } from './field';\n\
+                export function f(s: Square, x: any) {\n  new Field().area();\n  x.area();\n  return s.area();\n}\n";
+    let plan = check(
+        &[("shape.ts", base), ("field.ts", other), ("user.ts", user)],
+        ("Square.area", "surface"),
+        &[("shape.ts", &base.replace("area", "surface")), ("user.ts", &user.replace("s.area", "s.surface"))],
+    );
+    assert_eq!(plan.doubtful.len(), 1, "{:?}", plan.doubtful);
+    assert_eq!((plan.doubtful[0].line, plan.doubtful[0].text.as_str()), (5, "x.area();"));
+}
+
+#[test]
+fn a_common_js_module_changes_with_those_that_require_it() {
+    check(
+        &[
+            ("lib.js", "function slug(s) { return s; }\nfunction other() {}\nmodule.exports = { slug, other };\n"),
+            ("a.js", "const { slug } = require('./lib');\nconst lib = require('./lib');\nslug(1); lib.slug(2);\n"),
+            ("b.js", "const { slug: s } = require('./lib');\ns(1); x.slug(2);\n"),
+        ],
+        ("slug", "slugify"),
+        &[
+            (
+                "a.js",
+                "const { slugify } = require('./lib');\nconst lib = require('./lib');\nslugify(1); lib.slugify(2);\n",
+            ),
+            ("b.js", "const { slugify: s } = require('./lib');\ns(1); x.slug(2);\n"),
+            (
+                "lib.js",
+                "function slugify(s) { return s; }\nfunction other() {}\nmodule.exports = { slugify, other };\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn python_changes_through_relative_imports_all_lists_and_annotations() {
+    check(
+        &[
+            (
+                "shop/__init__.py",
+                "from .cart import Cart\nfrom .money import up as Cart2\n__all__ = [\"Cart\", 'Cart2']\n",
+            ),
+            (
+                "shop/cart.py",
+                "from .money import up\n\n\nclass Cart:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"Cart\":\n        return Cart()\n",
+            ),
+            ("shop/money.py", "def up(n):\n    return n\n"),
+            (
+                "app.py",
+                "import shop.cart\nfrom shop import Cart as C, Cart\nfrom shop import *\n\n\ndef run(c: Cart):\n    Cart = shop.cart.Cart\n    return Cart(), C()\n",
+            ),
+            ("star.py", "from shop import *\n\nprint(Cart())\n"),
+            ("away.py", "from other import Cart\n\nCart()\n"),
+        ],
+        ("Cart", "Basket"),
+        &[
+            (
+                "app.py",
+                "import shop.cart\nfrom shop import Basket as C, Basket\nfrom shop import *\n\n\ndef run(c: Basket):\n    Cart = shop.cart.Basket\n    return Cart(), C()\n",
+            ),
+            (
+                "shop/__init__.py",
+                "from .cart import Basket\nfrom .money import up as Cart2\n__all__ = [\"Basket\", 'Cart2']\n",
+            ),
+            (
+                "shop/cart.py",
+                "from .money import up\n\n\nclass Basket:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"Basket\":\n        return Basket()\n",
+            ),
+            ("star.py", "from shop import *\n\nprint(Basket())\n"),
+        ],
+    );
+}
+
+#[test]
+fn python_methods_change_in_the_class_its_subclasses_and_their_callers() {
+    let base = "class Base:\n    def load(self):\n        return self.load_all()\n\n    def load_all(self):\n        return [self.load]\n";
+    let sub = "from base import Base\n\n\nclass Sub(Base):\n    def load_all(self):\n        return super().load_all()\n\n\ndef f(b):\n    b.load_all()\n    load_all = 1\n    return load_all\n";
+    check(
+        &[("base.py", base), ("sub.py", sub)],
+        ("Base.load_all", "load_many"),
+        &[
+            ("base.py", &base.replace("load_all", "load_many")),
+            (
+                "sub.py",
+                "from base import Base\n\n\nclass Sub(Base):\n    def load_many(self):\n        return super().load_many()\n\n\ndef f(b):\n    b.load_many()\n    load_all = 1\n    return load_all\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_module_variable_changes_with_global_statements_and_not_with_local_names() {
+    check(
+        &[(
+            "a.py",
+            "limit = 1\nlimit += 1\n\n\ndef up():\n    global limit\n    limit = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=limit):\n    return limit\n",
+        )],
+        ("limit", "bound"),
+        &[(
+            "a.py",
+            "bound = 1\nbound += 1\n\n\ndef up():\n    global bound\n    bound = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=bound):\n    return bound\n",
+        )],
+    );
+}
+
+#[test]
+fn rust_changes_use_paths_impl_blocks_and_tests() {
+    check(
+        &[
+            ("Cargo.toml", "[package]\nname = \"shop\"\n"),
+            ("src/lib.rs", "pub mod cart;\nmod user;\npub use cart::{Cart, total as sum};\n"),
+            (
+                "src/cart.rs",
+                "/// A [`Cart`].\n#[derive(Clone)]\npub struct Cart { pub n: usize }\n\nimpl Cart {\n    pub fn new() -> Cart { Self { n: 1 } }\n    pub fn add(&self) -> usize { self.n }\n}\n\
+                 impl Default for Cart { fn default() -> Self { Cart::new() } }\n\npub fn total(c: &Cart) -> usize { c.add() }\n\n\
+                 #[cfg(test)]\nmod tests {\n    use super::*;\n    use super::Cart as C;\n\n    #[test]\n    fn one() { assert_eq!(total(&Cart::new()), C { n: 1 }.n); }\n}\n",
+            ),
+            (
+                "src/user.rs",
+                "use crate::cart::{self, Cart};\nfn f() -> crate::Cart { let c: cart::Cart = Cart::new(); c }\nstruct Other { cart: Vec<Cart> }\n",
+            ),
+        ],
+        ("Cart", "Basket"),
+        &[
+            (
+                "src/cart.rs",
+                "/// A [`Cart`].\n#[derive(Clone)]\npub struct Basket { pub n: usize }\n\nimpl Basket {\n    pub fn new() -> Basket { Self { n: 1 } }\n    pub fn add(&self) -> usize { self.n }\n}\n\
+                 impl Default for Basket { fn default() -> Self { Basket::new() } }\n\npub fn total(c: &Basket) -> usize { c.add() }\n\n\
+                 #[cfg(test)]\nmod tests {\n    use super::*;\n    use super::Basket as C;\n\n    #[test]\n    fn one() { assert_eq!(total(&Basket::new()), C { n: 1 }.n); }\n}\n",
+            ),
+            ("src/lib.rs", "pub mod cart;\nmod user;\npub use cart::{Basket, total as sum};\n"),
+            (
+                "src/user.rs",
+                "use crate::cart::{self, Basket};\nfn f() -> crate::Basket { let c: cart::Basket = Basket::new(); c }\nstruct Other { cart: Vec<Basket> }\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn rust_methods_change_in_the_trait_and_its_impls_and_functions_in_macros() {
+    let shape = "pub trait Shape { fn area(&self) -> u32; }\npub struct Square;\nimpl Shape for Square { fn area(&self) -> u32 { helper(1) } }\n\
+                 pub fn helper(n: u32) -> u32 { n }\n";
+    let user = "use crate::shape::{Shape, Square};\npub fn f(area: u32) -> u32 { println!(\"{}\", Square.area()); Square.area() + area }\n";
+    let files = [("src/lib.rs", "pub mod shape;\nmod user;\n"), ("src/shape.rs", shape), ("src/user.rs", user)];
+    check(
+        &files,
+        ("Square.area", "surface"),
+        &[
+            ("src/shape.rs", &shape.replace("area", "surface")),
+            ("src/user.rs", &user.replace("Square.area", "Square.surface")),
+        ],
+    );
+    refused(
+        &[("src/lib.rs", "struct A;\nimpl std::fmt::Display for A { fn fmt(&self) {} }\n")],
+        ("A.fmt", "show"),
+        "because of `Display`",
+    );
+}
+
+#[test]
+fn go_changes_in_the_package_and_in_those_that_import_it() {
+    check(
+        &[
+            ("go.mod", "module example.com/shop\n"),
+            (
+                "cart/cart.go",
+                "package cart\n\n// New makes.\nfunc New() *Cart { return &Cart{} }\n\ntype Cart struct{ New int }\n",
+            ),
+            ("cart/more.go", "package cart\n\nfunc Two() *Cart { n := New(); _ = New(); return n }\n"),
+            (
+                "main.go",
+                "package main\n\nimport \"example.com/shop/cart\"\n\nfunc New() {}\n\nfunc main() { New(); cart.New(); _ = cart.Cart{New: 1} }\n",
+            ),
+        ],
+        ("cart/cart.go::New", "Make"),
+        &[
+            (
+                "cart/cart.go",
+                "package cart\n\n// New makes.\nfunc Make() *Cart { return &Cart{} }\n\ntype Cart struct{ New int }\n",
+            ),
+            ("cart/more.go", "package cart\n\nfunc Two() *Cart { n := Make(); _ = Make(); return n }\n"),
+            (
+                "main.go",
+                "package main\n\nimport \"example.com/shop/cart\"\n\nfunc New() {}\n\nfunc main() { New(); cart.Make(); _ = cart.Cart{New: 1} }\n",
+            ),
+        ],
+    );
+    let store = "package store\n\ntype Store struct{}\n\nfunc (s *Store) Fetch() int { return 1 }\n\nfunc (s *Store) Twice() int {\n\tn := s.Fetch()\n\treturn n + s.Fetch()\n}\n";
+    check(
+        &[("go.mod", "module x\n"), ("store.go", store)],
+        ("Store.Fetch", "Load"),
+        &[("store.go", &store.replace("Fetch", "Load"))],
+    );
+}
+
+#[test]
+fn local_names_change_inside_their_function_only() {
+    check(
+        &[(
+            "a.ts",
+            "export function f(n: number) {\n  const o = { n };\n  for (const x of [n]) { const { n } = o; g(n); }\n  return () => n;\n}\nexport const n = 1;\n",
+        )],
+        ("f.n", "count"),
+        &[(
+            "a.ts",
+            "export function f(count: number) {\n  const o = { n: count };\n  for (const x of [count]) { const { n: count } = o; g(count); }\n  return () => count;\n}\nexport const n = 1;\n",
+        )],
+    );
+    check(
+        &[
+            ("a.py", "def f(n, m=1):\n    return [n for n in range(n)] + [m]\n\n\nf(n=2, m=3)\ng(n=2)\n"),
+            ("b.py", "from a import f\n\nf(1, m=2)\n"),
+        ],
+        ("f.m", "more"),
+        &[
+            ("a.py", "def f(n, more=1):\n    return [n for n in range(n)] + [more]\n\n\nf(n=2, more=3)\ng(n=2)\n"),
+            ("b.py", "from a import f\n\nf(1, more=2)\n"),
+        ],
+    );
+    check(
+        &[(
+            "src/lib.rs",
+            "struct P { n: u32 }\nfn f(n: u32) -> P {\n    let n = n + 1;\n    println!(\"{n}\");\n    if let Some(n) = Some(n) { return P { n }; }\n    P { n }\n}\nfn g(n: u32) -> u32 { n }\n",
+        )],
+        ("f.n", "k"),
+        &[(
+            "src/lib.rs",
+            "struct P { n: u32 }\nfn f(k: u32) -> P {\n    let k = k + 1;\n    println!(\"{k}\");\n    if let Some(k) = Some(k) { return P { n: k }; }\n    P { n: k }\n}\nfn g(n: u32) -> u32 { n }\n",
+        )],
+    );
+    check(
+        &[
+            ("go.mod", "module x\n"),
+            (
+                "a.go",
+                "package a\n\nfunc F(n int) int {\n\tm, err := g(n)\n\tk, err := g(m)\n\tif err != nil {\n\t\treturn k\n\t}\n\treturn n\n}\n\nvar err = 1\n",
+            ),
+        ],
+        ("F.err", "failure"),
+        &[(
+            "a.go",
+            "package a\n\nfunc F(n int) int {\n\tm, failure := g(n)\n\tk, failure := g(m)\n\tif failure != nil {\n\t\treturn k\n\t}\n\treturn n\n}\n\nvar err = 1\n",
+        )],
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_nothing_is_planned() {
+    let two =
+        [("a.ts", "export function load() {}\n"), ("b.ts", "export function load() {}\nexport function save() {}\n")];
+    refused(&two, ("load", "read"), "2 definitions are called `load`: load in a.ts, line 1, load in b.ts, line 1");
+    refused(&two, ("lod", "read"), "nothing in the project is called `lod` (near: load)");
+    refused(&two, ("b.ts::load", "save"), "`save` has a meaning already in b.ts, line 2");
+    refused(&two, ("b.ts::load", "class"), "cannot be a name in typescript");
+    let user = ("c.ts", "import { load } from './a';\nfunction f(read: number) { return load() + read; }\n");
+    refused(&[two[0], user], ("load", "read"), "`read` has a meaning already in c.ts, line 2");
+    refused(
+        &[("a.py", "def f():\n    return len([])\n\n\ndef g():\n    return f()\n")],
+        ("f", "len"),
+        "has a meaning already in a.py, line 2",
+    );
+    refused(
+        &[("a.py", "class A:\n    def b(self): pass\n    def c(self): pass\n")],
+        ("A.b", "c"),
+        "has a meaning already in a.py, line 3",
+    );
+    refused(
+        &[("go.mod", "module x\n"), ("a.go", "package a\nfunc F() {}\n"), ("b.go", "package a\nfunc G() {}\n")],
+        ("F", "G"),
+        "`G` has a meaning already",
+    );
+    let star = ("index.ts", "export * from './a';\nexport * from './b';\n");
+    let parts = [("a.ts", "export function load() {}\n"), ("b.ts", "export function save() {}\n"), star];
+    refused(&parts, ("load", "save"), "`save` has a meaning already in index.ts, line 1");
+}
+
+#[test]
+fn the_index_may_be_behind_the_files() {
+    let project =
+        Project::new(&[("a.ts", "export function load() {}\n"), ("b.ts", "import { load } from './a';\nload();\n")]);
+    let newer = |path: &str| match path {
+        "a.ts" => Ok("// new line\nexport const x = 1;\nexport function load() {}\n".to_owned()),
+        _ => Ok("import { load } from './a';\nload();\nload();\n".to_owned()),
+    };
+    let plan = plan(&project.index, &newer, &target("load"), "read").unwrap();
+    let texts: Vec<&str> = plan.edits.iter().map(|e| e.text_after.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "// new line\nexport const x = 1;\nexport function read() {}\n",
+            "import { read } from './a';\nread();\nread();\n"
+        ]
+    );
+    assert_eq!(plan.edits[1].places, [1, 2, 3]);
+}

@@ -1,0 +1,55 @@
+//! Says which words can be names in which language.
+
+use super::RenameError;
+
+const PYTHON: &str = "False None True and as assert async await break class continue def del elif else except finally for from global \
+    if import in is lambda nonlocal not or pass raise return try while with yield";
+const SCRIPT: &str = "await break case catch class const continue debugger default delete do else enum export extends false finally for \
+    function if implements import in instanceof interface let new null package private protected public return static super switch \
+    this throw true try typeof var void while with yield";
+const RUST: &str = "Self abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if \
+    impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof unsafe \
+    unsized use virtual where while yield";
+const GO: &str = "break case chan const continue default defer else fallthrough for func go goto if import interface map package range \
+    return select struct switch type var";
+
+/// An error if `to` cannot be a name in that language.
+pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
+    let (keywords, dollar) = match language {
+        "python" => (PYTHON, false),
+        "rust" => (RUST, false),
+        "go" => (GO, false),
+        _ => (SCRIPT, true),
+    };
+    let begins = |c: char| c.is_alphabetic() || c == '_' || dollar && c == '$';
+    let reason = match () {
+        () if !to.starts_with(begins) => "a name begins with a letter or `_`",
+        () if !to.chars().all(|c| begins(c) || c.is_numeric()) => "a name has letters, digits and `_` only",
+        () if keywords.split_whitespace().any(|word| word == to) => "it is a word of the language",
+        () if to == "_" => "it is no name but a mark",
+        () => return Ok(()),
+    };
+    Err(RenameError::NotAName { to: to.to_owned(), language: language.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_of_the_language_and_words_with_other_signs_are_no_names() {
+        let check = |language: &str, to: &str, allowed: bool| {
+            assert_eq!(super::check(language, to).is_ok(), allowed, "{to} in {language}")
+        };
+        check("python", "parse_all", true);
+        check("python", "lambda", false);
+        check("python", "a-b", false);
+        check("python", "2nd", false);
+        check("python", "", false);
+        check("typescript", "$el", true);
+        check("typescript", "class", false);
+        check("rust", "$el", false);
+        check("rust", "crate", false);
+        check("go", "func", false);
+        check("go", "größe", true);
+        check("go", "_", false);
+    }
+}

@@ -1,0 +1,310 @@
+//! Ranks the definitions that a failure may come from: those on the traceback, then those that the failed test calls.
+
+use super::checks::is_test_file;
+use super::failures::{Failure, Frame, Kind, Report};
+use crate::index::{EdgeKind, Graph, Neighbour, Node};
+
+/// Most suspects that are named. A small model is shown the first two or three.
+pub const SUSPECTS_MAX: usize = 5;
+/// Failures that are looked at; the others have the same cause more often than not.
+const FAILURES_MAX: usize = 10;
+/// Lines above a failed assertion in which a test outside every function is looked for. Most tests are shorter.
+const TEST_LINES_MAX: usize = 12;
+
+/// A definition that may have to be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    pub path: String,
+    /// Empty for lines outside every definition, such as imports.
+    pub name: String,
+    /// First and last line, counted from 1.
+    pub start_line: usize,
+    pub end_line: usize,
+    /// For a person and for a model.
+    pub why: String,
+}
+
+/// How near a suspect is to the failure, nearest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    OnTraceback,
+    CalledByTest,
+    CalledByThose,
+    /// Named by an error, or a type of which nothing nearer is known.
+    Mentioned,
+}
+
+/// At most [`SUSPECTS_MAX`], the likeliest first; several failures in one definition make it likelier.
+pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
+    let report = report.clone().located(&graph.files());
+    let mut found: Vec<(Tier, usize, Suspect)> = Vec::new();
+    for failure in report.errors.iter().take(FAILURES_MAX) {
+        let mut of_one: Vec<(Tier, Suspect)> = Vec::new();
+        on_traceback(failure, report.kind, graph, &mut of_one);
+        called(failure, graph, &mut of_one);
+        mentioned(failure, graph, &mut of_one);
+        let mut seen: Vec<(String, usize)> = Vec::new();
+        for (tier, suspect) in of_one {
+            let place = (suspect.path.clone(), suspect.start_line);
+            if seen.contains(&place) {
+                continue;
+            }
+            seen.push(place);
+            let known = found
+                .iter_mut()
+                .find(|(_, _, other)| (&other.path, other.start_line) == (&suspect.path, suspect.start_line));
+            match known {
+                Some((nearest, votes, other)) => {
+                    *votes += 1;
+                    if tier < *nearest {
+                        (*nearest, *other) = (tier, suspect);
+                    }
+                }
+                None => found.push((tier, 1, suspect)),
+            }
+        }
+    }
+    // A stable sort: of equals, the one found first is the deepest.
+    found.sort_by_key(|(tier, votes, _)| (*tier, std::cmp::Reverse(*votes)));
+    // A type says nothing that one of its methods in the list does not say better.
+    let all: Vec<Suspect> = found.into_iter().map(|(_, _, suspect)| suspect).collect();
+    let holds = |outer: &Suspect, inner: &Suspect| {
+        outer.path == inner.path
+            && outer.start_line < inner.start_line
+            && inner.end_line <= outer.end_line
+            && !inner.name.is_empty()
+    };
+    let kept = all.iter().filter(|outer| !all.iter().any(|inner| holds(outer, inner)));
+    kept.take(SUSPECTS_MAX).cloned().collect()
+}
+
+fn suspect(node: &Node, why: String) -> Suspect {
+    Suspect { path: node.path.clone(), name: node.name.clone(), start_line: node.start, end_line: node.end, why }
+}
+
+/// The innermost definition at a place; `None` outside every definition.
+fn at<'g>(graph: &'g Graph, file: &str, line: usize) -> Option<&'g Node> {
+    let node = graph.named(&format!("{file}:{line}")).into_iter().next()?;
+    (node.id != graph.module_id(file)).then_some(node)
+}
+
+fn is_test(graph: &Graph, node: &Node) -> bool {
+    let is_module = |node: &Node| node.kind == "module" && matches!(node.name.as_str(), "tests" | "test");
+    is_test_file(&node.path) && !node.path.ends_with(".rs")
+        || node.path.starts_with("tests/")
+        || is_module(node)
+        || graph.containers(node.id).into_iter().any(is_module)
+}
+
+fn on_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+    for (depth, Frame { file, line, .. }) in failure.frames.iter().enumerate() {
+        let how = if depth == 0 { "the error arose in" } else { "the error passed through" };
+        let why = format!("{how} {file}:{line}");
+        match at(graph, file, *line) {
+            // A test that does not compile is itself at fault.
+            Some(node) if failure.test.is_none() && kind == Kind::Broken || !is_test(graph, node) => {
+                found.push((Tier::OnTraceback, suspect(node, why)));
+            }
+            None if depth == 0 && kind == Kind::Broken || !is_test_file(file) => {
+                let place =
+                    Suspect { path: file.clone(), name: String::new(), start_line: *line, end_line: *line, why };
+                found.push((Tier::OnTraceback, place));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the test calls, and what that calls.
+fn called(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+    let (mut calls, test) = match test_of(failure, graph) {
+        Some(test) => (callees(graph, test), format!("test {}", test.name)),
+        None => (near_the_place(failure, graph), "test".to_owned()),
+    };
+    // What the failed line itself calls comes first.
+    let line = failure.line.unwrap_or(0);
+    calls.sort_by_key(|call| (call.line != line, std::cmp::Reverse(call.line)));
+    let mut own: Vec<(Node, String)> = Vec::new();
+    for call in calls {
+        // A helper of the tests stands for what it calls.
+        if is_test(graph, &call.node) {
+            let inner = callees(graph, &call.node).into_iter().filter(|inner| !is_test(graph, &inner.node));
+            own.extend(inner.map(|inner| (inner.node, format!("the failed {test} calls it by {}", call.node.name))));
+        } else {
+            own.push((call.node, format!("the failed {test} calls it")));
+        }
+    }
+    for (node, why) in &own {
+        let tier = if is_type(node) { Tier::Mentioned } else { Tier::CalledByTest };
+        found.push((tier, suspect(node, why.clone())));
+    }
+    for (node, _) in &own {
+        let inner =
+            callees(graph, node).into_iter().filter(|inner| !is_test(graph, &inner.node) && !is_type(&inner.node));
+        let why = format!("{} calls it, which the failed test calls", node.name);
+        found.extend(inner.map(|inner| (Tier::CalledByThose, suspect(&inner.node, why.clone()))));
+    }
+}
+
+fn is_type(node: &Node) -> bool {
+    !matches!(node.kind.as_str(), "function" | "method")
+}
+
+fn callees(graph: &Graph, node: &Node) -> Vec<Neighbour> {
+    let calls = graph.callees(&graph.handle(node));
+    calls.into_iter().filter(|call| call.kind == EdgeKind::Calls && call.node.id != node.id).collect()
+}
+
+/// The function of the failed test, by its place or by its name.
+fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
+    let by_place =
+        failure.frames.iter().rev().find_map(|frame| at(graph, &frame.file, frame.line).filter(|n| is_test(graph, n)));
+    let by_line = || at(graph, failure.file.as_deref()?, failure.line?).filter(|node| is_test(graph, node));
+    let by_name = || {
+        let test = failure.test.as_deref()?;
+        // `tests/test_cart.py::TestDict::test_keys[1]`, `cart::tests::total_adds`, `TestTable/two`, `a.b.T.test_x (i=1)`
+        let name = test.split([' ', '[']).next()?;
+        let name = name.split_once('/').filter(|_| name.starts_with("Test")).map_or(name, |(test, _)| test);
+        let parts: Vec<&str> = name.split([':', '.']).filter(|part| !part.is_empty()).collect();
+        let named = graph.named(parts.last()?);
+        let candidates = named.into_iter().filter(|node| is_test(graph, node));
+        // Of tests of one name, the one whose file has most of the words.
+        candidates.max_by_key(|node| {
+            let words = || node.path.split(['/', '.']);
+            parts.iter().filter(|part| words().any(|word| word == **part)).count()
+        })
+    };
+    by_place.or_else(by_line).or_else(by_name)
+}
+
+/// The calls above a failed assertion where tests are no functions with a name, as in JavaScript.
+fn near_the_place(failure: &Failure, graph: &Graph) -> Vec<Neighbour> {
+    let in_test =
+        failure.frames.iter().rev().find(|frame| is_test_file(&frame.file)).map(|frame| (&frame.file, frame.line));
+    let Some((file, line)) = in_test.or(failure.file.as_ref().zip(failure.line)) else { return Vec::new() };
+    let near = |call: &Neighbour| call.line <= line && call.line + TEST_LINES_MAX > line;
+    graph.callees(file).into_iter().filter(near).collect()
+}
+
+/// Files of the project that the message names, such as the module that lacks what is imported from it.
+fn mentioned(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+    let ends = |path: &str| failure.message.split(['(', ')', '\'', '"', ' ', '\n']).any(|word| word == path);
+    for path in graph.files().into_iter().filter(|path| !is_test_file(path) && ends(path)) {
+        for module in graph.named(path) {
+            let why = "the error names this file".to_owned();
+            found.push((Tier::Mentioned, Suspect { name: String::new(), ..suspect(module, why) }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::base::Cancel;
+    use crate::edit::failures::read;
+    use crate::index::Index;
+
+    /// The suspects of an output, in a project of these files: `name path:start-end why`.
+    fn check(files: &[(&str, &str)], output: &str, expected: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
+            fs::write(folder.path().join(path), text).unwrap();
+        }
+        let index = Index::open(folder.path()).unwrap();
+        index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+        let found = suspects(&read(output, Path::new("/p")), &index.graph().unwrap());
+        let lines: Vec<String> =
+            found.iter().map(|s| format!("{} {}:{}-{} {}", s.name, s.path, s.start_line, s.end_line, s.why)).collect();
+        assert_eq!(lines, expected);
+    }
+
+    const CART_PY: &str = "class Cart:\n    def __init__(self):\n        self.items = []\n\n    def add(self, name, price):\n        self.items.append((name, price))\n\n    def total(self):\n        return tax(sum(price for _, price in self.items))\n\n\ndef tax(total):\n    return total + 1\n\n\ndef discount(total, rate):\n    check_rate(rate)\n    return total - total * rate\n\n\ndef check_rate(rate):\n    if rate > 1:\n        raise ValueError('rate')\n";
+    const TEST_PY: &str = "from shop.cart import Cart, discount\n\n\ndef make():\n    cart = Cart()\n    cart.add('tea', 3)\n    return cart\n\n\ndef test_total():\n    assert make().total() == 3\n\n\ndef test_rate():\n    assert discount(100, 20) == 80\n";
+
+    #[test]
+    fn definitions_on_the_traceback_come_first_the_deepest_before_its_callers() {
+        check(
+            &[("shop/cart.py", CART_PY), ("tests/test_cart.py", TEST_PY)],
+            "Traceback (most recent call last):\n  File \"/p/tests/test_cart.py\", line 15, in test_rate\n    assert discount(100, 20) == 80\n  File \"/p/shop/cart.py\", line 17, in discount\n    check_rate(rate)\n  File \"/p/shop/cart.py\", line 23, in check_rate\n    raise ValueError('rate')\nValueError: rate\n",
+            &[
+                "check_rate shop/cart.py:21-23 the error arose in shop/cart.py:23",
+                "discount shop/cart.py:16-18 the error passed through shop/cart.py:17",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_wrong_value_leads_to_what_the_test_calls_and_what_that_calls() {
+        check(
+            &[("shop/cart.py", CART_PY), ("tests/test_cart.py", TEST_PY)],
+            "=== FAILURES ===\n___ test_total ___\n\n    def test_total():\n>       assert make().total() == 3\nE       assert 4 == 3\n\ntests/test_cart.py:11: AssertionError\n=== short test summary info ===\nFAILED tests/test_cart.py::test_total - assert 4 == 3\n1 failed in 0.07s\n",
+            &[
+                "total shop/cart.py:8-9 the failed test test_total calls it",
+                "tax shop/cart.py:12-13 total calls it, which the failed test calls",
+            ],
+        );
+    }
+
+    #[test]
+    fn tests_inside_a_module_and_tests_without_a_name_lead_to_what_they_call() {
+        check(
+            &[
+                ("Cargo.toml", "[package]\nname = \"shop\"\n"),
+                ("src/lib.rs", "pub mod cart;\n"),
+                (
+                    "src/cart.rs",
+                    "pub fn total(prices: &[u32]) -> u32 {\n    prices.iter().sum::<u32>() + 1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn adds() {\n        let sum = total(&[1, 2]);\n        assert_eq!(sum, 3);\n    }\n}\n",
+                ),
+            ],
+            "running 1 test\ntest cart::tests::adds ... FAILED\n\nfailures:\n\n---- cart::tests::adds stdout ----\nthread 'cart::tests::adds' (1) panicked at src/cart.rs:12:9:\nassertion `left == right` failed\n  left: 4\n right: 3\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n",
+            &["total src/cart.rs:1-3 the failed test adds calls it"],
+        );
+        check(
+            &[
+                (
+                    "lib/cart.js",
+                    "function total(items) {\n  return items.length + 1;\n}\nmodule.exports = { total };\n",
+                ),
+                (
+                    "test/cart.test.js",
+                    "const test = require('node:test');\nconst assert = require('node:assert');\nconst { total } = require('../lib/cart');\n\ntest('adds', () => {\n  assert.strictEqual(total([2]), 1);\n});\n",
+                ),
+            ],
+            "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  location: '/p/test/cart.test.js:5:1'\n  error: |-\n    Expected values to be strictly equal:\n    \n    2 !== 1\n    \n  stack: |-\n    TestContext.<anonymous> (/p/test/cart.test.js:6:10)\n  ...\n# pass 0\n# fail 1\n",
+            &["total lib/cart.js:1-3 the failed test calls it"],
+        );
+        check(
+            &[
+                ("go.mod", "module example.com/shop\n"),
+                ("cart/cart.go", "package cart\n\nfunc Total(prices []int) int {\n\treturn len(prices) + 1\n}\n"),
+                (
+                    "cart/cart_test.go",
+                    "package cart\n\nimport \"testing\"\n\nfunc TestTotal(t *testing.T) {\n\tif got := Total(nil); got != 0 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n",
+                ),
+            ],
+            "--- FAIL: TestTotal (0.00s)\n    cart_test.go:7: got 1\nFAIL\nFAIL\texample.com/shop/cart\t0.004s\nFAIL\n",
+            &["Total cart/cart.go:3-5 the failed test TestTotal calls it"],
+        );
+    }
+
+    #[test]
+    fn an_error_of_the_compiler_or_an_import_names_its_place() {
+        check(
+            &[("src/main.rs", "fn main() {\n    missing();\n}\n"), ("Cargo.toml", "[package]\nname = \"a\"\n")],
+            "error[E0425]: cannot find function `missing`\n --> src/main.rs:2:5\n  |\n2 |     missing();\n",
+            &["main src/main.rs:1-3 the error arose in src/main.rs:2"],
+        );
+        check(
+            &[("shop/cart.py", CART_PY), ("tests/test_cart.py", "from shop.cart import Missing\n")],
+            "Traceback (most recent call last):\n  File \"/p/tests/test_cart.py\", line 1, in <module>\n    from shop.cart import Missing\nImportError: cannot import name 'Missing' from 'shop.cart' (/p/shop/cart.py)\n",
+            &[
+                " tests/test_cart.py:1-1 the error arose in tests/test_cart.py:1",
+                " shop/cart.py:1-23 the error names this file",
+            ],
+        );
+    }
+}

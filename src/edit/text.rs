@@ -1,0 +1,124 @@
+//! Changes a text in places and keeps its line endings, its byte order mark and everything else as they are.
+
+use std::ops::Range;
+
+const BOM: &str = "\u{feff}";
+
+/// A text with line feeds only, and what is needed to write changes back into the one it came from.
+#[derive(Clone, Debug)]
+pub struct Source<'a> {
+    original: &'a str,
+    pub text: String,
+    has_bom: bool,
+    /// Places in `text` of line feeds that had a carriage return before them.
+    returns: Vec<usize>,
+}
+
+/// One replacement. An empty range is an insertion; of two at one place the earlier one comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub range: Range<usize>,
+    pub new: String,
+}
+
+impl<'a> Source<'a> {
+    pub fn new(original: &'a str) -> Source<'a> {
+        let has_bom = original.starts_with(BOM);
+        let body = original.strip_prefix(BOM).unwrap_or(original);
+        let (mut text, mut returns) = (String::with_capacity(body.len()), Vec::new());
+        let mut rest = body;
+        while let Some(at) = rest.find("\r\n") {
+            text.push_str(&rest[..at]);
+            returns.push(text.len());
+            text.push('\n');
+            rest = &rest[at + 2..];
+        }
+        text.push_str(rest);
+        Source { original, text, has_bom, returns }
+    }
+
+    /// Most of its lines end with carriage return and line feed.
+    fn is_crlf(&self) -> bool {
+        self.returns.len() * 2 > self.text.matches('\n').count()
+    }
+
+    fn original_place(&self, at: usize) -> usize {
+        let before = self.returns.partition_point(|place| *place < at);
+        at + before + if self.has_bom { BOM.len() } else { 0 }
+    }
+
+    /// The original with `edits` made, and for each edit the line, counted from 1, on which it now begins. Edits that reach into an
+    /// earlier one are left out, with line 0.
+    pub fn apply(&self, edits: &[Edit]) -> (String, Vec<usize>) {
+        let mut order: Vec<usize> = (0..edits.len()).collect();
+        order.sort_by_key(|at| (edits[*at].range.start, edits[*at].range.end, *at));
+        let (mut out, mut lines) = (String::with_capacity(self.original.len() + 256), vec![0; edits.len()]);
+        let (mut done, mut line) = (0, 1);
+        for at in order {
+            let Edit { range, new } = &edits[at];
+            let (start, end) = (self.original_place(range.start), self.original_place(range.end));
+            if start < done || end < start {
+                continue;
+            }
+            let kept = &self.original[done..start];
+            out.push_str(kept);
+            line += kept.matches('\n').count();
+            lines[at] = line + new.len() - new.trim_start_matches('\n').len();
+            let new = if self.is_crlf() { new.replace('\n', "\r\n") } else { new.clone() };
+            line += new.matches('\n').count();
+            out.push_str(&new);
+            done = end;
+        }
+        out.push_str(&self.original[done..]);
+        (out, lines)
+    }
+}
+
+/// First byte of the line in which `at` stands.
+pub fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |line| line + 1)
+}
+
+/// Where the line ends in which `at` stands, without its line feed.
+pub fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |end| at + end)
+}
+
+/// Number of the line, counted from 1.
+pub fn line_of(text: &str, at: usize) -> usize {
+    text[..at.min(text.len())].matches('\n').count() + 1
+}
+
+/// The white space at the beginning of the line in which `at` stands.
+pub fn indent_at(text: &str, at: usize) -> &str {
+    let line = &text[line_start(text, at)..at];
+    &line[..line.len() - line.trim_start().len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(original: &str, find: &str, new: &str, expected: &str) {
+        let source = Source::new(original);
+        let at = source.text.find(find).unwrap();
+        let (text, _) = source.apply(&[Edit { range: at..at + find.len(), new: new.into() }]);
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn line_endings_and_byte_order_mark_stay() {
+        check("a\nb\nc", "b", "x\ny", "a\nx\ny\nc");
+        check("a\r\nb\r\nc\r\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\r\n");
+        check("\u{feff}a\r\nb\r\n", "a", "z", "\u{feff}z\r\nb\r\n");
+        check("a\nb\r\nc\n", "c", "x\ny", "a\nb\r\nx\ny\n");
+        check("a\r\nb\r\nc", "\nb", "\nq", "a\r\nq\r\nc");
+    }
+
+    #[test]
+    fn lines_are_those_of_the_new_text() {
+        let source = Source::new("a\nb\nc\n");
+        let edits = [Edit { range: 0..1, new: "1\n2".into() }, Edit { range: 4..5, new: "\n\nx".into() }];
+        assert_eq!(source.apply(&edits), ("1\n2\nb\n\n\nx\n".into(), vec![1, 6]));
+    }
+}

@@ -1,0 +1,139 @@
+//! Answers single questions about names, for those who follow a name instead of drawing edges.
+
+use super::Resolution;
+use super::names::Target;
+use super::project::Project;
+use super::references;
+use crate::index::syntax::{Import, Reference, ReferenceKind};
+
+/// What a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lead {
+    File(usize),
+    /// File and definition.
+    Symbol(usize, usize),
+}
+
+impl From<Target> for Lead {
+    fn from(target: Target) -> Lead {
+        match target {
+            Target::Module(file) => Lead::File(file),
+            Target::Symbol(file, at) => Lead::Symbol(file, at),
+        }
+    }
+}
+
+impl<'a> Project<'a> {
+    pub fn import_lead(&self, file: usize, import: &Import) -> Option<Lead> {
+        self.import_target(file, import).map(Lead::from)
+    }
+
+    pub fn module_lead(&self, file: usize, source: &str) -> Option<usize> {
+        self.module(file, source)
+    }
+
+    pub fn file_of_import(&self, file: usize, import: &Import) -> Option<usize> {
+        self.module_of_import(file, import)
+    }
+
+    pub fn exported_lead(&self, file: usize, name: &str) -> Option<Lead> {
+        self.exported(file, name).map(Lead::from)
+    }
+
+    pub fn path_lead(&self, file: usize, path: &str) -> Option<Lead> {
+        self.path(file, path).map(Lead::from)
+    }
+
+    /// A name that its own file does not bind: of the same Go package, or brought in by an import of everything.
+    pub fn free_lead(&self, file: usize, name: &str) -> Option<Lead> {
+        let package = self.go_name(file, name).filter(|_| self.is_go(file));
+        package.or_else(|| self.imported(file, name)).map(Lead::from)
+    }
+
+    /// What `receiver.name` may mean: the target, and the alias that leads to it. The receiver's type is known where the outline has the call.
+    pub fn member_leads(
+        &self,
+        file: usize,
+        from: Option<usize>,
+        (receiver, name): (&str, &str),
+        line: usize,
+    ) -> Result<Vec<Lead>, String> {
+        let receiver = &self.as_self(file, from, receiver);
+        let all = &self.files[file].outline.references;
+        let own = |r: &&Reference| r.name == name && r.from == from && r.receiver.is_some();
+        let alike = |r: &&Reference| own(r) && r.receiver.as_ref() == Some(receiver) && r.line <= line;
+        let here = |r: &&Reference| own(r) && r.line == line && r.kind == ReferenceKind::Call;
+        // The outline has what is written alike once, at its first line; calls are listed before other uses.
+        let known = all.iter().filter(alike).max_by_key(|r| (r.kind == ReferenceKind::Call, r.line));
+        let known = known.or_else(|| all.iter().find(here).filter(|_| all.iter().filter(here).count() == 1));
+        if let Some(known) = known {
+            return references::leads(self, file, known);
+        }
+        let reference = Reference {
+            name: name.to_owned(),
+            receiver: Some(receiver.clone()),
+            kind: ReferenceKind::Use,
+            line,
+            from,
+            at_load: false,
+            value: None,
+        };
+        references::leads_untyped(self, file, &reference)
+    }
+
+    /// What a bare name means inside a definition.
+    pub fn scope_lead(&self, file: usize, from: Option<usize>, name: &str) -> Option<Lead> {
+        self.named_in(file, from, name).map(Lead::from)
+    }
+
+    /// A receiver that begins with the value a method is called on, as the outline writes it: `self.store` for `s.store`.
+    fn as_self(&self, file: usize, from: Option<usize>, receiver: &str) -> String {
+        let definition = from.map(|at| &self.files[file].outline.definitions[at]);
+        let own = match self.files[file].language.as_str() {
+            "python" => Some("cls"),
+            "go" => {
+                let head = definition.and_then(|d| d.signature.strip_prefix("func ("));
+                head.and_then(|head| head.split([' ', ')']).next())
+            }
+            _ => None,
+        };
+        let rest = own.filter(|own| !own.is_empty()).and_then(|own| receiver.strip_prefix(own));
+        match rest.filter(|rest| rest.is_empty() || rest.starts_with('.')) {
+            Some(rest) => format!("self{rest}"),
+            None => receiver.to_owned(),
+        }
+    }
+
+    /// Whether types of the language's own library have methods of that name.
+    pub fn is_common(&self, file: usize, name: &str) -> bool {
+        references::is_common(&self.files[file].language, name)
+    }
+
+    /// Each type with each of its bases in the project: file and definition of both.
+    pub fn bases(&self) -> Vec<((usize, usize), (usize, usize))> {
+        let mut all = Vec::new();
+        for (file, facts) in self.files.iter().enumerate() {
+            let bases = facts.outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends);
+            for (from, reference) in bases.filter_map(|r| Some((r.from?, r))) {
+                if let Ok(leads) = references::leads(self, file, reference)
+                    && let Some(Lead::Symbol(f, d)) = leads.first().copied()
+                {
+                    all.push(((file, from), (f, d)));
+                }
+            }
+        }
+        all
+    }
+
+    /// A base of a definition that is not found in the project.
+    pub fn unknown_base(&self, file: usize, at: usize) -> Option<String> {
+        let outline = &self.files[file].outline;
+        let mut bases = outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends && r.from == Some(at));
+        let unknown = bases.find(|r| {
+            let mut out = Resolution::default();
+            references::refer(self, file, r, &mut out);
+            out.edges.is_empty()
+        });
+        unknown.map(|r| r.name.clone())
+    }
+}

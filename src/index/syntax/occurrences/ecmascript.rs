@@ -1,0 +1,207 @@
+//! What a name does at one place of TypeScript or JavaScript.
+
+use tree_sitter::Node;
+
+use super::{Place, Role, ancestors, children, enclosing, parent, text, text_of};
+
+/// Nodes in which a `let` is seen.
+const SCOPES: &[&str] = &[
+    "program",
+    "statement_block",
+    "function_declaration",
+    "function_expression",
+    "generator_function",
+    "generator_function_declaration",
+    "arrow_function",
+    "method_definition",
+    "for_statement",
+    "for_in_statement",
+    "catch_clause",
+    "switch_body",
+    "class_static_block",
+];
+/// Nodes in which a `var` is seen.
+const FUNCTIONS: &[&str] = &[
+    "program",
+    "function_declaration",
+    "function_expression",
+    "generator_function",
+    "generator_function_declaration",
+    "arrow_function",
+    "method_definition",
+    "class_static_block",
+];
+/// Declarations that give their `name` to the block they stand in.
+const DECLARATIONS: &[&str] = &[
+    "function_declaration",
+    "generator_function_declaration",
+    "function_signature",
+    "class_declaration",
+    "abstract_class_declaration",
+    "interface_declaration",
+    "type_alias_declaration",
+    "enum_declaration",
+    "internal_module",
+    "module",
+];
+/// Members of classes and interfaces.
+const MEMBERS: &[&str] = &[
+    "method_definition",
+    "method_signature",
+    "abstract_method_signature",
+    "property_signature",
+    "public_field_definition",
+    "field_definition",
+];
+const PATTERNS: &[&str] = &[
+    "object_pattern",
+    "array_pattern",
+    "rest_pattern",
+    "pair_pattern",
+    "assignment_pattern",
+    "object_assignment_pattern",
+];
+
+pub(super) fn place(node: Node, source: &str) -> Place {
+    let Some((around, field)) = parent(node) else { return Place::plain(Role::Unclear) };
+    match node.kind() {
+        "property_identifier" | "private_property_identifier" => property(node, around, field, source),
+        "shorthand_property_identifier" if exports(around, source) => Place::plain(Role::Reference),
+        "shorthand_property_identifier" => Place::plain(Role::Shorthand),
+        "shorthand_property_identifier_pattern" => pattern(node, Role::ShorthandLocal, source),
+        "identifier" | "type_identifier" => name(node, around, field, source),
+        "statement_identifier" => Place::plain(Role::Property),
+        _ => text(node),
+    }
+}
+
+/// `module.exports = { … }`: its properties are what others import.
+fn exports(object: Node, source: &str) -> bool {
+    let assignment = object.parent().filter(|p| p.kind() == "assignment_expression");
+    assignment.is_some_and(|a| text_of(a.child_by_field_name("left"), source) == "module.exports")
+}
+
+fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
+    match around.kind() {
+        "member_expression" | "nested_identifier" => {
+            Place::member(text_of(around.child_by_field_name("object"), source))
+        }
+        kind if MEMBERS.contains(&kind) && matches!(field, "name" | "property") => Place::plain(Role::Definition),
+        "pair" if field == "key" => {
+            let value = around.child_by_field_name("value").map_or("", |v| v.kind());
+            let function = matches!(value, "arrow_function" | "function_expression" | "generator_function");
+            Place::plain(if function { Role::Definition } else { Role::Property })
+        }
+        "pair_pattern" => match required(node, source) {
+            Some(source) => Place::plain(Role::Import { source }),
+            None => Place::plain(Role::Property),
+        },
+        _ => Place::plain(Role::Property),
+    }
+}
+
+/// The module whose parts are taken out: `const { NAME } = require('source')`.
+fn required(node: Node, source: &str) -> Option<String> {
+    let declarator = ancestors(node).skip(1).find(|n| !PATTERNS.contains(&n.kind()))?;
+    let value = declarator.child_by_field_name("value").filter(|_| declarator.kind() == "variable_declarator")?;
+    let call = if value.kind() == "await_expression" { value.named_child(0)? } else { value };
+    let called = text_of(call.child_by_field_name("function"), source);
+    let argument = call.child_by_field_name("arguments")?.named_child(0)?;
+    let literal = matches!(called, "require" | "import") && argument.kind() == "string";
+    literal.then(|| unquoted(text_of(Some(argument), source)))
+}
+
+fn unquoted(text: &str) -> String {
+    text.trim_matches(['"', '\'', '`']).to_owned()
+}
+
+fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
+    match around.kind() {
+        "import_specifier" | "import_clause" | "namespace_import" | "import_require_clause" => {
+            imported(node, around, field, source)
+        }
+        "export_specifier" => exported(around, field, source),
+        "namespace_export" => Place::plain(Role::ExportedAs),
+        kind if DECLARATIONS.contains(&kind) && field == "name" => {
+            Place::bound(Role::Definition, enclosing(around, SCOPES))
+        }
+        "function_expression" | "generator_function" | "class" if field == "name" => {
+            Place::bound(Role::Definition, around)
+        }
+        "nested_type_identifier" if field == "name" => {
+            Place::member(text_of(around.child_by_field_name("module"), source))
+        }
+        "nested_identifier" if field == "property" => {
+            Place::member(text_of(around.child_by_field_name("object"), source))
+        }
+        "type_parameter" if field == "name" => {
+            let owner = around.parent().and_then(|list| list.parent()).unwrap_or(around);
+            Place::bound(Role::Local { parameter: false }, owner)
+        }
+        "index_signature" if field == "name" => Place::plain(Role::Property),
+        "catch_clause" | "required_parameter" | "optional_parameter" | "formal_parameters" | "variable_declarator" => {
+            pattern(node, Role::Local { parameter: false }, source)
+        }
+        "arrow_function" if field == "parameter" => Place::bound(Role::Local { parameter: true }, around),
+        "for_in_statement" if field == "left" => pattern(node, Role::Local { parameter: false }, source),
+        kind if PATTERNS.contains(&kind) && field != "right" => pattern(node, Role::Local { parameter: false }, source),
+        _ => Place::plain(Role::Reference),
+    }
+}
+
+fn imported(node: Node, around: Node, field: &str, source: &str) -> Place {
+    let root = enclosing(node, &["program"]);
+    let statement = enclosing(node, &["import_statement"]);
+    let from = unquoted(text_of(statement.child_by_field_name("source"), source));
+    match (around.kind(), field) {
+        ("import_specifier", "name") if around.child_by_field_name("alias").is_some() => {
+            Place::plain(Role::Import { source: from })
+        }
+        ("import_specifier", "name") => Place::bound(Role::Import { source: from }, root),
+        _ => Place::bound(Role::Alias, root),
+    }
+}
+
+fn exported(around: Node, field: &str, source: &str) -> Place {
+    let statement = enclosing(around, &["export_statement"]);
+    let from = statement.child_by_field_name("source");
+    Place::plain(match (field, from) {
+        ("alias", _) => Role::ExportedAs,
+        (_, Some(from)) => Role::ReExport { source: unquoted(text_of(Some(from), source)) },
+        _ => Role::Reference,
+    })
+}
+
+/// A name that a pattern binds, by what the whole pattern belongs to.
+fn pattern(node: Node, role: Role, source: &str) -> Place {
+    if role == Role::ShorthandLocal
+        && let Some(source) = required(node, source)
+    {
+        return Place::bound(Role::Import { source }, enclosing(node, SCOPES));
+    }
+    let mut at = node;
+    while let Some((around, field)) = parent(at) {
+        let shorthand = role == Role::ShorthandLocal;
+        let local = |parameter| if shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
+        match around.kind() {
+            kind if PATTERNS.contains(&kind) && field != "right" => at = around,
+            "variable_declarator" if field == "name" => {
+                let own = at == node && !shorthand;
+                let var = around.parent().is_some_and(|p| p.kind() == "variable_declaration");
+                let scope = enclosing(around, if var { FUNCTIONS } else { SCOPES });
+                return Place::bound(if own { Role::Definition } else { local(false) }, scope);
+            }
+            "required_parameter" | "optional_parameter" if field != "value" => {
+                return Place::bound(local(true), around.parent().and_then(|list| list.parent()).unwrap_or(around));
+            }
+            "formal_parameters" => return Place::bound(local(true), around.parent().unwrap_or(around)),
+            "catch_clause" => return Place::bound(local(false), around),
+            "for_in_statement" if field == "left" => {
+                let declares = children(around).any(|c| matches!(c.kind(), "const" | "let" | "var"));
+                return if declares { Place::bound(local(false), around) } else { Place::plain(Role::Reference) };
+            }
+            _ => break,
+        }
+    }
+    Place::plain(if role == Role::ShorthandLocal { Role::Shorthand } else { Role::Reference })
+}

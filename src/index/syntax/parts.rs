@@ -1,0 +1,335 @@
+//! Divides a text into its statements and members, each with the comments and attributes above it, so that one of them can be replaced.
+
+mod ecmascript;
+mod go;
+mod python;
+mod rust;
+
+use std::ops::Range;
+use std::time::Instant;
+
+use tree_sitter::{Node, Tree};
+
+use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+
+/// Containers nest a few levels; what is deeper belongs to its parent.
+const DEPTH_MAX: usize = 8;
+/// Most places of bad syntax that are told.
+const FAULTS_MAX: usize = 100;
+
+/// The variant of a class-like part whose members are no methods: a module, a namespace, a group of tests.
+pub const MODULE: &str = "module";
+
+/// What a part is, as far as edits treat it alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sort {
+    Function,
+    /// A class, `impl`, trait, module, namespace or `describe`: something whose members are written one by one.
+    Class,
+    /// A struct, enum, interface or object: a list of entries that is usually written whole.
+    Record,
+    /// A constant, field, alias or other name that is given a value.
+    Value,
+    Import,
+    /// `test('name', …)` and its kin.
+    Test,
+    /// Anything else; without a name.
+    Statement,
+}
+
+/// One statement or member.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub sort: Sort,
+    /// Empty for what has none.
+    pub name: String,
+    /// What tells parts of one name apart: `get`, `set`, `impl Display`, `overload`.
+    pub variant: String,
+    /// Comments right above it, each without its line end.
+    pub comments: Vec<Range<usize>>,
+    /// Decorators or attributes.
+    pub attributes: Vec<Range<usize>>,
+    /// Without comments and attributes, with `export`, `pub`, `async`.
+    pub core: Range<usize>,
+    /// Behind the comma or semicolon that separates it from the next member.
+    pub end: usize,
+    /// The function itself, where it is the value of an assignment or entry.
+    pub value: Option<Range<usize>>,
+    /// The inside of its body.
+    pub body: Option<Range<usize>>,
+    pub docstring: Option<Range<usize>>,
+    /// Members of a container; functions and classes inside a function or statement.
+    pub members: Vec<Part>,
+    /// It is called on a value: `self`, `cls`, `&self`.
+    pub has_receiver: bool,
+    /// The type it is a member of by name and not by nesting (the receivers of Go).
+    pub owner: Option<String>,
+    pub imports: Vec<Imported>,
+    /// Members are separated by commas.
+    pub listed: bool,
+    /// A function that the project's tests consist of.
+    pub is_test: bool,
+}
+
+/// One name of an import statement.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    pub source: String,
+    pub name: String,
+    /// The name in this file; empty if it binds none.
+    pub local: String,
+    /// Where the name stands, with its alias.
+    pub bytes: Range<usize>,
+    /// Other names can be put beside it.
+    pub open: bool,
+}
+
+impl Part {
+    fn new(sort: Sort, name: &str, node: Node) -> Part {
+        Part {
+            sort,
+            name: name.to_owned(),
+            variant: String::new(),
+            comments: Vec::new(),
+            attributes: Vec::new(),
+            core: node.byte_range(),
+            end: node.end_byte(),
+            value: None,
+            body: None,
+            docstring: None,
+            members: Vec::new(),
+            has_receiver: false,
+            owner: None,
+            imports: Vec::new(),
+            listed: false,
+            is_test: false,
+        }
+    }
+
+    /// First byte, with comments and attributes.
+    pub fn start(&self) -> usize {
+        let above = self.comments.iter().chain(&self.attributes).map(|range| range.start);
+        above.min().map_or(self.core.start, |start| start.min(self.core.start))
+    }
+
+    /// It and its comments, attributes and separator.
+    pub fn whole(&self) -> Range<usize> {
+        self.start()..self.end.max(self.core.end)
+    }
+
+    pub fn is_definition(&self) -> bool {
+        !self.name.is_empty() && !matches!(self.sort, Sort::Import | Sort::Statement)
+    }
+
+    /// Calls `look` with each part below it and the parts around that, in source order.
+    pub fn walk<'p>(&'p self, around: &mut Vec<&'p Part>, look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
+        around.push(self);
+        for member in &self.members {
+            look(member, around);
+            member.walk(around, look);
+        }
+        around.pop();
+    }
+}
+
+/// A text by its parts.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    pub items: Vec<Part>,
+    /// Lines, counted from 1, on which something is not understood.
+    pub faults: Vec<usize>,
+    /// Strings of several lines, in which the spaces at the beginning of a line mean something.
+    pub texts: Vec<Range<usize>>,
+}
+
+/// A definition and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub name: String,
+    pub sort: Sort,
+    pub variant: String,
+    /// Names of what it stands in, outermost first.
+    pub container: Vec<String>,
+    /// With doc comment, decorators, attributes and `export`.
+    pub bytes: Range<usize>,
+    /// First and last line of `bytes`, counted from 1.
+    pub lines: (usize, usize),
+    pub body: Option<Range<usize>>,
+    /// Bytes of white space before it.
+    pub indent: usize,
+    pub has_faults: bool,
+}
+
+/// How one language divides its texts.
+trait Division {
+    fn is_comment(&self, kind: &str) -> bool {
+        kind.ends_with("comment")
+    }
+
+    fn is_attribute(&self, _kind: &str) -> bool {
+        false
+    }
+
+    fn part(&self, node: Node, text: &str, depth: usize) -> Part;
+}
+
+/// The parts of `text` in the language of `path`; `None` where that has no grammar or could not be read in time.
+pub fn parts(path: &str, text: &str) -> Option<Parts> {
+    let language = language_of(path);
+    let tree = parse(grammar_of(language)?, text, Instant::now() + PARSE_TIME_MAX)?;
+    let division: &dyn Division = match language {
+        "python" => &python::Python,
+        "rust" => &rust::Rust,
+        "go" => &go::Go,
+        _ => &ecmascript::EcmaScript,
+    };
+    let (faults, texts) = marked(&tree, text);
+    Some(Parts { items: siblings(division, &all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
+}
+
+/// Lines of `text` on which something is not understood; none where the language has no grammar.
+pub fn faults(path: &str, text: &str) -> Vec<usize> {
+    let tree = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, Instant::now() + PARSE_TIME_MAX));
+    tree.map(|tree| marked(&tree, text).0).unwrap_or_default()
+}
+
+/// Every definition of `text`, outer before inner.
+pub fn definitions(path: &str, text: &str) -> Vec<Span> {
+    let Some(parts) = parts(path, text) else { return Vec::new() };
+    let line_of = |at: usize| text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
+    let mut found = Vec::new();
+    let mut note = |part: &Part, around: &[&Part]| {
+        if !part.is_definition() {
+            return;
+        }
+        let bytes = part.whole();
+        let lines = (line_of(bytes.start), line_of(bytes.end));
+        let line_start = text[..bytes.start].rfind('\n').map_or(0, |at| at + 1);
+        let before = &text[line_start..bytes.start];
+        let containers = around.iter().filter(|p| p.is_definition()).map(|p| p.name.clone());
+        found.push(Span {
+            name: part.name.clone(),
+            sort: part.sort,
+            variant: part.variant.clone(),
+            container: containers.chain(part.owner.clone()).collect(),
+            has_faults: parts.faults.iter().any(|line| (lines.0..=lines.1).contains(line)),
+            bytes,
+            lines,
+            body: part.body.clone(),
+            indent: before.len() - before.trim_start().len(),
+        });
+    };
+    for item in &parts.items {
+        note(item, &[]);
+        item.walk(&mut Vec::new(), &mut note);
+    }
+    found
+}
+
+fn marked(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
+    const TEXTS: &[&str] =
+        &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
+    let (mut faults, mut texts) = (Vec::new(), Vec::new());
+    let mut cursor = tree.walk();
+    let mut is_document = false;
+    loop {
+        let node = cursor.node();
+        if (node.is_error() || node.is_missing()) && faults.len() < FAULTS_MAX {
+            faults.push(node.start_position().row + 1);
+        }
+        let many_lines = node.start_position().row < node.end_position().row;
+        if many_lines && TEXTS.contains(&node.kind()) && !is_document {
+            texts.push(node.byte_range());
+        }
+        is_document = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
+        if (many_lines || node.has_error()) && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                faults.dedup();
+                return (faults, texts);
+            }
+        }
+    }
+}
+
+fn all_children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
+
+fn content<'t>(node: Node, text: &'t str) -> &'t str {
+    text.get(node.byte_range()).unwrap_or_default()
+}
+
+fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
+    node.child_by_field_name(name).map_or("", |n| content(n, text))
+}
+
+/// Where `node` ends without white space at its end (comments of Rust hold their line end).
+fn trimmed(node: Node, text: &str) -> Range<usize> {
+    node.start_byte()..node.start_byte() + content(node, text).trim_end().len()
+}
+
+/// Reads nodes that stand beside each other. Comments belong to the part below them if no empty line is between.
+fn siblings(division: &dyn Division, nodes: &[Node], text: &str, depth: usize) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let (mut comments, mut attributes): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
+    for node in nodes.iter().filter(|_| depth > 0) {
+        let kind = node.kind();
+        if division.is_comment(kind) {
+            comments.push(trimmed(*node, text));
+        } else if division.is_attribute(kind) {
+            attributes.push(trimmed(*node, text));
+        } else if !node.is_named() {
+            if let (",", Some(last)) | (";", Some(last)) = (kind, parts.last_mut()) {
+                last.end = node.end_byte();
+            }
+        } else {
+            let mut part = division.part(*node, text, depth);
+            part.attributes.splice(0..0, attributes.drain(..));
+            part.comments = above(&part, std::mem::take(&mut comments), text);
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// Those of `comments` that belong to `part`: on lines of their own, in its column, with nothing but attributes between.
+fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usize>> {
+    let mut top = part.start();
+    let mut kept: Vec<Range<usize>> = Vec::new();
+    let mut attributes: Vec<&Range<usize>> = part.attributes.iter().collect();
+    let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |line| line + 1);
+    for comment in comments.into_iter().rev() {
+        // A comment may also stand between attributes.
+        let below = attributes.iter().map(|a| a.start).filter(|start| *start >= comment.end).min();
+        let next = below.map_or(part.core.start, |start| start.min(part.core.start));
+        let next = kept.last().map_or(next, |k: &Range<usize>| next.min(k.start));
+        attributes.retain(|a| a.start >= comment.end);
+        let gap = text.get(comment.end..next).unwrap_or("x");
+        let line = &text[comment.start - column(comment.start)..comment.start];
+        let own_line = line.trim().is_empty() && column(comment.start) == column(next);
+        let joined = gap.trim().is_empty() && gap.matches('\n').count() == 1;
+        let is_header =
+            comment.start == 0 && is_header(&text[comment.clone()]) || text[comment.clone()].starts_with("//!");
+        if !own_line || !joined || is_header {
+            break;
+        }
+        top = top.min(comment.start);
+        kept.push(comment);
+    }
+    kept.reverse();
+    kept
+}
+
+/// A comment at the very beginning that speaks of the file.
+fn is_header(comment: &str) -> bool {
+    let lower = comment.to_lowercase();
+    let words = ["#!", "//!", "copyright", "licen", "@file", "-*-", "eslint", "@ts-", "go:build", "+build"];
+    words.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! TypeScript and JavaScript, by their parts.
+
+use tree_sitter::Node;
+
+use super::{Division, Imported, MODULE, Part, Sort, all_children, content, field, siblings};
+
+pub(super) struct EcmaScript;
+
+/// Calls whose function holds tests, and calls that are one.
+const GROUPS: &[&str] = &["describe", "context", "suite"];
+const TESTS: &[&str] = &["it", "test", "specify", "bench"];
+
+impl Division for EcmaScript {
+    fn is_attribute(&self, kind: &str) -> bool {
+        kind == "decorator"
+    }
+
+    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
+        let name = unquoted(field(node, "name", text));
+        match node.kind() {
+            "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
+            "function_signature" | "method_signature" | "abstract_method_signature" => {
+                let mut part = Part::new(Sort::Function, name, node);
+                part.variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" }.to_owned();
+                part
+            }
+            "method_definition" => method(name, node, text, depth),
+            "class_declaration" | "abstract_class_declaration" => {
+                container(Part::new(Sort::Class, name, node), node, text, depth)
+            }
+            "internal_module" | "module" => {
+                varied(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
+            }
+            // A type and a value of one name stand beside each other.
+            "interface_declaration" => {
+                varied("type", container(Part::new(Sort::Record, name, node), node, text, depth))
+            }
+            "type_alias_declaration" => varied("type", Part::new(Sort::Value, name, node)),
+            "enum_declaration" => {
+                let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
+                part.listed = true;
+                part
+            }
+            "property_signature" | "enum_assignment" => Part::new(Sort::Value, name, node),
+            "property_identifier" | "shorthand_property_identifier" | "string" => {
+                Part::new(Sort::Value, unquoted(content(node, text)), node)
+            }
+            "public_field_definition" | "field_definition" => {
+                let key = if name.is_empty() { unquoted(field(node, "property", text)) } else { name };
+                valued(key, node.child_by_field_name("value"), node, text, depth)
+            }
+            "pair" => valued(unquoted(field(node, "key", text)), node.child_by_field_name("value"), node, text, depth),
+            "lexical_declaration" | "variable_declaration" => variables(node, text, depth),
+            "export_statement" | "ambient_declaration" => export(node, text, depth),
+            "expression_statement" => expression(node, text, depth),
+            "import_statement" => import(node, text),
+            _ => Part::new(Sort::Statement, "", node),
+        }
+    }
+}
+
+fn varied(variant: &str, part: Part) -> Part {
+    Part { variant: variant.to_owned(), ..part }
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim_matches(['"', '\'', '`'])
+}
+
+fn is_function(kind: &str) -> bool {
+    matches!(kind, "arrow_function" | "function_expression" | "generator_function" | "function")
+}
+
+/// A function whose statement is `whole`; definitions inside it are its members.
+fn function(name: &str, whole: Node, function: Node, text: &str, depth: usize) -> Part {
+    let mut part = container(Part::new(Sort::Function, name, whole), function, text, depth);
+    part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
+    part
+}
+
+fn method(name: &str, node: Node, text: &str, depth: usize) -> Part {
+    let mut part = function(name, node, node, text, depth);
+    let accessor = all_children(node).into_iter().map(|child| child.kind()).find(|kind| matches!(*kind, "get" | "set"));
+    part.variant = accessor.unwrap_or_default().to_owned();
+    let decorators = all_children(node).into_iter().filter(|child| child.kind() == "decorator");
+    part.attributes = decorators.map(|child| child.byte_range()).collect();
+    undecorated(&mut part, text);
+    part
+}
+
+/// The core begins behind the decorators that stand inside the node.
+fn undecorated(part: &mut Part, text: &str) {
+    if let Some(last) = part.attributes.iter().map(|a| a.end).max().filter(|end| *end > part.core.start) {
+        let rest = &text[last..part.core.end];
+        part.core.start = last + rest.len() - rest.trim_start().len();
+    }
+}
+
+fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
+    let Some(body) = node.child_by_field_name("body").filter(|body| content(*body, text).starts_with('{')) else {
+        return part;
+    };
+    let start = body.start_byte() + 1;
+    part.body = Some(start..body.end_byte().saturating_sub(1).max(start));
+    part.members = siblings(&EcmaScript, &all_children(body), text, depth - 1);
+    part
+}
+
+/// `name = value`, `name: value`: a function, a class or an object where the value is one.
+fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize) -> Part {
+    let Some(value) = value else { return Part::new(Sort::Value, name, whole) };
+    let mut part = match value.kind() {
+        kind if is_function(kind) => function(name, whole, value, text, depth),
+        "class" => container(Part::new(Sort::Class, name, whole), value, text, depth),
+        "object" => {
+            let mut part = Part::new(Sort::Record, name, whole);
+            part.listed = true;
+            part.body = Some(value.start_byte() + 1..value.end_byte().saturating_sub(1).max(value.start_byte() + 1));
+            part.members = siblings(&EcmaScript, &all_children(value), text, depth - 1);
+            part
+        }
+        _ => Part::new(Sort::Value, name, whole),
+    };
+    part.value = Some(value.byte_range());
+    part
+}
+
+fn variables(node: Node, text: &str, depth: usize) -> Part {
+    let declared: Vec<Node> =
+        all_children(node).into_iter().filter(|child| child.kind() == "variable_declarator").collect();
+    let [one] = declared.as_slice() else { return Part::new(Sort::Statement, "", node) };
+    if let Some(part) = require(node, *one, text) {
+        return part;
+    }
+    match one.child_by_field_name("name").filter(|name| name.kind() == "identifier") {
+        Some(name) => valued(content(name, text), one.child_by_field_name("value"), node, text, depth),
+        None => Part::new(Sort::Statement, "", node),
+    }
+}
+
+/// `const a = require('x')`, `const { a, b: c } = require('x')`.
+fn require(node: Node, declarator: Node, text: &str) -> Option<Part> {
+    let value = declarator.child_by_field_name("value").filter(|value| value.kind() == "call_expression")?;
+    let argument = value.child_by_field_name("arguments")?.named_child(0)?;
+    if field(value, "function", text) != "require" || argument.kind() != "string" {
+        return None;
+    }
+    let source = unquoted(content(argument, text));
+    let pattern = declarator.child_by_field_name("name")?;
+    let mut part = Part::new(Sort::Import, "", node);
+    part.variant = "require".to_owned();
+    if pattern.kind() != "object_pattern" {
+        part.imports.push(imported(source, "default", content(pattern, text), pattern, false));
+        return Some(part);
+    }
+    for child in all_children(pattern).into_iter().filter(|child| child.is_named()) {
+        let (name, local) = match child.kind() {
+            "pair_pattern" => (field(child, "key", text), field(child, "value", text)),
+            _ => (content(child, text), content(child, text)),
+        };
+        part.imports.push(imported(source, name, local, child, true));
+    }
+    Some(part)
+}
+
+fn imported(source: &str, name: &str, local: &str, node: Node, open: bool) -> Imported {
+    Imported {
+        source: source.to_owned(),
+        name: name.to_owned(),
+        local: local.to_owned(),
+        bytes: node.byte_range(),
+        open,
+    }
+}
+
+fn import(node: Node, text: &str) -> Part {
+    let mut part = Part::new(Sort::Import, "", node);
+    let source = unquoted(field(node, "source", text));
+    let words = content(node, text).trim_start_matches("import").trim_start();
+    part.variant = if words.starts_with("type ") { "type" } else { "" }.to_owned();
+    let clause = all_children(node).into_iter().find(|child| child.kind() == "import_clause");
+    let Some(clause) = clause else {
+        part.imports.push(imported(source, "", "", node, false));
+        return part;
+    };
+    for child in all_children(clause) {
+        match child.kind() {
+            "identifier" => part.imports.push(imported(source, "default", content(child, text), child, false)),
+            "namespace_import" => {
+                let local = content(child, text).rsplit([' ', '*']).next().unwrap_or_default();
+                part.imports.push(imported(source, "*", local, child, false));
+            }
+            "named_imports" => {
+                for one in all_children(child).into_iter().filter(|one| one.kind() == "import_specifier") {
+                    let (name, alias) = (field(one, "name", text), field(one, "alias", text));
+                    part.imports.push(imported(source, name, if alias.is_empty() { name } else { alias }, one, true));
+                }
+            }
+            _ => {}
+        }
+    }
+    part
+}
+
+fn export(node: Node, text: &str, depth: usize) -> Part {
+    let children = all_children(node);
+    let inner = node.child_by_field_name("declaration").or_else(|| node.child_by_field_name("value"));
+    let inner = inner.or_else(|| children.iter().find(|child| child.kind().ends_with("_declaration")).copied());
+    let mut part = match inner {
+        Some(inner) if is_function(inner.kind()) || matches!(inner.kind(), "object" | "class") => {
+            valued("default", Some(inner), node, text, depth)
+        }
+        Some(inner) if node.child_by_field_name("declaration").is_some() || inner.kind().ends_with("_declaration") => {
+            EcmaScript.part(inner, text, depth)
+        }
+        _ => return listed(node, &children, text),
+    };
+    if part.name.is_empty() && part.sort != Sort::Statement {
+        part.name = "default".to_owned();
+    }
+    let decorators = children.iter().filter(|child| child.kind() == "decorator");
+    part.attributes.extend(decorators.map(|child| child.byte_range()));
+    part.core = node.byte_range();
+    part.end = node.end_byte();
+    undecorated(&mut part, text);
+    part
+}
+
+/// `export { a, b }` is a list to which names are added; `export … from` and `export default x` are plain statements.
+fn listed(node: Node, children: &[Node], text: &str) -> Part {
+    let clause = children.iter().find(|child| child.kind() == "export_clause");
+    let Some(clause) = clause.filter(|_| node.child_by_field_name("source").is_none()) else {
+        return Part::new(Sort::Statement, "", node);
+    };
+    let mut part = Part::new(Sort::Record, "export {}", node);
+    part.listed = true;
+    part.body = Some(clause.start_byte() + 1..clause.end_byte().saturating_sub(1).max(clause.start_byte() + 1));
+    for child in all_children(*clause).into_iter().filter(|child| child.kind() == "export_specifier") {
+        part.members.push(Part::new(Sort::Value, content(child, text), child));
+    }
+    part
+}
+
+/// `a.b = value`, `describe('…', …)`, `test('…', …)`, `(function () { … })()`.
+fn expression(node: Node, text: &str, depth: usize) -> Part {
+    let Some(inner) = node.named_child(0) else { return Part::new(Sort::Statement, "", node) };
+    match inner.kind() {
+        "assignment_expression" => {
+            let left = field(inner, "left", text);
+            let plain = left.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
+            let name = left.strip_prefix("module.").filter(|rest| rest.starts_with("exports.")).unwrap_or(left);
+            match plain {
+                true => assigned(name, inner.child_by_field_name("right"), node, text, depth),
+                false => Part::new(Sort::Statement, "", node),
+            }
+        }
+        "internal_module" => EcmaScript.part(inner, text, depth),
+        "call_expression" => call(node, inner, text, depth),
+        _ => Part::new(Sort::Statement, "", node),
+    }
+}
+
+/// `exports.name = function …`, `Type.prototype.name = function …`: called by its last name, owned by the rest.
+fn assigned(name: &str, value: Option<Node>, node: Node, text: &str, depth: usize) -> Part {
+    let mut part = valued(name, value, node, text, depth);
+    if let Some((owner, last)) = name.rsplit_once('.').filter(|(_, last)| *last != "exports" && *last != "prototype")
+        && matches!(part.sort, Sort::Function | Sort::Class)
+    {
+        part.owner = Some(owner.to_owned());
+        part.name = last.to_owned();
+    }
+    part
+}
+
+fn call(node: Node, call: Node, text: &str, depth: usize) -> Part {
+    let callee = field(call, "function", text);
+    let verb = callee.split(['.', '(']).next().unwrap_or_default();
+    let arguments = call.child_by_field_name("arguments").map(all_children).unwrap_or_default();
+    let named = arguments.iter().find(|argument| argument.kind() == "string" || argument.kind() == "template_string");
+    let title = named.map_or("", |title| unquoted(content(*title, text)));
+    let body = arguments.iter().find(|argument| is_function(argument.kind()));
+    let sort = match () {
+        () if title.is_empty() => Sort::Statement,
+        () if GROUPS.contains(&verb) && body.is_some() => Sort::Class,
+        () if TESTS.contains(&verb) => Sort::Test,
+        () => Sort::Statement,
+    };
+    let mut part = Part::new(sort, if sort == Sort::Statement { "" } else { title }, node);
+    // `(function () { … })()` holds the definitions of a file.
+    let whole = call.child_by_field_name("function").filter(|f| f.kind() == "parenthesized_expression");
+    let body = match whole.and_then(|whole| whole.named_child(0)).filter(|inner| is_function(inner.kind())) {
+        Some(inner) => Some(inner),
+        None => body.copied(),
+    };
+    if let Some(body) = body {
+        part = container(part, body, text, depth);
+        part.variant = if sort == Sort::Class { MODULE } else { "" }.to_owned();
+    }
+    if sort != Sort::Class {
+        part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
+    }
+    part.is_test = sort == Sort::Test;
+    part
+}

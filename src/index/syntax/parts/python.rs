@@ -1,0 +1,139 @@
+//! Python, by its parts.
+
+use tree_sitter::Node;
+
+use super::{Division, Imported, Part, Sort, all_children, content, field, siblings, trimmed};
+
+pub(super) struct Python;
+
+impl Division for Python {
+    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
+        match node.kind() {
+            "decorated_definition" => decorated(node, text, depth),
+            "function_definition" => function(node, text, depth),
+            "class_definition" => class(node, text, depth),
+            "import_statement" | "import_from_statement" | "future_import_statement" => import(node, text),
+            "type_alias_statement" => {
+                Part::new(Sort::Value, field(node, "left", text).split('[').next().unwrap_or_default(), node)
+            }
+            "expression_statement" => expression(node, text),
+            _ => {
+                let mut part = Part::new(Sort::Statement, "", node);
+                part.members = inner(node, text, depth);
+                part
+            }
+        }
+    }
+}
+
+fn decorated(node: Node, text: &str, depth: usize) -> Part {
+    let Some(inner) = node.child_by_field_name("definition") else { return Part::new(Sort::Statement, "", node) };
+    let mut part = Python.part(inner, text, depth);
+    for child in all_children(node).into_iter().filter(|child| child.kind() == "decorator") {
+        part.attributes.push(trimmed(child, text));
+        let words = content(child, text).trim_start_matches('@').trim();
+        let last = words.split('(').next().unwrap_or_default().rsplit('.').next().unwrap_or_default();
+        if matches!(last, "setter" | "deleter" | "overload" | "register") && (last == "overload" || words.contains('.'))
+        {
+            part.variant = last.to_owned();
+        }
+        if matches!(last, "property" | "classmethod" | "cached_property") {
+            part.has_receiver = true;
+        }
+    }
+    part
+}
+
+fn function(node: Node, text: &str, depth: usize) -> Part {
+    let name = field(node, "name", text);
+    let mut part = Part::new(Sort::Function, name, node);
+    part.core.end = trimmed(node, text).end;
+    part.end = part.core.end;
+    part.is_test = name.starts_with("test");
+    let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
+    part.has_receiver = first.is_some_and(|first| matches!(first_word(content(first, text)), "self" | "cls"));
+    bodied(&mut part, node, text, depth);
+    part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
+    part
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+}
+
+fn class(node: Node, text: &str, depth: usize) -> Part {
+    let mut part = Part::new(Sort::Class, field(node, "name", text), node);
+    part.core.end = trimmed(node, text).end;
+    part.end = part.core.end;
+    bodied(&mut part, node, text, depth);
+    part
+}
+
+/// The body begins behind the colon; comments at its beginning stand beside the block and not in it.
+fn bodied(part: &mut Part, node: Node, text: &str, depth: usize) {
+    let children = all_children(node);
+    let Some(colon) = children.iter().rposition(|child| child.kind() == ":") else { return };
+    part.body = Some(children[colon].end_byte()..part.core.end);
+    let inside = children[colon + 1..].iter();
+    let nodes: Vec<Node> =
+        inside.flat_map(|child| if child.kind() == "block" { all_children(*child) } else { vec![*child] }).collect();
+    part.members = siblings(&Python, &nodes, text, depth - 1);
+    let first = nodes.iter().find(|node| !node.kind().ends_with("comment"));
+    let string = first.filter(|node| node.kind() == "expression_statement").and_then(|node| node.named_child(0));
+    part.docstring = string.filter(|node| node.kind() == "string").map(|node| node.byte_range());
+}
+
+/// Definitions in the branches of `if`, `try` and `with`.
+fn inner(node: Node, text: &str, depth: usize) -> Vec<Part> {
+    let mut blocks = Vec::new();
+    for child in all_children(node) {
+        match child.kind() {
+            "block" => blocks.push(child),
+            kind if kind.ends_with("_clause") => {
+                blocks.extend(all_children(child).into_iter().filter(|c| c.kind() == "block"))
+            }
+            _ => {}
+        }
+    }
+    let found = blocks.into_iter().flat_map(|block| siblings(&Python, &all_children(block), text, depth - 1));
+    found.filter(|part| matches!(part.sort, Sort::Function | Sort::Class)).collect()
+}
+
+/// `name = value`, `name: type`.
+fn expression(node: Node, text: &str) -> Part {
+    let left = node.named_child(0).filter(|inner| inner.kind() == "assignment");
+    let left = left.and_then(|inner| inner.child_by_field_name("left"));
+    let name = left.filter(|left| matches!(left.kind(), "identifier" | "attribute")).map(|left| content(left, text));
+    match name {
+        Some(name) => Part::new(Sort::Value, name, node),
+        None => Part::new(Sort::Statement, "", node),
+    }
+}
+
+fn import(node: Node, text: &str) -> Part {
+    let mut part = Part::new(Sort::Import, "", node);
+    let from = node.child_by_field_name("module_name");
+    let source = match (from, node.kind()) {
+        (Some(from), _) => content(from, text),
+        (None, "future_import_statement") => "__future__",
+        (None, _) => "",
+    };
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor).filter(|child| child.is_named() && Some(*child) != from) {
+        let (name, local) = match child.kind() {
+            "wildcard_import" => ("*", ""),
+            "aliased_import" => (field(child, "name", text), field(child, "alias", text)),
+            "dotted_name" => (content(child, text), content(child, text)),
+            _ => continue,
+        };
+        let (source, name) = if source.is_empty() { (name, "") } else { (source, name) };
+        part.imports.push(Imported {
+            source: source.to_owned(),
+            name: name.to_owned(),
+            local: local.to_owned(),
+            bytes: child.byte_range(),
+            open: !name.is_empty() && name != "*",
+        });
+    }
+    part
+}

@@ -1,0 +1,115 @@
+//! Rust, by its parts.
+
+use tree_sitter::Node;
+
+use super::{Division, Imported, MODULE, Part, Sort, all_children, content, field, siblings};
+
+pub(super) struct Rust;
+
+impl Division for Rust {
+    fn is_attribute(&self, kind: &str) -> bool {
+        kind == "attribute_item"
+    }
+
+    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
+        let name = field(node, "name", text);
+        match node.kind() {
+            "function_item" | "function_signature_item" => function(node, text, depth),
+            "impl_item" => implementation(node, text, depth),
+            "trait_item" | "mod_item" if node.child_by_field_name("body").is_some() => {
+                let mut part = container(Part::new(Sort::Class, name, node), node, text, depth);
+                part.variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
+                part
+            }
+            "struct_item" | "enum_item" | "union_item" => {
+                let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
+                part.listed = true;
+                part
+            }
+            "field_declaration" | "enum_variant" | "const_item" | "static_item" | "type_item" | "associated_type"
+            | "mod_item" => Part::new(Sort::Value, name, node),
+            "macro_definition" => Part::new(Sort::Function, name, node),
+            "use_declaration" => import(node, text),
+            _ => Part::new(Sort::Statement, "", node),
+        }
+    }
+}
+
+fn function(node: Node, text: &str, depth: usize) -> Part {
+    let mut part = container(Part::new(Sort::Function, field(node, "name", text), node), node, text, depth);
+    part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
+    let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
+    part.has_receiver = first.is_some_and(|first| {
+        first.kind() == "self_parameter" || content(first, text).trim_start_matches("mut ").starts_with("self:")
+    });
+    // The attribute stands above it, among the siblings.
+    let before = text[..node.start_byte()].trim_end();
+    let line = before.rsplit('\n').next().unwrap_or_default().trim();
+    part.is_test = line.starts_with("#[") && line.contains("test");
+    part
+}
+
+fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
+    let Some(body) = node.child_by_field_name("body").filter(|body| body.kind() != "ordered_field_declaration_list")
+    else {
+        return part;
+    };
+    part.body = Some(body.start_byte() + 1..body.end_byte().saturating_sub(1).max(body.start_byte() + 1));
+    part.members = siblings(&Rust, &all_children(body), text, depth - 1);
+    part
+}
+
+/// Its name is the type, its variant `impl` or `impl Trait`, without type arguments of the type.
+fn implementation(node: Node, text: &str, depth: usize) -> Part {
+    let plain = |words: &str| words.split('<').next().unwrap_or_default().trim().to_owned();
+    let of = plain(field(node, "type", text));
+    let of = of.rsplit("::").next().unwrap_or_default();
+    let mut part = container(Part::new(Sort::Class, of, node), node, text, depth);
+    let words = field(node, "trait", text);
+    let last = words.split('<').next().unwrap_or_default().rsplit("::").next().unwrap_or_default();
+    let arguments: String = words.split_once('<').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    part.variant =
+        format!("impl {last}{}{arguments}", if arguments.is_empty() { "" } else { "<" }).trim_end().to_owned();
+    part
+}
+
+fn import(node: Node, text: &str) -> Part {
+    let mut part = Part::new(Sort::Import, "", node);
+    if let Some(argument) = node.child_by_field_name("argument") {
+        leaves(argument, "", text, &mut part.imports, super::DEPTH_MAX);
+    }
+    part
+}
+
+/// Each path that a `use` brings in.
+fn leaves(node: Node, prefix: &str, text: &str, found: &mut Vec<Imported>, depth: usize) {
+    let join = |path: &str| if prefix.is_empty() { path.to_owned() } else { format!("{prefix}::{path}") };
+    let mut leaf = |path: String, local: &str| {
+        let (source, name) = path.rsplit_once("::").unwrap_or(("", path.as_str()));
+        found.push(Imported {
+            source: source.to_owned(),
+            name: name.to_owned(),
+            local: local.to_owned(),
+            bytes: node.byte_range(),
+            open: false,
+        });
+    };
+    match node.kind() {
+        "use_as_clause" => leaf(join(field(node, "path", text)), field(node, "alias", text)),
+        "use_wildcard" => leaf(join(content(node, text)), ""),
+        "self" => leaf(prefix.to_owned(), prefix.rsplit("::").next().unwrap_or_default()),
+        "scoped_use_list" | "use_list" if depth > 0 => {
+            let path = field(node, "path", text);
+            let prefix = if path.is_empty() { prefix.to_owned() } else { join(path) };
+            let list = node.child_by_field_name("list").unwrap_or(node);
+            for child in all_children(list).into_iter().filter(|child| child.is_named()) {
+                leaves(child, &prefix, text, found, depth - 1);
+            }
+        }
+        _ => {
+            let path = join(content(node, text));
+            let local = path.rsplit("::").next().unwrap_or_default().to_owned();
+            leaf(path, &local);
+        }
+    }
+}

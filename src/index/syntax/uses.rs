@@ -1,0 +1,141 @@
+//! Says which names a text uses that nothing in it binds, and which attributes its classes use that none of them sets.
+//!
+//! Python, JavaScript and TypeScript. It rather misses a name than to name one that is bound: where a text can bind names that cannot be
+//! seen (`from x import *`), it says nothing.
+
+mod ecmascript;
+mod members;
+mod python;
+
+use std::ops::Range;
+use std::time::Instant;
+
+use tree_sitter::Node;
+
+pub use members::{Members, members};
+
+use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+
+/// Deepest nesting that is looked at.
+const DEPTH_MAX: usize = 400;
+
+/// A name that is used and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    pub name: String,
+    pub bytes: Range<usize>,
+}
+
+/// Part of a text in which names are bound.
+struct Scope {
+    bytes: Range<usize>,
+    /// What a class binds is not seen by functions inside it.
+    is_class: bool,
+    is_function: bool,
+}
+
+/// Collects what a text binds and uses.
+struct Names<'t> {
+    text: &'t str,
+    scopes: Vec<Scope>,
+    /// Names and the scope that they are bound in.
+    bound: Vec<(&'t str, usize)>,
+    /// Names and the scope that they are used in.
+    used: Vec<(Node<'t>, usize)>,
+    /// Names may be bound that are not seen.
+    is_open: bool,
+}
+
+impl<'t> Names<'t> {
+    fn content(&self, node: Node) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn bind(&mut self, node: Node<'t>, scope: usize) {
+        self.bound.push((self.content(node), scope));
+    }
+
+    fn open(&mut self, node: Node, is_class: bool, is_function: bool) -> usize {
+        self.scopes.push(Scope { bytes: node.byte_range(), is_class, is_function });
+        self.scopes.len() - 1
+    }
+
+    /// Whether a name bound in `scope` is seen at `place`, which stands in the scope `inner`.
+    fn is_seen(&self, scope: usize, place: &Range<usize>, inner: usize) -> bool {
+        let bytes = &self.scopes[scope].bytes;
+        let holds = bytes.start <= place.start && place.end <= bytes.end;
+        let behind_function = || {
+            self.scopes.iter().enumerate().any(|(at, other)| {
+                at != scope
+                    && other.is_function
+                    && bytes.start <= other.bytes.start
+                    && other.bytes.end <= bytes.end
+                    && other.bytes.start <= place.start
+                    && place.end <= other.bytes.end
+            })
+        };
+        holds && (!self.scopes[scope].is_class || inner == scope || !behind_function())
+    }
+
+    fn unbound(self, is_built_in: impl Fn(&str) -> bool) -> Vec<Use> {
+        use std::collections::HashMap;
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (name, scope) in &self.bound {
+            let scopes = by_name.entry(name).or_default();
+            if !scopes.contains(scope) {
+                scopes.push(*scope);
+            }
+        }
+        let is_bound = |node: &Node, inner: usize| {
+            let scopes = by_name.get(self.content(*node));
+            scopes.is_some_and(|scopes| scopes.iter().any(|scope| self.is_seen(*scope, &node.byte_range(), inner)))
+        };
+        let open =
+            self.used.iter().filter(|(node, inner)| !is_bound(node, *inner) && !is_built_in(self.content(*node)));
+        open.map(|(node, _)| Use { name: self.content(*node).to_owned(), bytes: node.byte_range() }).collect()
+    }
+}
+
+/// One step of a walk: a node, the scope around it, how deep it is.
+type Step<'t> = (Node<'t>, usize, usize);
+
+/// How a language binds and uses names.
+trait Binding {
+    /// Notes what `node` binds or uses in `scope` and pushes what of it is to be looked at.
+    fn visit<'t>(&self, step: Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>);
+    fn is_built_in(&self, name: &str) -> bool;
+}
+
+fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).collect()
+}
+
+/// Names that `text` uses and nothing in it binds; `None` where that cannot be told.
+pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
+    let language = language_of(path);
+    let binding: &dyn Binding = match language {
+        "python" => &python::Python,
+        "javascript" | "jsx" | "typescript" | "tsx" => &ecmascript::EcmaScript,
+        _ => return None,
+    };
+    let tree = parse(grammar_of(language)?, text, Instant::now() + PARSE_TIME_MAX)?;
+    let root = tree.root_node();
+    if root.has_error() {
+        return None;
+    }
+    let mut names = Names { text, scopes: Vec::new(), bound: Vec::new(), used: Vec::new(), is_open: false };
+    names.open(root, false, false);
+    let mut waiting: Vec<Step> = children(root).into_iter().map(|child| (child, 0, 0)).collect();
+    while let Some(step) = waiting.pop() {
+        if step.2 < DEPTH_MAX {
+            binding.visit(step, &mut names, &mut waiting);
+        }
+    }
+    if names.is_open {
+        return None;
+    }
+    let mut found = names.unbound(|name| binding.is_built_in(name));
+    found.sort_by_key(|one| one.bytes.start);
+    Some(found)
+}

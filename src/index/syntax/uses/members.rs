@@ -1,0 +1,240 @@
+//! Says what each class sets and defines, and what its methods use of `self` or `this`.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use tree_sitter::Node;
+
+use super::{DEPTH_MAX, Use, children};
+use crate::index::syntax::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+
+/// A class and its attributes.
+#[derive(Clone, Debug)]
+pub struct Members {
+    pub name: String,
+    /// It may have attributes that the text does not show: a base class, a decorator, `setattr`.
+    pub is_open: bool,
+    pub defined: HashSet<String>,
+    pub used: Vec<Use>,
+}
+
+/// Classes of `text` in Python, JavaScript or TypeScript; none where it does not parse.
+pub fn members(path: &str, text: &str) -> Vec<Members> {
+    let language = language_of(path);
+    let is_python = match language {
+        "python" => true,
+        "javascript" | "jsx" | "typescript" | "tsx" => false,
+        _ => return Vec::new(),
+    };
+    let tree = grammar_of(language).and_then(|grammar| parse(grammar, text, Instant::now() + PARSE_TIME_MAX));
+    let Some(tree) = tree.filter(|tree| !tree.root_node().has_error()) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut waiting = vec![(tree.root_node(), 0)];
+    while let Some((node, depth)) = waiting.pop() {
+        if depth > DEPTH_MAX {
+            continue;
+        }
+        if matches!(node.kind(), "class_definition" | "class_declaration" | "abstract_class_declaration" | "class")
+            && node.is_named()
+        {
+            found.push(if is_python { python(node, text) } else { script(node, text) });
+        }
+        // A class inside a function may use what is around it.
+        if !FUNCTIONS.contains(&node.kind()) {
+            waiting.extend(children(node).into_iter().map(|child| (child, depth + 1)));
+        }
+    }
+    found
+}
+
+const FUNCTIONS: &[&str] = &[
+    "function_definition",
+    "function_declaration",
+    "function_expression",
+    "arrow_function",
+    "method_definition",
+    "lambda",
+    "generator_function_declaration",
+    "generator_function",
+];
+
+fn content<'t>(node: Node, text: &'t str) -> &'t str {
+    text.get(node.byte_range()).unwrap_or_default()
+}
+
+/// Decorators that add nothing but methods with underscores.
+const PLAIN: &[&str] = &["dataclass", "total_ordering", "final", "runtime_checkable", "unique"];
+
+fn python(class: Node, text: &str) -> Members {
+    let bases = class.child_by_field_name("superclasses").map_or_else(Vec::new, children);
+    let decorated =
+        class.parent().filter(|parent| parent.kind() == "decorated_definition").map_or_else(Vec::new, children);
+    let is_plain = |decorator: &Node| {
+        let words = content(*decorator, text).trim_start_matches('@');
+        let last = words.split('(').next().unwrap_or_default().rsplit('.').next().unwrap_or_default().trim();
+        PLAIN.contains(&last)
+    };
+    let mut all = Members {
+        name: field(class, "name", text),
+        is_open: bases.iter().any(|base| content(*base, text) != "object")
+            || decorated.iter().any(|child| child.kind() == "decorator" && !is_plain(child)),
+        defined: HashSet::new(),
+        used: Vec::new(),
+    };
+    let mut waiting: Vec<(Node, bool, usize)> =
+        class.child_by_field_name("body").into_iter().map(|body| (body, false, 0)).collect();
+    while let Some((node, in_method, depth)) = waiting.pop() {
+        let is_own = content(node, text).starts_with("lambda self");
+        let goes_on = !is_own && python_member(node, in_method, text, &mut all);
+        if goes_on && depth < DEPTH_MAX {
+            let inside = in_method || node.kind() == "function_definition";
+            waiting.extend(children(node).into_iter().map(|child| (child, inside, depth + 1)));
+        }
+    }
+    all
+}
+
+fn field(node: Node, name: &str, text: &str) -> String {
+    node.child_by_field_name(name).map_or("", |n| content(n, text)).to_owned()
+}
+
+/// Notes what one node sets or uses. False where what is inside it is another matter.
+fn python_member(node: Node, in_method: bool, text: &str, all: &mut Members) -> bool {
+    match node.kind() {
+        // Another class has its own `self`.
+        "class_definition" => {
+            all.defined.insert(field(node, "name", text));
+            return false;
+        }
+        "function_definition" => {
+            let name = field(node, "name", text);
+            all.is_open |= matches!(name.as_str(), "__getattr__" | "__getattribute__" | "__setattr__");
+            if !in_method {
+                all.defined.insert(name);
+            }
+        }
+        "assignment" | "augmented_assignment" | "named_expression" if !in_method => {
+            let left = node.child_by_field_name("left");
+            left.into_iter().for_each(|left| names_of(left, text, &mut all.defined));
+        }
+        "call" => {
+            let function = field(node, "function", text);
+            all.is_open |= matches!(function.as_str(), "setattr" | "vars") || function.ends_with("__dict__.update");
+        }
+        "attribute" if field(node, "object", text) == "self" => {
+            let name = field(node, "attribute", text);
+            all.is_open |= name == "__dict__";
+            let place = node.child_by_field_name("attribute").map_or(node.byte_range(), |n| n.byte_range());
+            note(all, node, name, place);
+        }
+        // These bind in the body of a class as well; such a class is not judged.
+        "for_statement" | "with_statement" | "import_statement" | "import_from_statement" if !in_method => {
+            all.is_open = true
+        }
+        _ => {}
+    }
+    true
+}
+
+/// An attribute is set or used.
+fn note(all: &mut Members, attribute: Node, name: String, bytes: std::ops::Range<usize>) {
+    if is_set(attribute) {
+        all.defined.insert(name);
+    } else {
+        all.used.push(Use { name, bytes });
+    }
+}
+
+fn names_of(left: Node, text: &str, names: &mut HashSet<String>) {
+    let parts = match left.kind() {
+        "pattern_list" | "tuple_pattern" => children(left),
+        _ => vec![left],
+    };
+    names.extend(parts.into_iter().filter(|n| n.kind() == "identifier").map(|n| content(n, text).to_owned()));
+}
+
+/// Whether an attribute is what an assignment, a loop or `with` sets.
+fn is_set(attribute: Node) -> bool {
+    const LEVELS_MAX: usize = 6;
+    let mut node = attribute;
+    for _ in 0..LEVELS_MAX {
+        let Some(parent) = node.parent() else { return false };
+        match parent.kind() {
+            "assignment" | "assignment_expression" | "for_statement" | "for_in_clause" => {
+                return parent.child_by_field_name("left") == Some(node);
+            }
+            "as_pattern_target" => return true,
+            "pattern_list" | "tuple_pattern" | "list_pattern" | "list_splat_pattern" | "array_pattern"
+            | "object_pattern" | "pair_pattern" | "rest_pattern" => node = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn script(class: Node, text: &str) -> Members {
+    let decorated = children(class).iter().any(|child| child.kind() == "decorator");
+    let name = field(class, "name", text);
+    // What is put on the prototype, or merged into the type, cannot be told from here.
+    let elsewhere = [format!("{name}.prototype"), format!("interface {name}"), format!("Object.assign({name}")];
+    let mut all = Members {
+        is_open: decorated
+            || children(class).iter().any(|child| child.kind() == "class_heritage")
+            || name.is_empty()
+            || elsewhere.iter().any(|words| text.contains(words.as_str())),
+        name,
+        defined: HashSet::new(),
+        used: Vec::new(),
+    };
+    let Some(body) = class.child_by_field_name("body") else { return all };
+    for member in children(body) {
+        let name = member.child_by_field_name("name").or_else(|| member.child_by_field_name("property"));
+        if let Some(name) = name {
+            all.is_open |= name.kind() == "computed_property_name";
+            all.defined.insert(content(name, text).trim_matches(['"', '\'']).to_owned());
+        }
+        all.is_open |= member.kind() == "index_signature";
+        script_member(member, text, &mut all);
+    }
+    all
+}
+
+fn script_member(member: Node, text: &str, all: &mut Members) {
+    let mut waiting = vec![(member, 0)];
+    while let Some((node, depth)) = waiting.pop() {
+        match node.kind() {
+            // These have their own `this`.
+            "function_expression" | "function_declaration" | "generator_function" | "class_declaration" | "class" => {
+                continue;
+            }
+            "method_definition" if node != member => continue,
+            "required_parameter" | "optional_parameter"
+                if children(node).iter().any(|child| child.kind() == "accessibility_modifier")
+                    || content(node, text).starts_with("readonly ") =>
+            {
+                let pattern = node.child_by_field_name("pattern").map_or("", |n| content(n, text));
+                all.defined.insert(pattern.to_owned());
+            }
+            "call_expression"
+                if content(node, text).starts_with("Object.") && content(node, text).contains("(this") =>
+            {
+                all.is_open = true
+            }
+            "member_expression" if is_this(node) => {
+                if let Some(property) = node.child_by_field_name("property") {
+                    let name = content(property, text).to_owned();
+                    note(all, node, name, property.byte_range());
+                }
+            }
+            "subscript_expression" if is_this(node) && is_set(node) => all.is_open = true,
+            _ => {}
+        }
+        if depth < DEPTH_MAX {
+            waiting.extend(children(node).into_iter().map(|child| (child, depth + 1)));
+        }
+    }
+}
+
+fn is_this(node: Node) -> bool {
+    node.child_by_field_name("object").is_some_and(|object| object.kind() == "this")
+}

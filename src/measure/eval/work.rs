@@ -1,0 +1,285 @@
+//! `eval work`: requests carried out on copies of real projects, each checked by a command, with the harm that was done counted.
+
+pub mod agent;
+mod child;
+mod state;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Predictions, percentile};
+use crate::base::Cancel;
+use agent::{Agent, Said};
+use child::Ended;
+use state::{Change, State};
+
+/// Time for the setup and for the check of one case.
+const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// One request and how it is told whether it was carried out.
+///
+/// `setup` and `check` are lines for bash, run in the copy. They see `$ROOT`, the folder of all projects; `check` also sees `$ANSWER`, a
+/// file with the answer, and succeeds if the request was carried out.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    pub id: String,
+    #[serde(default = "other")]
+    pub kind: String,
+    /// A folder below the root.
+    pub project: String,
+    pub request: String,
+    pub check: String,
+    /// Brings the copy into the state that the request is about: plants a bug, say.
+    #[serde(default)]
+    pub setup: Option<String>,
+    /// Files that the request may change, `*` for any text; every file where nothing is said.
+    #[serde(default = "anything")]
+    pub touch: Vec<String>,
+}
+
+fn other() -> String {
+    "other".to_owned()
+}
+
+fn anything() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+/// Reads a suite: JSON lines as [`Case`].
+pub fn read(suite: &Path) -> Result<Vec<Case>> {
+    let text = std::fs::read_to_string(suite).with_context(|| format!("{} cannot be read", suite.display()))?;
+    let mut cases: Vec<Case> = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let place = || {
+            let form = "{\"id\", \"project\", \"request\", \"check\", \"kind\"?, \"setup\"?, \"touch\"?}";
+            format!("{}:{} is no case {form}", suite.display(), number + 1)
+        };
+        cases.push(serde_json::from_str(line).with_context(place)?);
+    }
+    Ok(cases)
+}
+
+/// How an evaluation runs.
+pub struct Run<'a> {
+    /// The folder of all projects.
+    pub root: &'a Path,
+    /// Only cases whose id holds this.
+    pub only: Option<&'a str>,
+    pub out: Option<&'a Path>,
+    pub agent: &'a Agent,
+    /// Time for the agent, a case.
+    pub limit: Duration,
+    /// Print a line a case and a table by kind.
+    pub talk: bool,
+    pub cancel: &'a Cancel,
+}
+
+/// How a case ended; harm counts whatever the check says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Done,
+    Failed,
+    Harmed,
+}
+
+/// One line of `--out`.
+#[derive(Debug, Serialize)]
+struct Outcome<'a> {
+    id: &'a str,
+    kind: &'a str,
+    project: &'a str,
+    request: &'a str,
+    verdict: Verdict,
+    harm: Vec<String>,
+    seconds: f64,
+    tokens: Option<usize>,
+    timed_out: bool,
+    answer: String,
+    changed: Vec<Change>,
+    /// The end of what the check printed, and of what the agent printed besides its answer.
+    check: String,
+    agent: String,
+}
+
+/// Runs the cases one after another and returns their figures as one JSON object.
+pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
+    let root = std::path::absolute(run.root)?;
+    let chosen: Vec<&Case> = cases.iter().filter(|case| run.only.is_none_or(|part| case.id.contains(part))).collect();
+    if chosen.is_empty() {
+        bail!("none of the {} cases of the suite has {:?} in its id", cases.len(), run.only.unwrap_or_default());
+    }
+    // Told now, not after minutes of work.
+    if let Some(case) = chosen.iter().find(|case| !root.join(&case.project).is_dir()) {
+        let (id, project, root) = (&case.id, &case.project, root.display());
+        bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
+    }
+    let mut predictions = Predictions::open(run.out)?;
+    let mut tally = Tally::default();
+    for case in chosen {
+        let outcome = one(run, case, &root).with_context(|| format!("case {}", case.id))?;
+        if run.talk {
+            println!("{}", outcome.line());
+        }
+        predictions.write(&outcome)?;
+        tally.add(&outcome);
+    }
+    predictions.finish()?;
+    if run.talk {
+        print!("{}", tally.table());
+    }
+    Ok(tally.figures())
+}
+
+/// A fresh copy of the case's project, in its temporary folder, and beside it the file for the answer.
+struct Bench {
+    folder: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Bench {
+    fn project(&self, case: &Case) -> PathBuf {
+        // The folder keeps the project's own name, which agents tell their models.
+        self.folder.path().join("work").join(Path::new(&case.project).file_name().unwrap_or_default())
+    }
+
+    fn answer(&self) -> PathBuf {
+        self.folder.path().join("answer.txt")
+    }
+
+    /// Runs a line of the suite in the copy.
+    fn bash(&self, case: &Case, line: &str, cancel: &Cancel) -> Result<Ended> {
+        let mut command = Command::new("bash");
+        command.args(["-c", line]).current_dir(self.project(case));
+        command.env("ROOT", &self.root).env("ANSWER", self.answer());
+        child::run(&mut command, COMMAND_TIME_MAX, cancel)
+    }
+}
+
+fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
+    let bench = Bench { folder: tempfile::tempdir().context("no temporary folder")?, root: root.to_owned() };
+    let project = bench.project(case);
+    state::copy(&root.join(&case.project), &project)?;
+    if let Some(setup) = &case.setup {
+        let ended = bench.bash(case, setup, run.cancel)?;
+        if !ended.success {
+            bail!("its setup failed: {}", ended.tail());
+        }
+    }
+    // Some agents work on repositories only. What the setup did is part of the first commit, so that no diff shows it; a machine
+    // without git goes on without.
+    let commit = "git init -q && git add -A && git -c user.name=suite -c user.email=suite@localhost -c commit.gpgsign=false \
+                  commit -q --no-verify -m start";
+    bench.bash(case, commit, run.cancel)?;
+    let before = State::of(&project)?;
+    let ended = child::run(&mut run.agent.command(&project, &case.request), run.limit, run.cancel)?;
+    let after = State::of(&project)?;
+    let Said { answer, tokens } = run.agent.said(&ended);
+    std::fs::write(bench.answer(), &answer)?;
+    let checked = bench.bash(case, &case.check, run.cancel)?;
+    let changed = before.changes(&after);
+    let harm = before.harm(&after, &changed, &case.touch);
+    let verdict = match (harm.is_empty(), checked.success) {
+        (false, _) => Verdict::Harmed,
+        (true, true) => Verdict::Done,
+        (true, false) => Verdict::Failed,
+    };
+    Ok(Outcome {
+        id: &case.id,
+        kind: &case.kind,
+        project: &case.project,
+        request: &case.request,
+        verdict,
+        harm,
+        seconds: (ended.seconds * 10.0).round() / 10.0,
+        tokens,
+        timed_out: ended.cut,
+        answer,
+        changed,
+        check: checked.tail(),
+        agent: Ended { stdout: String::new(), ..ended }.tail(),
+    })
+}
+
+impl Outcome<'_> {
+    fn line(&self) -> String {
+        let verdict = match self.verdict {
+            Verdict::Done => "done",
+            Verdict::Failed => "failed",
+            Verdict::Harmed => "harmed",
+        };
+        let why = match self.harm.first() {
+            Some(harm) => format!(": {harm}"),
+            None if self.timed_out => ": was ended, it took too long or printed too much".to_owned(),
+            None => String::new(),
+        };
+        format!("{verdict:<6} {:>6.1} s  {} ({}){why}", self.seconds, self.id, self.kind)
+    }
+}
+
+/// What the cases of one kind came to.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    cases: usize,
+    done: usize,
+    harmed: usize,
+    seconds: Vec<f64>,
+    tokens: Vec<f64>,
+}
+
+impl Sum {
+    fn add(&mut self, outcome: &Outcome) {
+        self.cases += 1;
+        self.done += usize::from(outcome.verdict == Verdict::Done);
+        self.harmed += usize::from(outcome.verdict == Verdict::Harmed);
+        self.seconds.push(outcome.seconds);
+        self.tokens.extend(outcome.tokens.map(|tokens| tokens as f64));
+    }
+
+    fn seconds_p50(&self) -> f64 {
+        percentile(&mut self.seconds.clone(), 0.5)
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    all: Sum,
+    by_kind: BTreeMap<String, Sum>,
+}
+
+impl Tally {
+    fn add(&mut self, outcome: &Outcome) {
+        self.all.add(outcome);
+        self.by_kind.entry(outcome.kind.to_owned()).or_default().add(outcome);
+    }
+
+    fn table(&self) -> String {
+        let row = |name: &str, sum: &Sum| {
+            let Sum { cases, done, harmed, .. } = sum;
+            format!("{name:<12} {cases:>5} {done:>5} {harmed:>6} {:>9.1}\n", sum.seconds_p50())
+        };
+        let head = format!("\n{:<12} {:>5} {:>5} {:>6} {:>9}\n", "kind", "cases", "done", "harmed", "median s");
+        let rows = self.by_kind.iter().map(|(kind, sum)| row(kind, sum));
+        rows.fold(head, |table, row| table + &row) + &row("all", &self.all)
+    }
+
+    fn figures(&self) -> Value {
+        let kind = |sum: &Sum| json!({ "cases": sum.cases, "done": sum.done, "harmed": sum.harmed, "seconds_p50": sum.seconds_p50() });
+        let by_kind: BTreeMap<&String, Value> = self.by_kind.iter().map(|(name, sum)| (name, kind(sum))).collect();
+        // An agent that says nothing of tokens has no median.
+        let tokens = (!self.all.tokens.is_empty()).then(|| percentile(&mut self.all.tokens.clone(), 0.5) as u64);
+        json!({
+            "cases": self.all.cases, "done": self.all.done, "harmed": self.all.harmed,
+            "seconds_p50": self.all.seconds_p50(), "tokens_p50": tokens, "by_kind": by_kind,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! What does the work of a case: this program, or any other that can be started from a shell.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::child::Ended;
+use crate::protocol::{Event, Record};
+
+/// Most of an answer that is kept; a person reads less.
+const ANSWER_CHARS_MAX: usize = 200_000;
+
+/// An agent for the cases of a suite.
+#[derive(Clone, Debug)]
+pub enum Agent {
+    /// This program, with settings as they are typed: `--model-dir`, `models`, …
+    Own { program: PathBuf, settings: Vec<String> },
+    /// A command line with `{project}` and `{request}` in it.
+    Other(String),
+}
+
+/// What an agent says at the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    pub answer: String,
+    /// Tokens that models read anew and wrote, where the agent tells.
+    pub tokens: Option<usize>,
+}
+
+impl Agent {
+    /// This very program.
+    pub fn own(settings: Vec<String>) -> Result<Agent> {
+        let program = std::env::current_exe().context("this program does not know where it lies")?;
+        Ok(Agent::Own { program, settings })
+    }
+
+    pub fn other(line: &str) -> Result<Agent> {
+        if !line.contains("{request}") {
+            bail!(
+                "--agent `{line}` has no {{request}}; write it where the request goes, and {{project}} for the folder"
+            );
+        }
+        Ok(Agent::Other(line.to_owned()))
+    }
+
+    /// The command that does `request` in the folder `project`.
+    pub fn command(&self, project: &Path, request: &str) -> Command {
+        match self {
+            Agent::Own { program, settings } => {
+                let mut command = Command::new(program);
+                command.args(["ask", "--yes", "--json"]).args(settings).arg("--project").arg(project);
+                command.args(["--", request]);
+                command
+            }
+            Agent::Other(line) => {
+                let project_name = project.to_string_lossy();
+                // The request goes in last: what stands in it is not looked at again.
+                let line = line.replace("{project}", &quoted(&project_name)).replace("{request}", &quoted(request));
+                let mut command = Command::new("bash");
+                command.args(["-c", &line]).current_dir(project);
+                command
+            }
+        }
+    }
+
+    /// What it said in the end, by all that it printed.
+    pub fn said(&self, ended: &Ended) -> Said {
+        let said = match self {
+            Agent::Own { .. } => ended.stdout.lines().rev().find_map(finished).unwrap_or_default(),
+            Agent::Other(_) => Said { answer: ended.stdout.trim().to_owned(), tokens: None },
+        };
+        Said { answer: said.answer.chars().take(ANSWER_CHARS_MAX).collect(), ..said }
+    }
+}
+
+/// The end of a turn, if that is what the line tells.
+fn finished(line: &str) -> Option<Said> {
+    // Most lines are tokens of the answer, and not worth reading.
+    if !line.contains("\"turn-finished\"") {
+        return None;
+    }
+    match serde_json::from_str::<Record>(line).ok()?.event {
+        Event::TurnFinished(turn) => Some(Said { answer: turn.answer, tokens: Some(turn.usage.budget.task_tokens) }),
+        _ => None,
+    }
+}
+
+/// One word of a shell's command line, whatever is in it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ConversationId;
+    use crate::protocol::{BudgetReport, TurnFinished, Usage};
+
+    fn ended(stdout: &str) -> Ended {
+        Ended { success: true, cut: false, stdout: stdout.to_owned(), stderr: String::new(), seconds: 1.0 }
+    }
+
+    #[test]
+    fn a_request_reaches_another_agent_as_one_word() {
+        let agent = Agent::other("printf '%s|' {project} {request}").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for request in ["it's \"so\" $HOME `ls`; rm -rf x", "two\nlines", "{project}"] {
+            let output = agent.command(folder.path(), request).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{}|{request}|", folder.path().display()));
+        }
+        assert!(Agent::other("agent {project}").is_err());
+    }
+
+    #[test]
+    fn the_answer_of_this_program_is_in_its_last_event() {
+        let usage = Usage { budget: BudgetReport { task_tokens: 77, ..Default::default() }, ..Default::default() };
+        let turn = TurnFinished { request: "r".to_owned(), answer: "So it is.".to_owned(), steps: vec![], usage };
+        let record = Record::now(&ConversationId("c".to_owned()), Event::TurnFinished(turn));
+        let line = serde_json::to_string(&record).unwrap();
+        let own = Agent::own(vec![]).unwrap();
+        let expected = Said { answer: "So it is.".to_owned(), tokens: Some(77) };
+        assert_eq!(own.said(&ended(&format!("{{\"type\":\"token\"}}\n{line}\n"))), expected);
+        assert_eq!(own.said(&ended("no event\n")), Said::default());
+    }
+}

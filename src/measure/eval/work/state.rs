@@ -1,0 +1,228 @@
+//! Copies projects, and says what changed in a copy and which of the changes do harm.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::index::{language_of, spans};
+
+/// Most files of a project: every case copies all of it, and reads all of it twice.
+const FILES_MAX: usize = 20_000;
+/// Texts up to this size are kept, so that it can be told whether they still parse.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+/// What programs keep for themselves, and what commands leave behind: nobody's work.
+const IGNORED: [&str; 6] = [".git", ".monobloc", "__pycache__", ".pytest_cache", "target", "node_modules"];
+/// Files that another agent keeps in the project begin with this.
+const OTHER_AGENT: &str = ".aider";
+/// Written by `scripts/fetch-suites`, no part of the project.
+const FETCHED: &str = ".fetched";
+
+/// Every file of a project at one moment, by its path.
+pub struct State(BTreeMap<String, Content>);
+
+#[derive(PartialEq)]
+struct Content {
+    sha256: Vec<u8>,
+    /// `None` if it is large or no UTF-8.
+    text: Option<String>,
+}
+
+/// A file that differs between two states.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub path: String,
+    /// `created`, `changed` or `deleted`.
+    pub how: &'static str,
+}
+
+/// Copies a project without the history and the state of programs; what is built and installed in it is copied.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target", FETCHED].contains(&name);
+    fs::create_dir_all(to)?;
+    for path in files(from, &left_out)? {
+        let target = to.join(path.strip_prefix(from)?);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let copied = match fs::read_link(&path) {
+            Ok(link) => symlink(link, &target),
+            Err(_) => fs::copy(&path, &target).map(drop),
+        };
+        copied.with_context(|| format!("{} could not be copied to {}", path.display(), target.display()))?;
+    }
+    Ok(())
+}
+
+/// Every file and link below `folder`.
+fn files(folder: &Path, left_out: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+        for entry in entries {
+            let entry = entry?;
+            if left_out(&entry.file_name().to_string_lossy()) {
+                continue;
+            }
+            match entry.file_type()?.is_dir() {
+                true => folders.push(entry.path()),
+                false => found.push(entry.path()),
+            }
+            if found.len() + folders.len() > FILES_MAX {
+                bail!("{} holds more than {FILES_MAX} files; cases are for small projects", folder.display());
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl State {
+    pub fn of(project: &Path) -> Result<State> {
+        let left_out = |name: &str| IGNORED.contains(&name) || name.starts_with(OTHER_AGENT);
+        let mut state = BTreeMap::new();
+        for path in files(project, &left_out)? {
+            // A link that leads nowhere has no content.
+            let bytes = fs::read(&path).unwrap_or_default();
+            let sha256 = Sha256::digest(&bytes).to_vec();
+            let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= TEXT_BYTES_MAX);
+            state.insert(path.strip_prefix(project)?.to_string_lossy().into_owned(), Content { sha256, text });
+        }
+        Ok(State(state))
+    }
+
+    /// What is different in `after`, by path.
+    pub fn changes(&self, after: &State) -> Vec<Change> {
+        let paths: BTreeSet<&String> = self.0.keys().chain(after.0.keys()).collect();
+        let change = |path: &String| {
+            let how = match (self.0.get(path), after.0.get(path)) {
+                (None, Some(_)) => "created",
+                (Some(_), None) => "deleted",
+                (before, after) if before != after => "changed",
+                _ => return None,
+            };
+            Some(Change { path: path.clone(), how })
+        };
+        paths.into_iter().filter_map(change).collect()
+    }
+
+    /// What of `changes` should not have happened, in words: a file that does not match one of `touch`, or one that parsed and does not
+    /// any more.
+    pub fn harm(&self, after: &State, changes: &[Change], touch: &[String]) -> Vec<String> {
+        let told = |change: &Change| {
+            let Change { path, how } = change;
+            if !touch.iter().any(|glob| matches(glob, path)) {
+                return Some(format!("{path} was {how}, which the request does not ask for"));
+            }
+            let (before, after) = (self.0.get(path), after.0.get(path)?);
+            let broken = !after.parses(path) && before.is_none_or(|before| before.parses(path));
+            broken.then(|| format!("{path} was {how} and does not parse"))
+        };
+        changes.iter().filter_map(told).collect()
+    }
+}
+
+impl Content {
+    /// Whether it is right by the grammar of its language; what has none always is.
+    fn parses(&self, path: &str) -> bool {
+        let Some(text) = &self.text else { return true };
+        match language_of(path) {
+            "json" => serde_json::from_str::<serde_json::Value>(text).is_ok(),
+            "toml" => text.parse::<toml::Table>().is_ok(),
+            _ => !matches!(spans(path, text), Some(Err(_))),
+        }
+    }
+}
+
+/// Whether `path` is named by `glob`, in which `*` stands for any text, `/` included.
+fn matches(glob: &str, path: &str) -> bool {
+    let mut pieces = glob.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = path.strip_prefix(first) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        let check = |glob: &str, path: &str, expected: bool| assert_eq!(matches(glob, path), expected, "{glob} {path}");
+        check("src/a.py", "src/a.py", true);
+        check("src/a.py", "src/a.pyc", false);
+        check("src/*", "src/deep/a.py", true);
+        check("src/*.py", "src/a.js", false);
+        check("*", "anything/at/all", true);
+        check("a*a", "a", false);
+        check("*/b/*.md", "x/b/c/d.md", true);
+        check("", "a", false);
+    }
+
+    /// The changes and the harm of writing `files` into a project, `!` for a file that goes.
+    fn harm(touch: &[&str], files: &[(&str, &str)]) -> Vec<String> {
+        let project = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = project.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("src/a.py", "def a():\n    return 1\n");
+        write("old.py", "def old(:\n");
+        write("package.json", "{}\n");
+        let before = State::of(project.path()).unwrap();
+        for (name, text) in files {
+            match *text {
+                "!" => fs::remove_file(project.path().join(name)).unwrap(),
+                text => write(name, text),
+            }
+        }
+        let after = State::of(project.path()).unwrap();
+        let touch: Vec<String> = touch.iter().map(ToString::to_string).collect();
+        before.harm(&after, &before.changes(&after), &touch)
+    }
+
+    #[test]
+    fn harm_is_what_nobody_asked_for_and_what_no_longer_parses() {
+        let check = |touch: &[&str], files: &[(&str, &str)], expected: &[&str]| {
+            assert_eq!(harm(touch, files), expected, "{touch:?} {files:?}");
+        };
+        check(&["src/*"], &[("src/a.py", "def a():\n    return 2\n"), ("src/b.py", "b = 1\n")], &[]);
+        check(&["src/*"], &[("src/a.py", "def a(\n")], &["src/a.py was changed and does not parse"]);
+        check(&["*"], &[("src/b.py", "def b(\n")], &["src/b.py was created and does not parse"]);
+        check(&["*"], &[("package.json", "{,}")], &["package.json was changed and does not parse"]);
+        check(&["*"], &[("old.py", "def older(:\n")], &[]);
+        check(&[], &[("src/a.py", "!")], &["src/a.py was deleted, which the request does not ask for"]);
+        check(&["src/*"], &[("README.md", "x")], &["README.md was created, which the request does not ask for"]);
+        check(
+            &[],
+            &[("target/x", "1"), (".monobloc/y", "1"), ("src/__pycache__/a.pyc", "1"), (".aider.tags", "1")],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_copy_has_everything_but_history_and_state() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["a.txt", "node_modules/m.js", ".git/HEAD", ".monobloc/db", ".fetched"] {
+            let path = from.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        symlink("a.txt", from.path().join("link")).unwrap();
+        copy(from.path(), to.path()).unwrap();
+        let there = |name: &str| to.path().join(name).exists();
+        assert!(there("a.txt") && there("node_modules/m.js") && there("link"));
+        assert!(!there(".git") && !there(".monobloc") && !there(".fetched"));
+    }
+}

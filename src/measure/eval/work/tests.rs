@@ -1,0 +1,102 @@
+//! A suite of three cases, with agents that are shell scripts: one that does the work, one that harms, one that hangs.
+
+use std::fs;
+
+use super::*;
+
+const SUITE: &str = r#"
+{"id": "a-edit", "kind": "edit", "project": "small", "request": "set the limit to 7", "check": "grep -q 'LIMIT = 7' conf.py", "touch": ["conf.py"]}
+{"id": "b-ask", "kind": "question", "project": "small", "request": "what's the limit?", "check": "grep -qw 5 \"$ANSWER\"", "touch": []}
+{"id": "c-bug", "project": "small", "request": "double() is wrong", "setup": "sed 's/x + x/x/' conf.py >c && mv c conf.py", "check": "python3 -c 'import conf; assert conf.double(2) == 4' || test \"$(cd $ROOT && ls)\" != small"}
+"#;
+
+/// The figures of the suite with this agent, and the lines of `--out`.
+fn worked(agent: &str, only: Option<&str>) -> (Value, Vec<Value>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, suite, out) =
+        (folder.path().join("root"), folder.path().join("suite.jsonl"), folder.path().join("out.jsonl"));
+    fs::create_dir_all(root.join("small")).unwrap();
+    fs::write(root.join("small/conf.py"), "LIMIT = 5\n\n\ndef double(x):\n    return x + x\n").unwrap();
+    fs::write(&suite, SUITE).unwrap();
+    let run = Run {
+        root: &root,
+        only,
+        out: Some(&out),
+        agent: &Agent::other(agent).unwrap(),
+        limit: Duration::from_millis(2_000),
+        talk: false,
+        cancel: &Cancel::new(),
+    };
+    let figures = super::run(&run, &read(&suite).unwrap()).unwrap();
+    assert_eq!(fs::read_dir(root.join("small")).unwrap().count(), 1, "the project itself was worked on");
+    let lines = fs::read_to_string(&out).unwrap();
+    (figures, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[test]
+fn an_agent_that_does_the_work_is_credited_with_it() {
+    let script = "case {request} in \
+                  set*) perl -pi -e 's/5/7/' conf.py ;; \
+                  what*) cat {project}/conf.py ;; \
+                  *) perl -pi -e 's/return x/return x + x/' conf.py ;; esac";
+    let (figures, lines) = worked(script, None);
+    assert_eq!((&figures["cases"], &figures["done"], &figures["harmed"]), (&json!(3), &json!(3), &json!(0)));
+    assert_eq!(figures["by_kind"]["question"]["done"], 1);
+    assert_eq!(figures["by_kind"]["other"]["cases"], 1, "a case without a kind");
+    assert_eq!(figures["tokens_p50"], Value::Null);
+    assert_eq!(lines[0]["changed"], json!([{ "path": "conf.py", "how": "changed" }]));
+    assert_eq!(lines[1]["verdict"], "done");
+    assert!(lines[1]["answer"].as_str().unwrap().contains("LIMIT = 5"));
+}
+
+#[test]
+fn an_agent_that_does_nothing_fails_and_harms_nothing() {
+    let (figures, lines) = worked("true {request}", None);
+    assert_eq!((&figures["done"], &figures["harmed"]), (&json!(0), &json!(0)), "{lines:?}");
+}
+
+#[test]
+fn harm_counts_even_where_the_check_is_content() {
+    let script = "perl -pi -e 's/5/7/' conf.py; echo note >README.md; echo 5 {request}";
+    let (figures, lines) = worked(script, None);
+    assert_eq!(figures["harmed"], 2, "{lines:?}");
+    assert_eq!(lines[0]["harm"], json!(["README.md was created, which the request does not ask for"]));
+    assert_eq!(lines[1]["harm"][1], "conf.py was changed, which the request does not ask for");
+    let (_, lines) = worked("echo 'def (' >conf.py; echo {request}", Some("a-"));
+    assert_eq!(lines[0]["harm"], json!(["conf.py was changed and does not parse"]));
+}
+
+#[test]
+fn an_agent_that_hangs_is_ended_and_the_suite_goes_on() {
+    let (figures, lines) = worked("echo {request}; sleep 600", Some("b-ask"));
+    assert_eq!((&figures["cases"], &figures["done"]), (&json!(1), &json!(0)));
+    assert_eq!(lines[0]["timed_out"], true);
+    assert!(lines[0]["seconds"].as_f64().unwrap() < 10.0);
+}
+
+#[test]
+fn a_project_that_is_not_there_is_told_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = folder.path().join("suite.jsonl");
+    fs::write(&suite, SUITE).unwrap();
+    let agent = Agent::other("true {request}").unwrap();
+    let check = |only: Option<&str>, expected: &str| {
+        let (limit, cancel) = (Duration::from_secs(1), &Cancel::new());
+        let run = Run { root: folder.path(), only, out: None, agent: &agent, limit, talk: false, cancel };
+        let told = super::run(&run, &read(&suite).unwrap()).unwrap_err().to_string();
+        assert!(told.contains(expected), "{told}");
+    };
+    check(None, "case a-edit works on small, which is not in");
+    check(Some("nothing"), "none of the 3 cases");
+}
+
+/// The suites that are shipped can be read, no case stands twice, and what is kept aside has projects of its own.
+#[test]
+fn the_suites_are_whole() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/work");
+    let [seen, aside] = ["seen.jsonl", "aside.jsonl"].map(|name| read(&folder.join(name)).unwrap());
+    assert!(seen.len() + aside.len() >= 60 && aside.len() * 3 >= seen.len() + aside.len());
+    let ids: std::collections::BTreeSet<&str> = seen.iter().chain(&aside).map(|case| case.id.as_str()).collect();
+    assert_eq!(ids.len(), seen.len() + aside.len());
+    assert!(aside.iter().any(|case| seen.iter().all(|other| other.project != case.project)));
+}

@@ -1,0 +1,156 @@
+//! Measures how far a model goes by itself: a few requests to read, passages to answer from, small changes to write, once a file.
+
+use std::time::{Duration, Instant};
+
+use crate::edit::{self, Hints};
+use crate::engine::pool::Leased;
+use crate::engine::{Grammar, Request};
+use crate::models::capability::{Measured, Tier};
+use crate::models::dialect::Message;
+use crate::models::{Role, digest};
+use crate::orchestrate::Host;
+use crate::orchestrate::toolkit::{Toolkit, TurnError};
+use crate::orchestrate::work::read;
+
+/// Time after which the probe ends with what it knows.
+const TIME: Duration = Duration::from_secs(180);
+/// Longest answer of a reading and of a change, in tokens.
+const READING_TOKENS: usize = 48;
+const CHANGE_TOKENS: usize = 120;
+const CHANGE_PROMPT: &str = include_str!("../prompts/write.md");
+const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
+
+/// A request, and the kinds of its steps.
+const READINGS: [(&str, &[read::Kind]); 2] = [
+    ("Set LIMIT to 9 in limits.py and then run the tests", &[read::Kind::Edit, read::Kind::Run]),
+    ("Where is the session closed?", &[read::Kind::Ask]),
+];
+
+/// A passage with a question, and what the answer has to say.
+const QUESTION: (&str, &str) = (
+    "net/retry.py\n```python\nATTEMPTS = 7\n\ndef fetch(url):\n    for _ in range(ATTEMPTS):\n        reply = get(url)\n        if reply.ok:\n            \
+     return reply\n    return None\n```\n\nQuestion: What does fetch return when every attempt fails?",
+    "None",
+);
+
+/// A change, and texts that have to stand in the file then.
+struct Change {
+    path: &'static str,
+    text: &'static str,
+    request: &'static str,
+    expected: &'static [&'static [&'static str]],
+}
+
+const CHANGES: [Change; 3] = [
+    Change {
+        path: "counter.py",
+        text: "class Counter:\n    def __init__(self):\n        self.value = 0\n\n    def add(self, n):\n        self.value += n\n        return self.value\n",
+        request: "Add a method `reset` to Counter that sets the value to 0.",
+        expected: &[&["def reset(self"], &["def add(self"]],
+    },
+    Change {
+        path: "lists.js",
+        text: "function first(list) {\n  return list[0];\n}\n\nmodule.exports = { first };\n",
+        request: "Add a function `last` that returns the last item of a list.",
+        expected: &[&["function last(", "last = ("], &["length - 1", "at(-1)", "slice(-1)"], &["function first("]],
+    },
+    Change {
+        path: "clamp.py",
+        text: "def clamp(x, low, high):\n    return max(low, min(x, high))\n",
+        request: "clamp should raise a ValueError when low is greater than high.",
+        expected: &[&["raise ValueError"], &["low > high", "high < low"], &["max(low", "min(high"]],
+    },
+];
+
+/// How far the planner goes, as far as that is known without loading it: by models.toml, else by what was measured.
+pub fn known(toolkit: &Toolkit) -> Option<Tier> {
+    if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
+        return Some(said);
+    }
+    let remembered = || {
+        let fingerprint = digest::fingerprint(&toolkit.pool.file_of(Role::Planner)?).ok()?;
+        Measured::remembered(toolkit.pool.capabilities()?, &fingerprint)
+    };
+    match toolkit.pool.file_of(Role::Planner) {
+        Some(_) => remembered()?.tier(),
+        // A scripted model is what its script says.
+        None => {
+            let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured);
+            Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
+        }
+    }
+}
+
+/// How far the planner goes: what is known, else what a probe finds now.
+pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError> {
+    if let Some(known) = known(toolkit) {
+        return Ok(known);
+    }
+    let model = toolkit.model(Role::Planner, host).await?;
+    host.notice(&format!("measuring what {} can do, once", model.engine.model()));
+    let measured = measure(toolkit, &model, host).await?;
+    let tier = measured.tier().unwrap_or(Tier::Reads);
+    let (reading, writing) = (measured.reading, measured.writing);
+    host.notice(&format!(
+        "{} {}: {} of {} requests and questions read, {} of {} changes written",
+        model.engine.model(),
+        tier.name(),
+        reading.right,
+        reading.of,
+        writing.right,
+        writing.of
+    ));
+    Ok(tier)
+}
+
+/// Asks the prompts and remembers the result with the file, beside what other probes found.
+async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<Measured, TurnError> {
+    let memory = super::memory(toolkit, model);
+    let before = memory.as_ref().and_then(|(folder, fingerprint)| Measured::remembered(folder, fingerprint));
+    let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before.unwrap_or_default() };
+    let until = Instant::now() + TIME;
+    for (request, kinds) in READINGS {
+        let generation = read::generation(model, request, &[], READING_TOKENS);
+        let output = toolkit.generate(model, generation, "measuring the model", host).await?;
+        let read = read::kinds(&output.text);
+        found.reading.add(read == kinds);
+    }
+    let answer = asked(toolkit, model, host, (ANSWER_PROMPT, QUESTION.0), READING_TOKENS).await?;
+    found.reading.add(answer.contains(QUESTION.1));
+    for change in &CHANGES {
+        // A model that takes longer than this for it cannot be waited for.
+        if Instant::now() >= until {
+            break;
+        }
+        let shown = format!("{}\n```\n{}```\n\nRequest: {}", change.path, change.text, change.request);
+        let answer = asked(toolkit, model, host, (CHANGE_PROMPT, &shown), CHANGE_TOKENS).await?;
+        found.writing.add(is_made(change, &answer));
+    }
+    if let Some((folder, fingerprint)) = memory
+        && let Err(error) = found.remember(&folder, &fingerprint)
+    {
+        tracing::warn!(%error, "what was measured is not remembered");
+    }
+    Ok(found)
+}
+
+async fn asked(
+    toolkit: &Toolkit,
+    model: &Leased,
+    host: &dyn Host,
+    (system, user): (&str, &str),
+    tokens: usize,
+) -> Result<String, TurnError> {
+    let messages = [Message::system(system.trim()), Message::user(user)];
+    let request: Request = model.engine.request(&model.dialect.render(&messages), tokens);
+    let request = Request { grammar: None::<Grammar>, ..request };
+    Ok(toolkit.generate(model, request, "measuring the model", host).await?.text)
+}
+
+/// Whether what was written can be put in place and holds what was asked for.
+fn is_made(change: &Change, answer: &str) -> bool {
+    let blocks = crate::orchestrate::work::written::blocks(answer);
+    let Some(block) = blocks.first() else { return false };
+    let merged = edit::merge(change.path, change.text, &block.code, &Hints::default());
+    merged.is_ok_and(|merged| change.expected.iter().all(|any| any.iter().any(|text| merged.text.contains(text))))
+}

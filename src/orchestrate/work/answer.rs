@@ -1,0 +1,127 @@
+//! Answers a question: lists that the index knows are code's, everything else a model says from whole definitions.
+
+use crate::budget::permit::Priority;
+use crate::engine::{Finish, Piece, Request, Sampling};
+use crate::models::dialect::Message;
+use crate::orchestrate::check::{self, Sentences};
+use crate::orchestrate::decompose::Part;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::{self, StepEnd};
+use crate::orchestrate::learn::Recollection;
+use crate::orchestrate::plan;
+use crate::orchestrate::toolkit::{Toolkit, TurnError};
+use crate::orchestrate::{conversation, forms, words};
+use crate::protocol::Event;
+use crate::tools::builtin::Builtin;
+
+use super::context::{Pack, Purpose};
+use super::{Job, read};
+
+const PROMPT: &str = include_str!("../prompts/ask.md");
+/// Longest answer, in tokens: one to four sentences.
+const TOKENS_MAX: usize = 220;
+/// Characters of an earlier result that the model sees.
+const RESULT_CHARS: usize = 2_000;
+/// Places that are listed under an answer.
+const PLACES_MAX: usize = 3;
+
+/// Whether a tool's list is the whole answer.
+const LISTS: &[Builtin] = &[
+    Builtin::IndexCallers,
+    Builtin::IndexCallees,
+    Builtin::IndexImports,
+    Builtin::IndexDependents,
+    Builtin::IndexImpact,
+];
+/// Tools whose result a model words.
+const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
+
+/// Whether all that is asked for is a list that the index has.
+pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
+    let [part] = parts else { return false };
+    let symbol = forms::symbol_of(toolkit, part);
+    forms::asked(part, symbol.as_deref()).is_some_and(|tool| LISTS.contains(&tool))
+}
+
+/// Answers one step; what is said goes to the host as it comes, and is given back.
+pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) -> Result<String, TurnError> {
+    let planned = super::planned(step);
+    let symbol = forms::symbol_of(job.scene.toolkit, &planned.part);
+    let tool = forms::asked(&planned.part, symbol.as_deref());
+    let mut result = String::new();
+    if let Some(tool) = tool.filter(|tool| LISTS.contains(tool) || LOOKS.contains(tool)) {
+        let known = evidence.entries().len();
+        let end = looked(job, &planned, evidence).await?;
+        let found = evidence.entries().get(known..).unwrap_or_default();
+        let found: Vec<String> = found.iter().map(|entry| words::shorten(&entry.outcome.text, RESULT_CHARS)).collect();
+        result = found.join("\n");
+        if end == StepEnd::Done && LISTS.contains(&tool) {
+            // The places are the answer; they are listed with the facts.
+            return Ok(String::new());
+        }
+    }
+    let (pack, _) = super::pack(job, &step.text, Purpose::Answer).await?;
+    said(job, step, &pack, &result).await
+}
+
+async fn looked(job: Job<'_>, step: &plan::Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
+    execute::step(job.scene, step, evidence, &mut Recollection::default()).await
+}
+
+/// The sentences of the model that the code shown backs.
+async fn said(job: Job<'_>, step: &read::Step, pack: &Pack, result: &str) -> Result<String, TurnError> {
+    let Job { scene, model, .. } = job;
+    let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
+    let result = if result.is_empty() { String::new() } else { format!("A look into the project gave:\n{result}\n\n") };
+    let shown = format!("{}{}{result}", given.concat(), pack.text);
+    let mut messages = vec![Message::system(PROMPT.trim())];
+    messages.extend(conversation::messages(&scene.toolkit.earlier, &model.engine));
+    messages.push(Message::user(format!("{shown}Question: {}", step.text)));
+    let generation = Request {
+        priority: Priority::User,
+        sampling: Sampling::greedy(),
+        ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
+    };
+    let mut answer = String::new();
+    let sources = [shown.as_str(), scene.request];
+    let mut offer = |sentence: String| {
+        if check::is_grounded(&sentence, &sources) && !answer.contains(sentence.trim()) {
+            scene.host.emit(Event::Token { text: sentence.clone() });
+            answer.push_str(&sentence);
+        } else {
+            tracing::info!(sentence, "left out of the answer: nothing backs it");
+        }
+    };
+    let mut sentences = Sentences::default();
+    let ended = scene
+        .toolkit
+        .stream(model, generation, "answering", scene.host, |piece| {
+            if let Piece::Answer(text) = piece {
+                sentences.push(text).into_iter().for_each(&mut offer);
+            }
+        })
+        .await?;
+    if ended.finish == Finish::End {
+        sentences.rest().into_iter().for_each(&mut offer);
+    }
+    let places = places(pack, &answer);
+    if !places.is_empty() {
+        let text =
+            format!("{}{}\n", if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" }, places.join("\n"));
+        scene.host.emit(Event::Token { text: text.clone() });
+        answer.push_str(&text);
+    }
+    Ok(answer)
+}
+
+/// Where what the answer speaks of is defined, best first.
+fn places(pack: &Pack, answer: &str) -> Vec<String> {
+    let all = pack.files.iter().flat_map(|file| file.found.iter().map(move |found| (file, found)));
+    let named = all.clone().filter(|(_, (_, _, name))| check::is_backed(answer, name));
+    let mut places: Vec<String> =
+        named.chain(all).map(|(file, (line, ..))| format!("- {}:{line}", file.path)).collect();
+    let mut seen = std::collections::HashSet::new();
+    places.retain(|place| seen.insert(place.clone()));
+    places.truncate(PLACES_MAX);
+    places
+}

@@ -1,0 +1,96 @@
+//! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::{Grammar, Request};
+use crate::models::dialect::Message;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute;
+use crate::orchestrate::forms;
+use crate::orchestrate::toolkit::TurnError;
+use crate::protocol::StepStatus;
+use crate::tools::ToolCall;
+use crate::tools::builtin::Builtin;
+
+use super::read::Step;
+use super::{Done, Job};
+
+const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
+/// Longest command that a model writes, in tokens.
+const TOKENS_MAX: usize = 60;
+/// Files of the project that the model is told of.
+const FILES_SHOWN: usize = 40;
+
+/// Runs what `step` asks for. A failed command is told with what it printed.
+pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let line = match spelled_out(job, step) {
+        Some(line) => line,
+        None => match written(job, step).await? {
+            Some(line) => line,
+            None => {
+                let note = format!("not done: no command was found for `{}`; name the command to run", step.text);
+                return Ok(Done { notes: vec![note], ..Done::default() });
+            }
+        },
+    };
+    perform(job, step, &line, None, evidence).await?;
+    Ok(Done::default())
+}
+
+/// Runs `line` with the consent that commands need.
+pub async fn perform(
+    job: Job<'_>,
+    step: &Step,
+    line: &str,
+    limit: Option<Duration>,
+    evidence: &mut Evidence,
+) -> Result<StepStatus, TurnError> {
+    let name = Builtin::RunCommand.name();
+    let Some(spec) = job.scene.toolkit.catalog.get(name) else {
+        return Err(TurnError::Lost(format!("`{name}` is not among the tools; this is a bug in tools")));
+    };
+    let call = ToolCall { tool: name.to_owned(), arguments: arguments(line, limit) };
+    execute::perform(job.scene, step.id, call, spec, evidence).await
+}
+
+/// The arguments of a call that runs `line`.
+pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
+    let limit = limit.map(|limit| ("timeout_s".to_owned(), json!(limit.as_secs())));
+    [("command".to_owned(), json!(line))].into_iter().chain(limit).collect()
+}
+
+/// A command that stands in quotation marks in a text.
+pub fn quoted(text: &str) -> Option<String> {
+    let inside = text.split('`').nth(1)?.trim();
+    inside.contains(' ').then(|| inside.to_owned())
+}
+
+/// The command that the words of the step are, or that the project's manifest says for them.
+fn spelled_out(job: Job<'_>, step: &Step) -> Option<String> {
+    if let Some(line) = quoted(&step.text) {
+        return Some(line);
+    }
+    let mut arguments = Map::new();
+    let root = job.scene.context.root.path();
+    let part = super::planned(step).part;
+    forms::put(&mut arguments, Builtin::RunCommand.name(), &part, None, Some(root));
+    arguments.get("command").and_then(Value::as_str).map(str::to_owned)
+}
+
+async fn written(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError> {
+    let Job { scene, model, index, .. } = job;
+    let mut files = index.paths().unwrap_or_default();
+    files.sort_by_key(|path| path.matches('/').count());
+    files.truncate(FILES_SHOWN);
+    let ask = format!("Files: {}\n\nRequest: {}", files.join(" "), step.text);
+    let messages = [Message::system(PROMPT), Message::user(ask)];
+    let generation = Request {
+        grammar: Some(Grammar::Lark("start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n".to_owned())),
+        ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
+    };
+    let output = scene.toolkit.generate(model, generation, "writing a command", scene.host).await?;
+    let line = output.text.trim().to_owned();
+    Ok((!line.is_empty()).then_some(line))
+}

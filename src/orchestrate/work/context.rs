@@ -1,0 +1,307 @@
+//! Decides what code a model gets to see for one step: what the request names, what was found for it, whole, within a number of tokens.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use crate::index::{Definition, Index, language_of, outline, paths};
+use crate::retrieve;
+use crate::tools::Context;
+use crate::tools::confine::Access;
+
+use super::Touched;
+use super::mentions::Mentions;
+
+/// Places that retrieval is asked for.
+const HITS: usize = 12;
+/// Largest file that is looked into, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// A definition longer than this is shown as its head, its signatures and the part that was found.
+const WHOLE_LINES_MAX: usize = 120;
+/// Lines of the head of a file (imports, constants) that go with a part of it.
+const HEAD_LINES: usize = 14;
+/// A file of at most this share of the tokens is shown whole when it is named or found.
+const SMALL_SHARE: f64 = 0.4;
+/// Most files that a model is shown to change: more distract a small one.
+const FILES_CHANGED_MAX: usize = 3;
+/// Names of one kind that are looked up; more are a list, and no place.
+const NAMES_MAX: usize = 8;
+
+/// What a pack is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The model answers from it.
+    Answer,
+    /// The model changes it.
+    Change,
+}
+
+/// A file, and the lines of it that are shown.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub path: String,
+    /// The whole text of the file as it stands now.
+    pub text: String,
+    /// First and last line of each shown stretch, from 1, in order.
+    pub lines: Vec<(usize, usize)>,
+    /// Definitions that the request names or that were found, as (first line, last line, name).
+    pub found: Vec<(usize, usize, String)>,
+}
+
+/// What a model sees.
+#[derive(Clone, Debug, Default)]
+pub struct Pack {
+    /// What matters most comes first.
+    pub files: Vec<Shown>,
+    /// As the model reads it.
+    pub text: String,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    pub context: &'a Context,
+    pub index: &'a Index,
+    pub vector: Option<&'a [f32]>,
+    /// The words of the step, and those of the conversation it leans on.
+    pub query: &'a str,
+    pub mentions: &'a Mentions,
+    /// What earlier steps of the turn changed: shown when the step changes more.
+    pub touched: &'a [Touched],
+    pub purpose: Purpose,
+    pub tokens: usize,
+}
+
+/// The text of a project's file; `None` if it cannot be read as text.
+pub fn text_of(context: &Context, path: &str) -> Option<String> {
+    let file = context.root.resolve(path, Access::Read).ok()?;
+    let mut text = String::new();
+    let mut open = file.open().ok()?.take(FILE_BYTES_MAX + 1);
+    open.read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= FILE_BYTES_MAX).then_some(text)
+}
+
+/// A stretch of a file that may be shown.
+#[derive(Clone, Debug)]
+struct Stretch {
+    path: String,
+    lines: (usize, usize),
+    name: String,
+}
+
+/// Packs what is wanted: named files and symbols first, then what retrieval finds, as far as the tokens go.
+pub fn pack(wanted: Wanted<'_>) -> Pack {
+    let mut files = Files { context: wanted.context, read: BTreeMap::new() };
+    let mut chosen: Vec<Shown> = Vec::new();
+    let mut left = wanted.tokens;
+    for stretch in stretches(wanted, &mut files) {
+        let is_known = chosen.iter().any(|shown| shown.path == stretch.path);
+        if wanted.purpose == Purpose::Change && !is_known && chosen.len() >= FILES_CHANGED_MAX {
+            continue;
+        }
+        let Some(open) = files.get(&stretch.path) else { continue };
+        let place = chosen.iter().position(|shown| shown.path == stretch.path);
+        let known = place.map(|place| chosen[place].clone());
+        let more = widened(open, known.as_ref(), &stretch, wanted);
+        let cost = |shown: &Shown| retrieve::tokens(&render(shown, &open.definitions));
+        let spent = cost(&more).saturating_sub(known.as_ref().map_or(0, cost));
+        if spent > left && !chosen.is_empty() {
+            continue;
+        }
+        left = left.saturating_sub(spent);
+        match place {
+            Some(place) => chosen[place] = more,
+            None => chosen.push(more),
+        }
+    }
+    let text = chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
+    Pack { text: text.collect(), files: chosen }
+}
+
+struct Open {
+    text: String,
+    definitions: Vec<Definition>,
+}
+
+struct Files<'a> {
+    context: &'a Context,
+    read: BTreeMap<String, Option<Open>>,
+}
+
+impl Files<'_> {
+    fn get(&mut self, path: &str) -> Option<&Open> {
+        let context = self.context;
+        let open = || {
+            let text = text_of(context, path)?;
+            let definitions = outline(language_of(path), &text).definitions;
+            Some(Open { text, definitions })
+        };
+        self.read.entry(path.to_owned()).or_insert_with(open).as_ref()
+    }
+}
+
+/// What may be shown, best first.
+fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
+    let Wanted { index, mentions, query, vector, purpose, .. } = wanted;
+    let mut found = Vec::new();
+    if purpose == Purpose::Change {
+        found.extend(wanted.touched.iter().map(|one| Stretch {
+            path: one.path.clone(),
+            lines: files.get(&one.path).map_or(one.lines, |open| around(open, one.lines.0, one.lines.1)),
+            name: one.name.clone(),
+        }));
+    }
+    for symbol in mentions.symbols.iter().take(NAMES_MAX) {
+        let nodes = symbol.nodes.iter().filter(|node| {
+            purpose == Purpose::Answer || mentions.paths.contains(&node.path) || !is_declaration(&node.path)
+        });
+        for node in nodes.take(3) {
+            let lines = (node.start, node.end);
+            found.push(Stretch { path: node.path.clone(), lines, name: node.name.clone() });
+        }
+    }
+    let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
+    found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
+    if mentions.paths.len() + mentions.symbols.len() == 0 || purpose == Purpose::Answer || mentions.symbols.is_empty() {
+        let hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
+        // Who names a file means something in it.
+        let (inside, outside): (Vec<_>, Vec<_>) = hits.into_iter().partition(|hit| mentions.paths.contains(&hit.path));
+        let outside = outside.into_iter().filter(|hit| {
+            purpose == Purpose::Answer
+                || mentions.paths.is_empty()
+                    && (mentions.speaks_of_tests || !is_test(&hit.path))
+                    && !is_declaration(&hit.path)
+        });
+        for hit in inside.into_iter().chain(outside) {
+            let lines = files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end));
+            found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
+        }
+    }
+    found
+}
+
+/// Type declarations of code that lies elsewhere: changed only when they are named.
+fn is_declaration(path: &str) -> bool {
+    path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
+}
+
+fn is_test(path: &str) -> bool {
+    paths::sorts(path).contains(&paths::Sort::Test)
+}
+
+/// The innermost definition around the first line of a hit, if it is not too long; else the hit itself.
+fn around(open: &Open, start: usize, end: usize) -> (usize, usize) {
+    let holds = |definition: &&Definition| definition.doc_start <= start && start <= definition.end;
+    let short = |definition: &&Definition| definition.end - definition.doc_start < WHOLE_LINES_MAX;
+    let best = open.definitions.iter().filter(holds).filter(short).max_by_key(|d| d.end - d.doc_start);
+    best.map_or((start, end), |definition| (definition.doc_start, definition.end.max(end.min(definition.end))))
+}
+
+/// `known` with a stretch more: its doc comment, the head of the file, and for a long container its first lines.
+fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
+    let count = open.text.lines().count().max(1);
+    let mut shown = known.cloned().unwrap_or_else(|| Shown {
+        path: stretch.path.clone(),
+        text: open.text.clone(),
+        lines: Vec::new(),
+        found: Vec::new(),
+    });
+    let small = retrieve::tokens(&open.text) as f64 <= SMALL_SHARE * wanted.tokens as f64;
+    if small {
+        shown.lines = vec![(1, count)];
+    } else {
+        let (start, end) = stretch.lines;
+        let definition = open.definitions.iter().find(|d| d.start == start && d.end == end);
+        let start = definition.map_or(start, |d| d.doc_start);
+        match end - start < WHOLE_LINES_MAX {
+            true => shown.lines.push((start, end)),
+            // Of a long container its head; members are listed by `render`.
+            false => shown.lines.push((start, start + HEAD_LINES)),
+        }
+        // What a shown member stands in says what it is a member of.
+        let inside = |d: &&Definition| d.start < start && end <= d.end && d.kind.has_members();
+        shown.lines.extend(open.definitions.iter().filter(inside).map(|d| (d.start, d.start)));
+        shown.lines = joined(std::mem::take(&mut shown.lines), count);
+    }
+    if !stretch.name.is_empty() {
+        let found = (stretch.lines.0, stretch.lines.1, stretch.name.clone());
+        if !shown.found.contains(&found) {
+            shown.found.push(found);
+        }
+    }
+    shown
+}
+
+/// Stretches in order, those that touch or nearly touch as one.
+fn joined(mut lines: Vec<(usize, usize)>, count: usize) -> Vec<(usize, usize)> {
+    lines.sort_unstable();
+    let mut all: Vec<(usize, usize)> = Vec::new();
+    for (start, end) in lines {
+        let end = end.min(count);
+        match all.last_mut() {
+            Some(last) if start <= last.1 + 2 => last.1 = last.1.max(end),
+            _ if start <= end => all.push((start, end)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// A file as a model reads it: its path, its shown lines, and what else it defines, outside of the code, so that nothing but code is
+/// written back.
+fn render(shown: &Shown, definitions: &[Definition]) -> String {
+    let lines: Vec<&str> = shown.text.lines().collect();
+    let language = language_of(&shown.path);
+    let fence = if shown.text.contains("```") { "````" } else { "```" };
+    let stretch = |&(start, end): &(usize, usize)| {
+        lines.get(start - 1..end.min(lines.len())).unwrap_or_default().join("\n").trim_end().to_owned()
+    };
+    let code: Vec<String> = shown.lines.iter().map(stretch).collect();
+    let language = if language == "text" { "" } else { language };
+    let mut text = format!("{}\n{fence}{language}\n{}\n{fence}\n", shown.path, code.join("\n\n"));
+    let is_shown = |line: usize| shown.lines.iter().any(|&(start, end)| start <= line && line <= end);
+    let others = definitions.iter().filter(|one| !is_shown(one.start) && !is_local(one, definitions));
+    let mut names: Vec<String> = others.take(OTHERS_MAX).map(|one| outlined(one, &lines)).collect();
+    names.dedup();
+    if !names.is_empty() {
+        text.push_str(&format!("{} also has: {}\n", shown.path, names.join("; ")));
+    }
+    text.push('\n');
+    text
+}
+
+/// Most definitions of a file that are listed beside what is shown of it.
+const OTHERS_MAX: usize = 30;
+/// Longest signature in a list of what is not shown.
+const SIGNATURE_CHARS: usize = 70;
+
+fn outlined(definition: &Definition, lines: &[&str]) -> String {
+    let above = lines.get(definition.doc_start.saturating_sub(1)..definition.start).unwrap_or_default();
+    let property = above.iter().any(|line| line.trim() == "@property");
+    let signature = if definition.signature.is_empty() { &definition.name } else { &definition.signature };
+    let signature = crate::tools::outcome::cut_line(signature.trim_end_matches([':', '{', ' ']), SIGNATURE_CHARS);
+    if property { format!("@property {signature}") } else { signature }
+}
+
+/// Whether a definition stands inside a function.
+fn is_local(definition: &Definition, all: &[Definition]) -> bool {
+    definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_that_touch_become_one() {
+        assert_eq!(joined(vec![(9, 12), (1, 3), (4, 5), (20, 99)], 30), [(1, 5), (9, 12), (20, 30)]);
+    }
+
+    #[test]
+    fn what_is_not_shown_is_listed_outside_of_the_code() {
+        let text = "import os\n\n\ndef a(x):\n    return x\n\n\ndef b(y):\n    return y\n";
+        let definitions = outline("python", text).definitions;
+        let shown = Shown { path: "m.py".into(), text: text.into(), lines: vec![(8, 9)], found: Vec::new() };
+        let expected = "m.py\n```python\ndef b(y):\n    return y\n```\nm.py also has: def a(x)\n\n";
+        assert_eq!(render(&shown, &definitions), expected);
+    }
+}

@@ -1,0 +1,195 @@
+//! What of the project a text names: files by path or name, symbols by the index.
+
+use crate::index::{Index, IndexError, Node};
+
+/// A symbol that is named, with the definitions it may mean.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    pub name: String,
+    pub nodes: Vec<Node>,
+}
+
+/// Files and symbols that a text names.
+#[derive(Clone, Debug, Default)]
+pub struct Mentions {
+    /// Files of the project, in the order of the text.
+    pub paths: Vec<String>,
+    /// Paths that look like files and do not exist.
+    pub new_paths: Vec<String>,
+    pub symbols: Vec<Symbol>,
+    /// The text speaks of tests.
+    pub speaks_of_tests: bool,
+}
+
+/// Words before a name that say it is one, though it is written as any word.
+const KINDS: &[&str] = &[
+    "function",
+    "func",
+    "method",
+    "class",
+    "struct",
+    "enum",
+    "trait",
+    "type",
+    "interface",
+    "constant",
+    "variable",
+    "macro",
+    "decorator",
+    "property",
+    "funktion",
+    "methode",
+    "klasse",
+    "fonction",
+    "méthode",
+    "classe",
+    "función",
+    "método",
+    "clase",
+    "функция",
+    "функцию",
+    "метод",
+    "класс",
+];
+/// Words that say tests are meant, in the languages that were tried.
+const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
+/// Files that people name by what they are.
+const USUAL: &[(&str, &[&str])] = &[
+    ("readme", &["readme.md", "readme.rst", "readme.txt", "readme"]),
+    ("changelog", &["changelog.md", "changes.md", "history.md", "changelog.rst", "changes.rst", "changelog"]),
+    ("license", &["license", "license.md", "license.txt"]),
+];
+
+/// What `text` names of the project that `index` knows.
+pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
+    let graph = index.graph()?;
+    let known = index.paths()?;
+    let mut found = Mentions::default();
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
+    let words: Vec<(usize, &str)> = split(text, is_inside);
+    for (place, &(at, raw)) in words.iter().enumerate() {
+        let word = raw.trim_matches(['.', ':', '-', '/']);
+        let low = word.to_lowercase();
+        found.speaks_of_tests |= TESTS.contains(&low.as_str());
+        if let Some((_, files)) = USUAL.iter().find(|(usual, _)| low == *usual) {
+            let file = known.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
+            found.add_path(file.cloned());
+        }
+        if let Some(path) = path_of(word, &known) {
+            found.add_path(Some(path));
+            continue;
+        }
+        if is_file_name(word) && graph.named(word).is_empty() {
+            found.new_paths.push(word.trim_start_matches("./").to_owned());
+            continue;
+        }
+        let before = place.checked_sub(1).map(|before| words[before].1.to_lowercase()).unwrap_or_default();
+        let after = text[at + raw.len()..].chars().next();
+        let quoted = text[..at].ends_with(['`', '"', '\'']) && matches!(after, Some('`' | '"' | '\'' | '('));
+        let called = after == Some('(');
+        let named = is_coined(word) || quoted || called || KINDS.contains(&before.as_str());
+        let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
+        if named && !nodes.is_empty() && !found.symbols.iter().any(|symbol| symbol.name == word) {
+            found.symbols.push(Symbol { name: word.to_owned(), nodes });
+        }
+    }
+    let files = found.paths.clone();
+    for symbol in &mut found.symbols {
+        // A file that is named says which of several is meant; code is meant rather than its tests.
+        let is_test = |path: &str| crate::index::paths::sorts(path).contains(&crate::index::paths::Sort::Test);
+        symbol.nodes.sort_by_key(|node| (!files.contains(&node.path), is_test(&node.path)));
+    }
+    Ok(found)
+}
+
+impl Mentions {
+    fn add_path(&mut self, path: Option<String>) {
+        if let Some(path) = path.filter(|path| !self.paths.contains(path)) {
+            self.paths.push(path);
+        }
+    }
+}
+
+fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
+    let mut words = Vec::new();
+    let mut start = None;
+    for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
+        match (start, is_inside(letter)) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                words.push((from, &text[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    words
+}
+
+/// The file of the project that a word names: by its path, by the end of its path, or by a name that only one file has.
+fn path_of(word: &str, known: &[String]) -> Option<String> {
+    let word = word.trim_start_matches("./");
+    if !is_file_name(word) {
+        return None;
+    }
+    if known.iter().any(|path| path == word) {
+        return Some(word.to_owned());
+    }
+    let low = word.to_lowercase();
+    let ends = |path: &&String| {
+        let path = path.to_lowercase();
+        path == low || path.ends_with(&format!("/{low}"))
+    };
+    let mut fitting: Vec<&String> = known.iter().filter(ends).collect();
+    fitting.sort_by_key(|path| path.len());
+    fitting.first().map(|path| (*path).clone())
+}
+
+/// Looks like a file: `name.ext` with a short extension of letters, or a path with one.
+fn is_file_name(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let ending = name.rsplit_once('.').map(|(stem, ending)| (stem, ending));
+    let known = |ending: &str| crate::index::language_of(&format!("x.{ending}")) != "text";
+    match ending {
+        Some((_, ending)) => {
+            known(ending) || matches!(ending, "txt" | "cfg" | "ini" | "lock" | "rst" | "env" | "xml" | "csv")
+        }
+        None => matches!(name, "Makefile" | "Dockerfile"),
+    }
+}
+
+/// Written as names of code are: `a_b`, `aB`, `Ab.c`, `A::b`.
+fn is_coined(word: &str) -> bool {
+    let trimmed = word.trim_matches('_');
+    let camel = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
+    trimmed.contains(['_', '.', ':', '$'])
+        || camel
+        || shouted
+        || word.starts_with('_')
+        || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_code_are_told_from_words() {
+        for name in ["a_b", "parseAll", "Queue.pop", "std::fs", "MAX", "Queue", "__init__"] {
+            assert!(is_coined(name), "{name}");
+        }
+        for word in ["parse", "queue", "A", "it"] {
+            assert!(!is_coined(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_by_its_path_or_the_end_of_it() {
+        let known = ["src/a/http.js".to_owned(), "test/http.js".to_owned(), "setup.cfg".to_owned()];
+        assert_eq!(path_of("a/http.js", &known).as_deref(), Some("src/a/http.js"));
+        assert_eq!(path_of("./setup.cfg", &known).as_deref(), Some("setup.cfg"));
+        assert_eq!(path_of("http", &known), None);
+        assert_eq!(path_of("other.js", &known), None);
+    }
+}

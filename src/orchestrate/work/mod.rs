@@ -1,0 +1,178 @@
+//! Does what a request asks with a model that was measured to be able to write: code finds the place and shows it, the model writes, code
+//! checks and puts in place.
+//!
+//! `read` turns the request into steps; each kind of step has a file. What is done goes through `execute::perform`, so consent, checkpoints
+//! and evidence are those of every call.
+
+mod answer;
+mod change;
+mod command;
+mod context;
+mod mentions;
+mod passage;
+pub mod read;
+mod rename;
+mod repair;
+mod verify;
+pub mod written;
+
+use crate::engine::pool::Leased;
+use crate::index::Index;
+use crate::models::{Role, Tier};
+use crate::protocol::{Event, PlanStatus, StepState};
+
+use super::Host;
+use super::decompose::{self, Part};
+use super::evidence::Evidence;
+use super::execute::Scene;
+use super::plan::{self, Plan};
+use super::probe;
+use super::synthesize;
+use super::toolkit::{Toolkit, TurnError};
+use context::{Pack, Purpose};
+use mentions::Mentions;
+use read::{Kind, Step};
+
+/// Tokens of code that a model reads for one step: about seven seconds of prefill on two cores with a model of 1.5B.
+const CONTEXT_TOKENS: usize = 1_600;
+/// Part of a slot that code may take.
+const SLOT_SHARE: usize = 3;
+
+/// What a step works with.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    pub scene: Scene<'a>,
+    pub model: &'a Leased,
+    pub index: &'a Index,
+    /// The step is one of several.
+    pub of_several: bool,
+    /// What earlier steps of this turn changed.
+    pub touched: &'a [Touched],
+}
+
+/// A definition that a step has changed or added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Touched {
+    pub path: String,
+    pub name: String,
+    /// First and last line in the file as it is then.
+    pub lines: (usize, usize),
+}
+
+/// What a step came to.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// What the model said to the user.
+    pub said: String,
+    pub touched: Vec<Touched>,
+    /// Why it was not done, or what the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Whether the planner is to read this request and write: it was measured to be able to, and code does not know the answer already.
+pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Result<bool, TurnError> {
+    if toolkit.index.is_none() || answer::is_list(toolkit, parts) {
+        return Ok(false);
+    }
+    Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
+}
+
+/// The steps of a turn, each made; what is said goes to the host as it comes. Gives the plan and the answer.
+pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, String), TurnError> {
+    let Some(index) = scene.toolkit.index.as_deref() else {
+        return Err(TurnError::Lost("a turn without an index came to work; this is a bug in orchestrate".to_owned()));
+    };
+    let steps = read::steps(scene).await?;
+    let plan = Plan { steps: steps.iter().map(planned).collect(), questions: Vec::new() };
+    scene.host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
+    let mut touched: Vec<Touched> = Vec::new();
+    let mut answer = String::new();
+    for step in &steps {
+        scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
+        scene.host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
+        let before = evidence.entries().len();
+        let by_code = match step.kind {
+            Kind::Edit => change::explicit(scene, index, step, evidence).await?,
+            _ => None,
+        };
+        let done = match by_code {
+            Some(done) => done,
+            None => {
+                let model = scene.toolkit.model(Role::Planner, scene.host).await?;
+                let job = Job { scene, model: &model, index, of_several: steps.len() > 1, touched: &touched };
+                carried_out(job, step, evidence).await?
+            }
+        };
+        let state = if done.notes.is_empty() { StepState::Complete } else { StepState::FailedToExecute };
+        scene.host.emit(Event::StepState { step: step.id, state });
+        let mut facts = synthesize::told(&evidence.entries()[before..]);
+        facts.extend(done.notes.iter().map(|note| format!("- {note}")));
+        let gap = if answer.is_empty() { "" } else { "\n" };
+        answer.push_str(gap);
+        answer.push_str(&done.said);
+        if !facts.is_empty() {
+            let gap = if done.said.is_empty() || done.said.ends_with('\n') { "" } else { "\n" };
+            let facts = format!("{gap}{}\n", facts.join("\n"));
+            scene.host.emit(Event::Token { text: facts.clone() });
+            answer.push_str(&facts);
+        }
+        touched.extend(done.touched);
+    }
+    if answer.trim().is_empty() {
+        answer = "Nothing was found or done.".to_owned();
+        scene.host.emit(Event::Token { text: answer.clone() });
+    }
+    Ok((plan, answer.trim_end().to_owned()))
+}
+
+async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    Ok(match step.kind {
+        Kind::Ask => Done { said: answer::answer(job, step, evidence).await?, ..Done::default() },
+        Kind::Run => command::run(job, step, evidence).await?,
+        Kind::Fix => repair::fix(job, step, evidence).await?,
+        Kind::Rename => rename::rename(job, step, evidence).await?,
+        Kind::Edit | Kind::Move => change::change(job, step, evidence).await?,
+    })
+}
+
+/// A step as the rest of the program knows it.
+fn planned(step: &Step) -> plan::Step {
+    let mut part = decompose::roles::plain(&step.text);
+    let verb = decompose::parts(&step.text).into_iter().next().and_then(|part| part.verb);
+    part.verb = verb;
+    plan::Step { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
+}
+
+/// What the model sees for `text`, in the middle of a conversation also by what was said last.
+async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
+    let Job { scene, index, .. } = job;
+    let earlier = scene.toolkit.earlier.last().map(|last| format!("{} {}", last.request, last.answer));
+    let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
+    let mut mentions = mentions::of(text, index).map_err(lost)?;
+    let named = |mentions: &Mentions| !mentions.symbols.is_empty() || !mentions.paths.is_empty();
+    if job.of_several && !named(&mentions) {
+        let mut around = mentions::of(scene.request, index).map_err(lost)?;
+        around.speaks_of_tests = mentions.speaks_of_tests;
+        around.new_paths = mentions.new_paths;
+        mentions = around;
+    }
+    if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {
+        let tests = mentions.speaks_of_tests;
+        mentions = mentions::of(earlier, index).map_err(lost)?;
+        mentions.speaks_of_tests = tests;
+    }
+    let vector = scene.toolkit.vector(text).await;
+    let tokens = CONTEXT_TOKENS.min(job.model.engine.limits().context / SLOT_SHARE);
+    let wanted = context::Wanted {
+        context: scene.context,
+        index,
+        vector: vector.as_deref(),
+        query: text,
+        mentions: &mentions,
+        touched: job.touched,
+        purpose,
+        tokens,
+    };
+    let pack = context::pack(wanted);
+    Ok((pack, mentions))
+}

@@ -1,0 +1,197 @@
+//! Changes text that has no definitions (Markdown, TOML, JSON, CSS, …): the model says which passage is meant and writes it anew, whole;
+//! everything outside of it stays as it is.
+
+use crate::index::language_of;
+use crate::orchestrate::words;
+
+/// A stretch of lines that belongs together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passage {
+    /// First and last line, counted from 1.
+    pub lines: (usize, usize),
+    /// What it is listed as: its heading, key or first words.
+    pub title: String,
+}
+
+/// What is to become of a passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is written anew.
+    Change(usize),
+    /// Another one comes behind it.
+    After(usize),
+}
+
+/// Longest passage that is written anew; of a longer one the part that the request speaks of.
+const LINES_MAX: usize = 40;
+/// Letters of a title.
+const TITLE_CHARS: usize = 60;
+/// Most passages that are told apart; a longer file is a list of these and a rest.
+pub const PASSAGES_MAX: usize = 60;
+
+/// The passages of a text, in order; together they are all of its lines.
+pub fn passages(path: &str, text: &str) -> Vec<Passage> {
+    let lines: Vec<&str> = text.lines().collect();
+    let language = language_of(path);
+    let mut fenced = false;
+    let mut depth = 0i32;
+    let mut starts = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |before| lines[before]);
+        let top = !line.starts_with([' ', '\t']) && !line.trim().is_empty();
+        let is_start = match language {
+            "markdown" => {
+                let fence = line.trim_start().starts_with("```");
+                fenced ^= fence;
+                !fenced && !fence && line.starts_with('#')
+            }
+            "toml" => line.starts_with('['),
+            "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
+            "json" => depth == 1 && line.trim_start().starts_with('"'),
+            "css" => depth == 0 && top && before.trim().is_empty(),
+            _ => top && before.trim().is_empty(),
+        };
+        if matches!(language, "json" | "css") {
+            depth += line.matches(['{', '[']).count() as i32 - line.matches(['}', ']']).count() as i32;
+        }
+        if is_start || at == 0 {
+            starts.push(at);
+        }
+    }
+    starts.dedup();
+    starts.truncate(PASSAGES_MAX);
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    let title = |at: usize| words::shorten(lines[at].trim(), TITLE_CHARS);
+    let mut all: Vec<Passage> =
+        starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect();
+    if language == "json"
+        && let Some(last) = all.last_mut()
+        && last.lines.1 > last.lines.0
+        && lines.last().is_some_and(|line| line.trim() == "}")
+    {
+        // The brace that closes the file belongs to no entry.
+        last.lines.1 -= 1;
+    }
+    all
+}
+
+/// `passage` itself if it is short; else the stretch of it, between blank lines where there are some, that says most of the words of
+/// `task`.
+pub fn narrowed(text: &str, passage: &Passage, task: &str) -> Passage {
+    let (first, last) = passage.lines;
+    if last + 1 - first <= LINES_MAX {
+        return passage.clone();
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted = words::content(task);
+    let score = |from: usize| {
+        let to = (from + LINES_MAX - 1).min(last);
+        let said = words::content(&lines[from - 1..to].join("\n"));
+        wanted.iter().filter(|word| said.contains(*word)).count()
+    };
+    let step = LINES_MAX / 2;
+    let windows = (first..=last).step_by(step);
+    let best = windows.max_by_key(|&from| (score(from), std::cmp::Reverse(from))).unwrap_or(first);
+    Passage { lines: (best, (best + LINES_MAX - 1).min(last)), title: passage.title.clone() }
+}
+
+/// The lines of a passage.
+pub fn lines_of(text: &str, passage: &Passage) -> String {
+    let (first, last) = passage.lines;
+    text.lines().skip(first - 1).take(last + 1 - first).collect::<Vec<_>>().join("\n")
+}
+
+/// `text` with `written` in the place of a passage, or behind it. Line ends and the last newline are kept as they are.
+pub fn put(path: &str, text: &str, passage: &Passage, place: Place, written: &str) -> String {
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let (first, last) = passage.lines;
+    let mut new: Vec<String> = written.trim_end().lines().map(str::to_owned).collect();
+    let blank = |line: Option<&String>| line.is_none_or(|line| line.trim().is_empty());
+    let is_json = language_of(path) == "json";
+    match place {
+        Place::Change(_) => {
+            // Blank lines between passages are not the model's to take away.
+            let old: Vec<String> = lines[first - 1..last].to_vec();
+            let blanks = old.iter().rev().take_while(|line| line.trim().is_empty()).count();
+            new.extend(std::iter::repeat_n(String::new(), blanks));
+            if is_json {
+                comma(&mut new, ends_with_comma(&old));
+            }
+            lines.splice(first - 1..last, new);
+        }
+        Place::After(_) => {
+            if is_json {
+                let is_last = !ends_with_comma(&lines[first - 1..last]);
+                comma(&mut lines[first - 1..last], true);
+                comma(&mut new, !is_last);
+            } else {
+                if !blank(lines.get(last - 1)) && (last > first || language_of(path) != "toml") {
+                    new.insert(0, String::new());
+                }
+                if !blank(lines.get(last)) || last < lines.len() {
+                    new.push(String::new());
+                }
+            }
+            lines.splice(last..last, new);
+        }
+    }
+    let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
+    format!("{}{tail}", lines.join(end))
+}
+
+fn ends_with_comma(lines: &[String]) -> bool {
+    lines.iter().rev().find(|line| !line.trim().is_empty()).is_some_and(|line| line.trim_end().ends_with(','))
+}
+
+/// Sets or takes away the comma behind the last line that is not blank.
+fn comma(lines: &mut [String], wanted: bool) {
+    if let Some(last) = lines.iter_mut().rev().find(|line| !line.trim().is_empty()) {
+        let bare = last.trim_end().trim_end_matches(',').to_owned();
+        *last = if wanted { bare + "," } else { bare };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn titles(path: &str, text: &str) -> Vec<String> {
+        passages(path, text).into_iter().map(|passage| passage.title).collect()
+    }
+
+    #[test]
+    fn a_text_is_cut_at_its_own_marks() {
+        assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
+        assert_eq!(titles("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n"), ["[a]", "[b]"]);
+        assert_eq!(
+            titles("a.json", "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2\n  }\n}\n"),
+            ["{", "\"a\": 1,", "\"b\": {"]
+        );
+        assert_eq!(titles("a.yml", "on: push\njobs:\n  a: 1\n"), ["on: push", "jobs:"]);
+        assert_eq!(titles("a.txt", "one\ntwo\n\nthree\n"), ["one", "three"]);
+    }
+
+    fn check(path: &str, text: &str, title: &str, after: bool, written: &str, expected: &str) {
+        let all = passages(path, text);
+        let at = all.iter().position(|passage| passage.title == title).unwrap();
+        let place = if after { Place::After(at) } else { Place::Change(at) };
+        assert_eq!(put(path, text, &all[at], place, written), expected);
+    }
+
+    #[test]
+    fn only_the_passage_changes() {
+        check("a.md", "# A\nx\n\n# B\ny\n", "# A", false, "# A\nz\n", "# A\nz\n\n# B\ny\n");
+        check("a.md", "# A\nx\n\n# B\ny\n", "# A", true, "# N\nn\n", "# A\nx\n\n# N\nn\n\n# B\ny\n");
+        check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
+        check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "[a]", false, "[a]\nx = 2", "[a]\nx = 2\n\n[b]\ny = 2\n");
+    }
+
+    #[test]
+    fn entries_of_json_keep_their_commas() {
+        let text = "{\n  \"a\": 1,\n  \"b\": 2\n}\n";
+        check("a.json", text, "\"b\": 2", false, "  \"b\": 3,", "{\n  \"a\": 1,\n  \"b\": 3\n}\n");
+        check("a.json", text, "\"b\": 2", true, "  \"c\": 3", "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}\n");
+        check("a.json", text, "\"a\": 1,", true, "  \"c\": 3", "{\n  \"a\": 1,\n  \"c\": 3,\n  \"b\": 2\n}\n");
+    }
+}

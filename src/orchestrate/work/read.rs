@@ -1,0 +1,227 @@
+//! Reads a request into steps with a model that was measured to be able to: each a kind and the words of the request it stands for.
+
+use crate::base::StepId;
+use crate::engine::pool::Leased;
+use crate::engine::{Grammar, Request};
+use crate::models::Role;
+use crate::models::dialect::Message;
+use crate::orchestrate::execute::Scene;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::{classify, conversation, decompose, words};
+use crate::protocol::Exchange;
+use serde_json::json;
+
+const PROMPT: &str = include_str!("../prompts/read.md");
+/// Most steps of one request; nobody approves a longer plan.
+const STEPS_MAX: usize = 12;
+/// Longest reading, in tokens: every step repeats its words.
+const TOKENS_MAX: usize = 400;
+/// Longest request that is read; the grammar holds steps to its words, and longer ones make it slow.
+const REQUEST_CHARS: usize = 2_000;
+/// Share of a clause's words that a step has to say for the clause to be covered.
+const COVERED: f64 = 0.4;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Tells the user something.
+    Ask,
+    /// Changes files.
+    Edit,
+    /// Gives a symbol another name everywhere.
+    Rename,
+    /// Puts a file or a definition elsewhere.
+    Move,
+    /// Runs a command.
+    Run,
+    /// Makes failing tests pass.
+    Fix,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] = [Kind::Ask, Kind::Edit, Kind::Rename, Kind::Move, Kind::Run, Kind::Fix];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Ask => "ask",
+            Kind::Edit => "edit",
+            Kind::Rename => "rename",
+            Kind::Move => "move",
+            Kind::Run => "run",
+            Kind::Fix => "fix",
+        }
+    }
+
+    fn by_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// One step of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub id: StepId,
+    pub kind: Kind,
+    /// Words of the request; for a rename or a move `FROM -> TO`.
+    pub text: String,
+}
+
+/// Longest request, in words, that is read without a model.
+const PLAIN_WORDS: usize = 24;
+/// Verbs that begin a step of another kind than an edit, or hide one.
+const NOT_PLAIN: &[&str] = &[
+    "rename", "move", "call", "fix", "make", "run", "test", "extract", "split", "read", "look", "find", "show",
+    "check", "see",
+];
+
+/// The one step of a request that is plainly one: a question, or one clause that says what to add, change or remove.
+pub fn plain(request: &str) -> Option<Step> {
+    let parts = decompose::parts(request);
+    let [part] = parts.as_slice() else { return None };
+    let text = request.trim();
+    let one_sentence = !text.trim_end_matches(['.', '?', '!']).contains([';', '\n', '?', '!']) && !text.contains(". ");
+    let joined = text.split_whitespace().any(|word| matches!(word, "and" | "then" | "und" | "et" | "y" | "и"));
+    let verb = part.verb.as_deref().unwrap_or_default();
+    if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || NOT_PLAIN.contains(&verb) {
+        return None;
+    }
+    let kind = match classify::kind(&parts) {
+        classify::RequestKind::Change => Kind::Edit,
+        classify::RequestKind::Question if text.ends_with('?') => Kind::Ask,
+        _ => return None,
+    };
+    Some(Step { id: StepId(1), kind, text: text.to_owned() })
+}
+
+/// The steps of a request: as the model reads them, and what it left out as the clause rules read it.
+pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
+    let request: String = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");
+    let request = words::shorten(&request, REQUEST_CHARS);
+    if let Some(step) = plain(scene.request) {
+        return Ok(vec![step]);
+    }
+    let planner = scene.toolkit.model(Role::Planner, scene.host).await?;
+    let generation = generation(&planner, &request, &scene.toolkit.earlier, TOKENS_MAX);
+    let output = scene.toolkit.generate(&planner, generation, "reading the request", scene.host).await?;
+    Ok(covered(read(&output.text), &request))
+}
+
+/// What the model is asked to read `request`.
+pub fn generation(planner: &Leased, request: &str, earlier: &[Exchange], tokens: usize) -> Request {
+    let mut messages = vec![Message::system(PROMPT.trim())];
+    messages.extend(conversation::messages(earlier, &planner.engine));
+    messages.push(Message::user(format!("Request: {request}")));
+    let prompt = planner.dialect.render(&messages);
+    Request { grammar: Some(Grammar::Lark(grammar(request))), ..planner.engine.request(&prompt, tokens) }
+}
+
+/// The kinds of the steps that the model has read.
+pub fn kinds(text: &str) -> Vec<Kind> {
+    read(text).into_iter().map(|(kind, _)| kind).collect()
+}
+
+/// Lines of `kind: words of the request`.
+fn grammar(request: &str) -> String {
+    let text = json!({ "substring_words": request });
+    let most = STEPS_MAX - 1;
+    format!(
+        "start: step (\"\\n\" step){{0,{most}}}\n\
+         step: one | two\n\
+         one: (\"ask: \" | \"edit: \" | \"run: \" | \"fix: \") TEXT\n\
+         two: (\"rename: \" | \"move: \") TEXT \" -> \" TEXT\n\
+         TEXT: %regex {text}\n"
+    )
+}
+
+fn read(text: &str) -> Vec<(Kind, String)> {
+    let step = |line: &str| {
+        let (kind, text) = line.split_once(": ")?;
+        let text = text.trim().trim_end_matches([',', ';']).to_owned();
+        Some((Kind::by_name(kind.trim())?, text)).filter(|(_, text)| !text.is_empty() && text != "->")
+    };
+    let mut steps: Vec<(Kind, String)> = text.lines().filter_map(step).take(STEPS_MAX).collect();
+    steps.dedup();
+    steps
+}
+
+/// The steps, with the clauses that none of them speaks of put in where they stand in the request.
+fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
+    let mut steps = read;
+    let said: Vec<_> = steps.iter().map(|(_, text)| words::content(text)).collect();
+    for part in decompose::parts(request) {
+        let wanted = words::content(&part.text);
+        let held = wanted.iter().filter(|word| said.iter().any(|said| said.contains(*word))).count();
+        if wanted.is_empty() || held as f64 >= COVERED * wanted.len() as f64 || part.kind == decompose::PartKind::Given
+        {
+            continue;
+        }
+        let place = |text: &str| request.find(text.split(" -> ").next().unwrap_or(text)).unwrap_or(0);
+        let begins = request.to_lowercase().find(&part.text.to_lowercase()).unwrap_or(request.len());
+        let at = steps.iter().position(|(_, text)| place(text) > begins).unwrap_or(steps.len());
+        steps.insert(at, (kind_of(&part), part.text.clone()));
+    }
+    if steps.is_empty() {
+        let kinds: Vec<_> = decompose::parts(request);
+        steps.push((kinds.first().map_or(Kind::Ask, kind_of), request.to_owned()));
+    }
+    steps.truncate(STEPS_MAX);
+    let numbered = steps.into_iter().enumerate();
+    numbered.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
+}
+
+/// What the clause rules take a clause for.
+fn kind_of(part: &decompose::Part) -> Kind {
+    match classify::kind(std::slice::from_ref(part)) {
+        classify::RequestKind::Change => Kind::Edit,
+        classify::RequestKind::Command => Kind::Run,
+        classify::RequestKind::Question | classify::RequestKind::Chat => Kind::Ask,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, request: &str, expected: &[(Kind, &str)]) {
+        let steps = covered(read(text), request);
+        let found: Vec<(Kind, &str)> = steps.iter().map(|step| (step.kind, step.text.as_str())).collect();
+        assert_eq!(found, expected, "{request}");
+    }
+
+    #[test]
+    fn a_reading_becomes_steps() {
+        let request = "Rename a_b to c_d and run the tests";
+        check(
+            "rename: a_b -> c_d\nrun: run the tests",
+            request,
+            &[(Kind::Rename, "a_b -> c_d"), (Kind::Run, "run the tests")],
+        );
+    }
+
+    #[test]
+    fn only_what_is_plainly_one_step_is_read_without_a_model() {
+        let kind = |request: &str| plain(request).map(|step| step.kind);
+        assert_eq!(kind("Where is the port read?"), Some(Kind::Ask));
+        assert_eq!(kind("Add a method clear to the Queue class"), Some(Kind::Edit));
+        for request in [
+            "Rename a to b",
+            "Set X to 5 in a.py and run the tests",
+            "It crashes. Fix it.",
+            "Read a.py, then set X to 5",
+            "Wo wird der Port gelesen",
+        ] {
+            assert_eq!(kind(request), None, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_clause_the_model_left_out_is_put_in() {
+        let request = "Read setup.py, then run the tests";
+        check("ask: Read setup.py", request, &[(Kind::Ask, "Read setup.py"), (Kind::Run, "Run the tests")]);
+    }
+
+    #[test]
+    fn what_is_no_step_is_not_read() {
+        check("hello\nask: \n", "What is the port?", &[(Kind::Ask, "What is the port?")]);
+    }
+}

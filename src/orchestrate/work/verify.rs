@@ -1,0 +1,129 @@
+//! Checks what was written before it counts: the text by its syntax and names, then the project by its own tests.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::edit::checks::{self, Checks, Task};
+use crate::edit::failures::{self, Kind, Report};
+use crate::index::Index;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::protocol::StepStatus;
+
+use super::read::Step;
+use super::{Job, command};
+
+/// Characters of a failed run that go back to the model.
+const SUMMARY_CHARS: usize = 700;
+/// Test files that are run for one change, the surest.
+const TESTS_MAX: usize = 4;
+/// Longest run of the tests of a change.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// What is wrong with `after`, each as a message for the model that wrote it. `may_go` are names that the request speaks of: they may
+/// vanish.
+pub fn problems(index: &Index, path: &str, before: &str, after: &str, may_go: &[String]) -> Vec<String> {
+    let known = |name: &str| index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
+    let found = crate::edit::problems(path, before, after, may_go, &known);
+    found.into_iter().map(|problem| problem.message).collect()
+}
+
+/// What a run of the tests said.
+pub struct Ran {
+    pub line: String,
+    pub report: Report,
+}
+
+impl Ran {
+    /// The failures as a model is shown them; `None` if there are none.
+    pub fn trouble(&self) -> Option<String> {
+        let failed = matches!(self.report.kind, Kind::Failed | Kind::Broken | Kind::Hung);
+        failed.then(|| format!("`{}` fails:\n{}", self.line, failures::summary(&self.report, SUMMARY_CHARS)))
+    }
+}
+
+/// How the project of a turn is checked.
+pub fn checks_of(job: Job<'_>) -> Checks {
+    checks::of(job.scene.context.root.path())
+}
+
+/// Runs the tests that cover `changed`; `None` if there are none or the user does not consent.
+pub async fn tests_of(
+    job: Job<'_>,
+    step: &Step,
+    changed: &[String],
+    evidence: &mut Evidence,
+) -> Result<Option<Ran>, TurnError> {
+    let graph = job.index.graph().ok();
+    let root = job.scene.context.root.path();
+    let all = crate::index::files_of(root);
+    let mut tests: Vec<String> = Vec::new();
+    for path in changed {
+        tests.extend(checks::tests_of(path, &all, graph.as_deref()));
+    }
+    tests.dedup();
+    tests.truncate(TESTS_MAX);
+    let Some(command) = checks_of(job).covering(&tests) else { return Ok(None) };
+    run(job, step, &command.line, evidence).await
+}
+
+/// The command that runs the whole test suite.
+pub fn suite(job: Job<'_>) -> Option<String> {
+    checks_of(job).command(Task::Test).map(|command| command.line)
+}
+
+/// Runs a command that checks; what it printed is read. `None` if it was not consented to.
+pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
+    let status = command::perform(job, step, line, Some(LIMIT), evidence).await?;
+    let Some(entry) = evidence.entries().last().filter(|_| status != StepStatus::Rejected) else { return Ok(None) };
+    let mut report = failures::read(&entry.outcome.text, job.scene.context.root.path());
+    if report.kind == Kind::Unclear {
+        report.kind = if entry.succeeded() { Kind::Passed } else { Kind::Failed };
+    }
+    Ok(Some(Ran { line: line.to_owned(), report }))
+}
+
+/// Whether the tests of `changed` fail, and how, as a message for the model.
+pub async fn trouble(
+    job: Job<'_>,
+    step: &Step,
+    changed: &[String],
+    evidence: &mut Evidence,
+) -> Result<Option<String>, TurnError> {
+    let Some(ran) = tests_of(job, step, changed, evidence).await? else { return Ok(None) };
+    Ok(ran.trouble())
+}
+
+/// Whether a command fails, and how; what cannot be run is no failure.
+pub async fn trouble_of(
+    job: Job<'_>,
+    step: &Step,
+    line: &str,
+    evidence: &mut Evidence,
+) -> Result<Option<String>, TurnError> {
+    Ok(run(job, step, line, evidence).await?.and_then(|ran| ran.trouble()))
+}
+
+/// Whether a failed run says that the code itself is wrong, and not that it does something else than a test expects.
+pub fn is_fatal(trouble: &str) -> bool {
+    const ERRORS: &[&str] = &[
+        "SyntaxError",
+        "IndentationError",
+        "NameError",
+        "AttributeError",
+        "ImportError",
+        "ModuleNotFoundError",
+        "ReferenceError",
+        "is not a function",
+        "is not defined",
+        "cannot find",
+        "error[E",
+        "undefined:",
+    ];
+    ERRORS.iter().any(|error| trouble.contains(error))
+}
+
+/// Whether a file is a test of the project.
+pub fn is_test(path: &str) -> bool {
+    checks::is_test_file(path) || Path::new(path).components().any(|part| part.as_os_str() == "tests")
+}

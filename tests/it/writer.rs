@@ -1,0 +1,96 @@
+//! The small model that writes code: found by its name, spoken to as it was taught, fast enough for a turn.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use monobloc::base::{Bytes, Config};
+use monobloc::budget::estimate::{Estimate, Wanted};
+use monobloc::budget::permit::Permit;
+use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
+use monobloc::engine::{Engine, Request, Vocabulary};
+use monobloc::models::dialect::{self, Message, ToolText};
+use monobloc::models::{Registry, Role};
+use serde_json::json;
+
+use crate::cli::{Project, Run};
+use crate::models::{SMALLEST, WRITER, folder_of};
+use crate::turn::Turn;
+
+fn registry() -> Registry {
+    let folder = folder_of("writer-models", &[WRITER, SMALLEST]);
+    Registry::open(&Config { model_dir: Some(folder), ..Config::default() }).expect("a registry")
+}
+
+#[test]
+fn beside_the_smallest_model_the_one_that_writes_plays_both_roles() {
+    let registry = registry();
+    for role in [Role::Planner, Role::Router] {
+        let spec = registry.get(role).expect("a model");
+        assert!(spec.path.ends_with(WRITER), "{}", spec.path.display());
+        assert_eq!(spec.header.context_train, 32_768);
+        assert_eq!(dialect::choose(&spec.header, &spec.dialect, None).name(), "hermes");
+    }
+}
+
+/// 28 layers with keys and values of 2 heads of 128 values, 2 bytes each.
+#[test]
+fn a_token_takes_28_kib_of_keys_and_values() {
+    let registry = registry();
+    let header = &registry.get(Role::Planner).expect("a model").header;
+    let wanted = Wanted {
+        context: 32_768,
+        slots: 1,
+        kv_type: "f16".to_owned(),
+        rows: 64,
+        outputs: 1,
+        repack: true,
+        marks: 0,
+        swa_full: true,
+    };
+    assert_eq!(Estimate::of(header, &wanted).kv, Bytes::kib(28) * 32_768);
+}
+
+#[tokio::test]
+async fn it_calls_the_tool_that_is_meant_in_the_form_it_was_taught() {
+    let registry = registry();
+    let spec = registry.get(Role::Planner).expect("a model");
+    let loading = Loading { gpu_layers: 0, repack: true, mapped: false };
+    let weights = Arc::new(Weights::load(&spec.path, loading, |_| true).expect("the model loads"));
+    let vocabulary: Arc<dyn Vocabulary> = weights.clone();
+    let shape = Shape { slots: 1, context: 1024, kv: KvFormat::F16, threads: 2, chunk: 128 };
+    let engine = Engine::spawn("writer", vocabulary, Permit::default(), move |inbox| {
+        inbox.serve(weights.context(&shape).map_err(|error| error.to_string())?, &*weights)
+    })
+    .expect("the engine starts");
+    let text = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
+    let tool = |name: &str, description: &str, parameter: &str| ToolText {
+        name: name.into(),
+        description: description.into(),
+        parameters: text(parameter),
+    };
+    let tools = [
+        tool("read_file", "Reads a file of the project.", "path"),
+        tool("run_command", "Runs a command in the project's folder.", "command"),
+        tool("delete_file", "Deletes a file of the project.", "path"),
+    ];
+    let dialect = dialect::choose(&spec.header, "auto", None);
+    let system = format!("You work on a project.\n\n{}", dialect.tool_list(&tools));
+    let prompt = dialect.render(&[Message::system(system), Message::user("What does src/clock.rs say?")]);
+    let started = Instant::now();
+    let request = Request::new(engine.tokenize(&prompt), 64);
+    let said = engine.generate(request).expect("accepted").collect().await.expect("finishes").text;
+    println!("{} ms: {said}", started.elapsed().as_millis());
+    let calls = dialect.read_calls(&said);
+    assert_eq!(calls.len(), 1, "{said}");
+    assert_eq!((calls[0].name.as_str(), &calls[0].arguments["path"]), ("read_file", &json!("src/clock.rs")));
+}
+
+#[test]
+fn it_answers_a_question_about_a_file() {
+    let project = Project::todo();
+    let folder = folder_of("writer-models", &[WRITER, SMALLEST]);
+    let request = "Read src/retry.ts and tell me how many times a request is tried";
+    let run = Run::new(&project, &["ask", request, "--json"]).env("MONOBLOC_MODEL_DIR", folder);
+    let turn = Turn::read(run.end().succeeded());
+    assert!(turn.answer().contains('5'), "{}", turn.answer());
+}
