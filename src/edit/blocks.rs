@@ -164,8 +164,8 @@ fn at_end(text: &str, new: String) -> Edit {
 fn trimmed(lines: &[String]) -> Vec<&str> {
     let filled = |line: &&str| !line.trim().is_empty();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let Some(first) = lines.iter().position(|line| filled(line)) else { return Vec::new() };
-    let last = lines.iter().rposition(|line| filled(line)).unwrap_or(first);
+    let Some(first) = lines.iter().position(&filled) else { return Vec::new() };
+    let last = lines.iter().rposition(filled).unwrap_or(first);
     lines[first..=last].to_vec()
 }
 

@@ -288,7 +288,7 @@ mod tests {
             let calls = cold.iter().take_while(|cut| **cut <= kept).count();
             prop_assert_eq!(&held[..calls], &cold[..calls]);
             let begun = if calls > 0 { cold[calls - 1] } else { 0 };
-            prop_assert!(kept == begun || splits && (kept - begun) % SPLIT == 0 && kept + SPLIT <= cold[calls]);
+            prop_assert!(kept == begun || splits && (kept - begun).is_multiple_of(SPLIT) && kept + SPLIT <= cold[calls]);
             // What is kept was not computed in the odd rows at the end of a call.
             prop_assert!(kept == begun || kept - begun <= (held[calls] - begun) / SPLIT * SPLIT);
         }

@@ -93,9 +93,9 @@ impl<'a> Job<'a> {
         for at in again {
             let text = plain(&with_attributes(&news[*at], self.new));
             let is_same = |old: &&Part| plain(&with_attributes(old, self.old)) == text;
-            match left.iter().position(|old| is_same(old)) {
+            match left.iter().position(&is_same) {
                 Some(same) => found.push((*at, inside(left.remove(same)))),
-                None if olds.iter().any(|old| is_same(old)) => found.push((*at, Target::Skip)),
+                None if olds.iter().any(is_same) => found.push((*at, Target::Skip)),
                 None => open.push(*at),
             }
         }

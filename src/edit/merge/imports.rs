@@ -84,8 +84,8 @@ impl<'a> Job<'a> {
         let text = self.new[one.bytes.clone()].to_owned();
         let is_own = |path: &str| path.split('/').next().is_some_and(|first| first.contains('.'));
         let open = || old.imports.iter().filter(|other| other.open);
-        let alike = open().filter(|other| self.language != "go" || is_own(&other.source) == is_own(&one.source)).last();
-        let Some(last) = alike.or_else(|| open().last()) else { return };
+        let alike = open().rfind(|other| self.language != "go" || is_own(&other.source) == is_own(&one.source));
+        let Some(last) = alike.or_else(|| open().next_back()) else { return };
         let own_line = indent_at(self.old, last.bytes.start);
         let many_lines = self.old[old.core.clone()].contains('\n');
         let new = match (self.language, many_lines) {

@@ -137,7 +137,8 @@ fn member(names: &Names, sheet: &Sheet, place: &Occurrence, receiver: &str, want
             return Verdict::changes(means(meaning, wanted));
         }
     }
-    let brought = names.outline(file).imports.iter().filter(|import| import.local == receiver && import.name != "");
+    let brought =
+        names.outline(file).imports.iter().filter(|import| import.local == receiver && !import.name.is_empty());
     let mut modules = brought.filter_map(|import| names.module_of(file, import));
     let whole_file = modules.any(|module| is_home(names, module, wanted));
     let language = names.language(file);

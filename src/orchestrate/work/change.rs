@@ -18,7 +18,7 @@ use crate::protocol::StepStatus;
 use crate::tools::ToolCall;
 use crate::tools::builtin::Builtin;
 
-use super::context::{Pack, Purpose, text_of};
+use super::context::{Found, Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
@@ -225,7 +225,7 @@ fn block_grammar() -> String {
 
 /// The files of a change: as they were, and as they are to be.
 struct Files {
-    shown: Vec<(String, Vec<(usize, usize, String)>)>,
+    shown: Vec<(String, Vec<Found>)>,
     new: Vec<String>,
     before: BTreeMap<String, String>,
     after: BTreeMap<String, String>,

@@ -35,6 +35,9 @@ pub enum Purpose {
     Change,
 }
 
+/// A definition as (first line, last line, name).
+pub type Found = (usize, usize, String);
+
 /// A file, and the lines of it that are shown.
 #[derive(Clone, Debug)]
 pub struct Shown {
@@ -43,8 +46,8 @@ pub struct Shown {
     pub text: String,
     /// First and last line of each shown stretch, from 1, in order.
     pub lines: Vec<(usize, usize)>,
-    /// Definitions that the request names or that were found, as (first line, last line, name).
-    pub found: Vec<(usize, usize, String)>,
+    /// Definitions that the request names or that were found.
+    pub found: Vec<Found>,
 }
 
 /// What a model sees.

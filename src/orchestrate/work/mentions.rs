@@ -87,7 +87,10 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let after = text[at + raw.len()..].chars().next();
         let quoted = text[..at].ends_with(['`', '"', '\'']) && matches!(after, Some('`' | '"' | '\'' | '('));
         let called = after == Some('(');
-        let named = is_coined(word) || quoted || called || KINDS.contains(&before.as_str());
+        // The first word of a sentence has its capital from there.
+        let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '!', '?', ':']);
+        let coined = is_coined(word) && !(begins && is_capitalised(word));
+        let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
         if named && !nodes.is_empty() && !found.symbols.iter().any(|symbol| symbol.name == word) {
             found.symbols.push(Symbol { name: word.to_owned(), nodes });
@@ -148,7 +151,7 @@ fn path_of(word: &str, known: &[String]) -> Option<String> {
 /// Looks like a file: `name.ext` with a short extension of letters, or a path with one.
 fn is_file_name(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
-    let ending = name.rsplit_once('.').map(|(stem, ending)| (stem, ending));
+    let ending = name.rsplit_once('.');
     let known = |ending: &str| crate::index::language_of(&format!("x.{ending}")) != "text";
     match ending {
         Some((_, ending)) => {
@@ -168,6 +171,12 @@ fn is_coined(word: &str) -> bool {
         || shouted
         || word.starts_with('_')
         || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
+}
+
+/// A capital, then small letters alone: `Queue`, and any word that begins a sentence.
+fn is_capitalised(word: &str) -> bool {
+    let mut letters = word.chars();
+    letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase)
 }
 
 #[cfg(test)]
