@@ -15,8 +15,9 @@ use crate::orchestrate::execute::{self, Scene};
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::{conversation, words};
 use crate::protocol::StepStatus;
-use crate::tools::ToolCall;
 use crate::tools::builtin::Builtin;
+use crate::tools::confine::Access;
+use crate::tools::{Context, ToolCall};
 
 use super::context::{Found, Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
@@ -46,7 +47,14 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
     if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && creates(&mentions, &pack) {
-        return create(job, step, &mentions.new_paths[0], &pack, evidence).await;
+        let path = &mentions.new_paths[0];
+        if exists(job.scene.context, path) {
+            let note = format!(
+                "not done: {path} is there and not in the index (ignored, or no text); say what to change in it, from what to what"
+            );
+            return Ok(Done { notes: vec![note], ..Done::default() });
+        }
+        return create(job, step, path, &pack, evidence).await;
     }
     let top_is_text = pack.files.first().is_some_and(|file| !has_grammar(&file.path));
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
@@ -61,6 +69,16 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
         all.notes.extend(done.notes);
     }
     Ok(all)
+}
+
+/// Whether anything is at `path`, whether or not it is in the index.
+fn exists(context: &Context, path: &str) -> bool {
+    context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
+}
+
+/// A file is written whole, so what somebody else wrote into it meanwhile would be lost.
+fn changed_meanwhile(path: &str) -> String {
+    format!("not done: {path} was changed by somebody else meanwhile; ask again")
 }
 
 fn has_grammar(path: &str) -> bool {
@@ -173,8 +191,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let problem = match files.take(job.index, &written::blocks(&answer), mentions, &asked) {
             Err(problem) => Some(problem),
             Ok(()) => {
-                if !files.write(job, step, evidence).await? {
-                    return Ok(files.done(Vec::new()));
+                if let Some(notes) = files.write(job, step, evidence).await? {
+                    return Ok(files.done(notes));
                 }
                 written = true;
                 match command {
@@ -229,6 +247,8 @@ struct Files {
     new: Vec<String>,
     before: BTreeMap<String, String>,
     after: BTreeMap<String, String>,
+    /// What was written last.
+    written: BTreeMap<String, String>,
     touched: Vec<Touched>,
 }
 
@@ -242,8 +262,8 @@ impl Files {
         if mentions.speaks_of_tests && !has_test && new.is_empty() {
             new.extend(shown.first().and_then(|(path, _)| test_path(path)));
         }
-        new.retain(|path| text_of(job.scene.context, path).is_none());
-        Files { shown, new, before, after: BTreeMap::new(), touched: Vec::new() }
+        new.retain(|path| !exists(job.scene.context, path));
+        Files { shown, new, before, after: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
     }
 
     /// Paths that a block may be for.
@@ -321,23 +341,41 @@ impl Files {
         }
     }
 
-    /// Writes what differs. False when the user said no, or a file could not be written.
-    async fn write(&self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
+    /// Whether a file is as this change last saw it.
+    fn is_as_known(&self, job: Job<'_>, path: &str) -> bool {
+        let known = self.written.get(path).or(self.before.get(path));
+        match known {
+            Some(known) => text_of(job.scene.context, path).as_ref() == Some(known),
+            None => !exists(job.scene.context, path),
+        }
+    }
+
+    /// Writes what differs. Gives what the user should know when it ends early: they said no, or a file could not be written.
+    async fn write(
+        &mut self,
+        job: Job<'_>,
+        step: &Step,
+        evidence: &mut Evidence,
+    ) -> Result<Option<Vec<String>>, TurnError> {
         for (path, text) in &self.after {
             if text_of(job.scene.context, path).as_deref() == Some(text) {
                 continue;
             }
+            if !self.is_as_known(job, path) {
+                return Ok(Some(vec![changed_meanwhile(path)]));
+            }
             let arguments = json!({ "path": path, "content": text });
             if perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
-                return Ok(false);
+                return Ok(Some(Vec::new()));
             }
+            self.written.insert(path.clone(), text.clone());
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Puts every file back as it was.
     async fn restore(&self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
-        for path in self.after.keys() {
+        for path in self.written.keys().filter(|path| self.is_as_known(job, path)) {
             match self.before.get(path) {
                 Some(text) => {
                     let arguments = json!({ "path": path, "content": text });
@@ -422,6 +460,9 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
             () => verify::problems(job.index, path, &before, &after, &[]).into_iter().next(),
         };
         let Some(problem) = problem else {
+            if text_of(job.scene.context, path).as_ref() != Some(&before) {
+                return Ok(Done { notes: vec![changed_meanwhile(path)], ..Done::default() });
+            }
             perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
             return Ok(Done::default());
         };
