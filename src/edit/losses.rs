@@ -1,32 +1,72 @@
 //! Takes back what a model left out of definitions that it only repeated beside the change it was asked for.
 
-use crate::index::parts::{self, Span};
+use crate::index::parts::{self, Sort, Span};
 
-/// `after` with every definition of `before` that has lost lines and gained none, and that is not `asked` for, as it was. Where nothing
-/// else has changed, losing lines is the change, and `after` stays.
-pub fn taken_back(path: &str, before: &str, after: &str, asked: &dyn Fn(&str) -> bool) -> String {
+/// A change that takes lines away and adds none, where nothing was to go.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what was written leaves lines of `{name}` out and adds none; write only what is new or different")]
+pub struct OnlyLoses {
+    name: String,
+}
+
+/// `after` with every definition of `before` that has lost lines and gained none as it was, and with the entries of lists that were repeated
+/// in part. `may_lose` says of a name whether the request asks for something of it to go.
+pub fn taken_back(
+    path: &str,
+    before: &str,
+    after: &str,
+    may_lose: &dyn Fn(&str) -> bool,
+) -> Result<String, OnlyLoses> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
     let same = |one: &Span| old.iter().find(|other| key(other) == key(one));
     let is_leaf = |one: &Span| !new.iter().any(|other| other.container.last() == Some(&one.name));
     let mut gained = false;
-    let mut lost: Vec<(&Span, &str)> = Vec::new();
+    let mut kept: Vec<(&Span, String)> = Vec::new();
+    let mut lost = None;
     for one in new.iter().filter(|one| is_leaf(one)) {
         let now = &after[one.bytes.clone()];
         match same(one).map(|other| &before[other.bytes.clone()]) {
             Some(was) if was == now => {}
-            Some(was) if only_loses(was, now) && !asked(&one.name) => lost.push((one, was)),
-            _ => gained = true,
+            _ if may_lose(&one.name) => gained = true,
+            Some(was) if only_loses(was, now) => {
+                lost = Some(one.name.clone());
+                kept.push((one, was.to_owned()));
+            }
+            Some(was) => {
+                gained = true;
+                if one.sort == Sort::Value
+                    && let Some(whole) = with_entries(was, now)
+                {
+                    kept.push((one, whole));
+                }
+            }
+            None => gained = true,
         }
     }
-    if !gained {
-        return after.to_owned();
+    gained |= new.len() < old.len();
+    if let (Some(name), false) = (lost, gained) {
+        return Err(OnlyLoses { name });
     }
     let mut text = after.to_owned();
-    lost.sort_by_key(|(one, _)| std::cmp::Reverse(one.bytes.start));
-    for (one, was) in lost {
-        text.replace_range(one.bytes.clone(), was);
+    kept.sort_by_key(|(one, _)| std::cmp::Reverse(one.bytes.start));
+    for (one, was) in kept {
+        text.replace_range(one.bytes.clone(), &was);
     }
-    text
+    Ok(text)
+}
+
+/// Entries that a list may lose beside those that it gains.
+const ENTRIES_LOST_MAX: usize = 2;
+
+/// A list of many lines that was repeated only in part: the old entries, with the new ones where they were written.
+fn with_entries(was: &str, now: &str) -> Option<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());
+    if new.len() + ENTRIES_LOST_MAX >= old.len() {
+        return None;
+    }
+    let diff = similar::TextDiff::from_slices(&old, &new);
+    let lines: Vec<&str> = diff.iter_all_changes().map(|change| change.value()).collect();
+    Some(lines.join("\n"))
 }
 
 fn key(span: &Span) -> (&[String], &str, &str) {
@@ -53,13 +93,23 @@ mod tests {
     fn what_was_only_repeated_in_part_is_as_it_was() {
         let after = "class A:\n    def __init__(self):\n        self.x = 1\n\n    def get(self):\n        return self.x\n\n    def two(self):\n        return 2\n";
         let expected = format!("{BEFORE}\n    def two(self):\n        return 2\n");
-        assert_eq!(taken_back("a.py", BEFORE, after, &|_| false), expected);
-        assert_eq!(taken_back("a.py", BEFORE, after, &|name| name == "__init__"), after);
+        assert_eq!(taken_back("a.py", BEFORE, after, &|_| false).unwrap(), expected);
+        assert_eq!(taken_back("a.py", BEFORE, after, &|name| name == "__init__").unwrap(), after);
     }
 
     #[test]
-    fn a_change_that_only_removes_stays() {
+    fn a_change_that_only_removes_needs_a_request_for_it() {
         let after = BEFORE.replace("        self.y = 2\n", "");
-        assert_eq!(taken_back("a.py", BEFORE, &after, &|_| false), after);
+        assert_eq!(taken_back("a.py", BEFORE, &after, &|name| name == "__init__").unwrap(), after);
+        assert_eq!(taken_back("a.py", BEFORE, &after, &|_| false), Err(OnlyLoses { name: "__init__".into() }));
+    }
+
+    #[test]
+    fn a_list_repeated_in_part_keeps_its_entries() {
+        let before = "L = [\n    1,\n    2,\n    3,\n    4,\n    5,\n    6,\n]\n";
+        let after = "L = [\n    1,\n    7,\n]\n";
+        let kept = taken_back("a.py", before, after, &|_| false).unwrap();
+        assert!((1..=7).all(|entry| kept.contains(&format!("    {entry},\n"))), "{kept}");
+        assert_eq!(taken_back("a.py", before, after, &|_| true).unwrap(), after);
     }
 }

@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod check;
 pub mod checks;
+pub mod examples;
 pub mod failures;
 mod indent;
 pub mod losses;

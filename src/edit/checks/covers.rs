@@ -7,7 +7,7 @@ use super::{python, script};
 use crate::index::{Graph, paths};
 
 /// Most test files that are named. More than this is better run as a whole.
-const TESTS_MAX: usize = 8;
+const TESTS_MAX: usize = 24;
 
 /// The test files that cover `path`, the surest first; a test covers itself. `all` are the files of the project, `graph` its code.
 pub fn tests_of(path: &str, all: &[String], graph: Option<&Graph>) -> Vec<String> {

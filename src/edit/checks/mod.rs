@@ -11,7 +11,8 @@ mod script;
 use std::path::Path;
 
 pub use covers::{is_test_file, tests_of};
-use files::{Files, quoted};
+use files::Files;
+pub use files::quoted;
 
 /// What a project can be checked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

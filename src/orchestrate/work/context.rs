@@ -1,9 +1,9 @@
 //! Decides what code a model gets to see for one step: what the request names, what was found for it, whole, within a number of tokens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 
-use crate::index::{Definition, Index, language_of, outline, paths};
+use crate::index::{Definition, Index, Kind, language_of, outline, paths};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
@@ -25,6 +25,10 @@ const SMALL_SHARE: f64 = 0.4;
 const FILES_CHANGED_MAX: usize = 3;
 /// Names of one kind that are looked up; more are a list, and no place.
 const NAMES_MAX: usize = 8;
+
+/// Most values that are shown with one stretch, and the lines of the longest.
+const VALUES_MAX: usize = 6;
+const VALUE_LINES_MAX: usize = 16;
 
 /// What a pack is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,33 +95,66 @@ struct Stretch {
     name: String,
 }
 
-/// Packs what is wanted: named files and symbols first, then what retrieval finds, as far as the tokens go.
+/// Packs what is wanted: named files and symbols first, then what retrieval finds, as far as the tokens go; with each the values it uses.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
-    let mut chosen: Vec<Shown> = Vec::new();
-    let mut left = wanted.tokens;
+    let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
     for stretch in stretches(wanted, &mut files) {
-        let is_known = chosen.iter().any(|shown| shown.path == stretch.path);
-        if wanted.purpose == Purpose::Change && !is_known && chosen.len() >= FILES_CHANGED_MAX {
-            continue;
-        }
         let Some(open) = files.get(&stretch.path) else { continue };
-        let place = chosen.iter().position(|shown| shown.path == stretch.path);
-        let known = place.map(|place| chosen[place].clone());
-        let more = widened(open, known.as_ref(), &stretch, wanted);
-        let cost = |shown: &Shown| retrieve::tokens(&render(shown, &open.definitions));
-        let spent = cost(&more).saturating_sub(known.as_ref().map_or(0, cost));
-        if spent > left && !chosen.is_empty() {
-            continue;
-        }
-        left = left.saturating_sub(spent);
-        match place {
-            Some(place) => chosen[place] = more,
-            None => chosen.push(more),
+        if packing.add(open, &stretch) {
+            for value in values(open, &stretch) {
+                packing.add(open, &value);
+            }
         }
     }
-    let text = chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
-    Pack { text: text.collect(), files: chosen }
+    let text = packing.chosen.iter().filter_map(|shown| Some(render(shown, &files.get(&shown.path)?.definitions)));
+    Pack { text: text.collect(), files: packing.chosen }
+}
+
+struct Packing<'a> {
+    wanted: Wanted<'a>,
+    chosen: Vec<Shown>,
+    /// Tokens.
+    left: usize,
+}
+
+impl Packing<'_> {
+    /// Shows a stretch, if there is room for it.
+    fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
+        let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
+        if self.wanted.purpose == Purpose::Change && place.is_none() && self.chosen.len() >= FILES_CHANGED_MAX {
+            return false;
+        }
+        let known = place.map(|place| self.chosen[place].clone());
+        let more = widened(open, known.as_ref(), stretch, self.wanted);
+        let cost = |shown: &Shown| retrieve::tokens(&render(shown, &open.definitions));
+        let spent = cost(&more).saturating_sub(known.as_ref().map_or(0, cost));
+        if spent > self.left && !self.chosen.is_empty() {
+            return false;
+        }
+        self.left = self.left.saturating_sub(spent);
+        match place {
+            Some(place) => self.chosen[place] = more,
+            None => self.chosen.push(more),
+        }
+        true
+    }
+}
+
+/// Constants and variables of the same file that the lines of a stretch name: what a model is asked for is often their value.
+fn values(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
+    let (start, end) = stretch.lines;
+    let lines = open.text.lines().skip(start.saturating_sub(1)).take(end + 1 - start);
+    let used: HashSet<&str> = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
+    let is_value = |one: &&Definition| {
+        matches!(one.kind, Kind::Constant | Kind::Variable)
+            && (one.end < start || end < one.start)
+            && one.end - one.start < VALUE_LINES_MAX
+            && used.contains(one.name.as_str())
+            && !is_local(one, &open.definitions)
+    };
+    let found = open.definitions.iter().filter(is_value).take(VALUES_MAX);
+    found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() }).collect()
 }
 
 struct Open {
@@ -153,7 +190,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
             name: one.name.clone(),
         }));
     }
-    for symbol in mentions.symbols.iter().take(NAMES_MAX) {
+    for symbol in mentions.symbols.iter().chain(&mentions.likely).take(NAMES_MAX) {
         let nodes = symbol.nodes.iter().filter(|node| {
             purpose == Purpose::Answer || mentions.paths.contains(&node.path) || !is_declaration(&node.path)
         });

@@ -17,8 +17,16 @@ pub struct Mentions {
     /// Paths that look like files and do not exist.
     pub new_paths: Vec<String>,
     pub symbols: Vec<Symbol>,
+    /// Words that are written as any word and are what something of the project is called as well.
+    pub likely: Vec<Symbol>,
     /// The text speaks of tests.
     pub speaks_of_tests: bool,
+    /// Names of what is to be new: called or spoken of as a function or the like, and not there.
+    pub new_names: Vec<String>,
+    /// Something new is asked for.
+    pub adds: bool,
+    /// What is to be written are tests.
+    pub adds_tests: bool,
 }
 
 /// Words before a name that say it is one, though it is written as any word.
@@ -51,8 +59,15 @@ const KINDS: &[&str] = &[
     "метод",
     "класс",
 ];
+/// A shorter word is too often a word alone.
+const LIKELY_LETTERS: usize = 5;
 /// Words that say tests are meant, in the languages that were tried.
 const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
+/// Verbs that ask for something new.
+const ADDS: &[&str] =
+    &["add", "write", "create", "need", "give", "schreib", "schreibe", "ergänze", "écris", "ajoute", "escribe", "añade", "agrega", "напиши", "добавь"];
+/// How far behind such a verb the tests stand: `write a few more unit tests`.
+const OBJECT_WORDS: usize = 5;
 /// Files that people name by what they are.
 const USUAL: &[(&str, &[&str])] = &[
     ("readme", &["readme.md", "readme.rst", "readme.txt", "readme"]),
@@ -71,6 +86,8 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let word = raw.trim_matches(['.', ':', '-', '/']);
         let low = word.to_lowercase();
         found.speaks_of_tests |= TESTS.contains(&low.as_str());
+        found.adds |= ADDS.contains(&low.as_str());
+        found.adds_tests |= ADDS.contains(&low.as_str()) && names_tests(&words[place + 1..]);
         if let Some((_, files)) = USUAL.iter().find(|(usual, _)| low == *usual) {
             let file = known.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
             found.add_path(file.cloned());
@@ -92,12 +109,25 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let coined = is_coined(word) && !(begins && is_capitalised(word));
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
-        if named && !nodes.is_empty() && !found.symbols.iter().any(|symbol| symbol.name == word) {
-            found.symbols.push(Symbol { name: word.to_owned(), nodes });
+        if nodes.is_empty() && (called || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word)) && is_identifier(word)
+            && !found.new_names.iter().any(|name| name == word)
+            && !is_inside_value(text, at)
+        {
+            found.new_names.push(word.to_owned());
+        }
+        let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == word);
+        if nodes.is_empty() || known(&found.symbols) || known(&found.likely) {
+            continue;
+        }
+        let symbol = Symbol { name: word.to_owned(), nodes };
+        match named {
+            true => found.symbols.push(symbol),
+            false if word.len() >= LIKELY_LETTERS && is_low(word) && symbol.nodes.iter().any(is_free) => found.likely.push(symbol),
+            false => {}
         }
     }
     let files = found.paths.clone();
-    for symbol in &mut found.symbols {
+    for symbol in found.symbols.iter_mut().chain(&mut found.likely) {
         // A file that is named says which of several is meant; code is meant rather than its tests.
         let is_test = |path: &str| crate::index::paths::sorts(path).contains(&crate::index::paths::Sort::Test);
         symbol.nodes.sort_by_key(|node| (!files.contains(&node.path), is_test(&node.path)));
@@ -111,6 +141,51 @@ impl Mentions {
             self.paths.push(path);
         }
     }
+}
+
+/// Whether the object of a verb is tests; `one` is one where tests were spoken of.
+fn names_tests(behind: &[(usize, &str)]) -> bool {
+    let low: Vec<String> = behind.iter().take(OBJECT_WORDS).map(|(_, word)| word.trim_matches(['.', ':']).to_lowercase()).collect();
+    let until = low.iter().position(|word| matches!(word.as_str(), "and" | "with" | "to" | "in" | "that" | "for")).unwrap_or(low.len());
+    let is_one = low.first().is_some_and(|word| word == "one") && until <= 1;
+    is_one || low[..until].iter().any(|word| TESTS.contains(&word.as_str()))
+}
+
+/// A name as all languages have them, or a member of one.
+fn is_identifier(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'))
+        && word.chars().any(char::is_lowercase)
+}
+
+/// Whether a place lies between quotation marks or in the arguments of a call.
+fn is_inside_value(text: &str, at: usize) -> bool {
+    let mut quote: Option<char> = None;
+    let mut depth = 0i32;
+    let mut before = ' ';
+    for letter in text[..at].chars() {
+        match (quote, letter) {
+            (Some(mark), _) if mark == letter => quote = None,
+            (Some(_), _) => {}
+            // An apostrophe stands behind a letter.
+            (None, '"') => quote = Some(letter),
+            (None, '\'') if !before.is_alphanumeric() => quote = Some(letter),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+        before = letter;
+    }
+    quote.is_some() || depth > 0
+}
+
+fn is_low(word: &str) -> bool {
+    word.chars().all(char::is_lowercase)
+}
+
+/// A function or class that is no member of anything and no test.
+fn is_free(node: &Node) -> bool {
+    matches!(node.kind.as_str(), "function" | "class") && !crate::index::paths::sorts(&node.path).contains(&crate::index::paths::Sort::Test)
 }
 
 fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
@@ -162,7 +237,7 @@ fn is_file_name(word: &str) -> bool {
 }
 
 /// Written as names of code are: `a_b`, `aB`, `Ab.c`, `A::b`.
-fn is_coined(word: &str) -> bool {
+pub fn is_coined(word: &str) -> bool {
     let trimmed = word.trim_matches('_');
     let camel = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
@@ -191,6 +266,27 @@ mod tests {
         for word in ["parse", "queue", "A", "it"] {
             assert!(!is_coined(word), "{word}");
         }
+    }
+
+    #[test]
+    fn what_stands_in_quotes_or_brackets_is_no_new_name() {
+        let text = "It's f(max_size), so f('a_b') is \"c_d\" and g_h";
+        let inside = |word: &str| is_inside_value(text, text.find(word).unwrap());
+        assert!(inside("max_size") && inside("a_b") && inside("c_d"));
+        assert!(!inside("g_h") && !inside("f("));
+    }
+
+    #[test]
+    fn tests_as_what_is_asked_for_are_told_from_tests_beside_it() {
+        let check = |text: &str, expected: bool| {
+            let words = split(text, |c| c.is_alphanumeric());
+            assert_eq!(names_tests(&words[1..]), expected, "{text}");
+        };
+        check("write a few unit tests for it", true);
+        check("Write one in test_a.py", true);
+        check("Add a test for zero and one for ten", true);
+        check("Add a method clear with a test", false);
+        check("Add one function", false);
     }
 
     #[test]

@@ -6,8 +6,12 @@
 
 mod answer;
 mod change;
+mod code;
 mod command;
 mod context;
+mod files;
+mod items;
+mod leftover;
 mod mentions;
 mod passage;
 pub mod read;
@@ -152,14 +156,14 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     let named = |mentions: &Mentions| !mentions.symbols.is_empty() || !mentions.paths.is_empty();
     if job.of_several && !named(&mentions) {
         let mut around = mentions::of(scene.request, index).map_err(lost)?;
-        around.speaks_of_tests = mentions.speaks_of_tests;
+        (around.speaks_of_tests, around.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
         around.new_paths = mentions.new_paths;
         mentions = around;
     }
     if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {
-        let tests = mentions.speaks_of_tests;
+        let tests = (mentions.speaks_of_tests, mentions.adds_tests);
         mentions = mentions::of(earlier, index).map_err(lost)?;
-        mentions.speaks_of_tests = tests;
+        (mentions.speaks_of_tests, mentions.adds_tests) = tests;
     }
     let vector = scene.toolkit.vector(text).await;
     let tokens = CONTEXT_TOKENS.min(job.model.engine.limits().context / SLOT_SHARE);

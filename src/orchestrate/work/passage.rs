@@ -45,7 +45,7 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
                 fenced ^= fence;
                 !fenced && !fence && line.starts_with('#')
             }
-            "toml" => line.starts_with('['),
+            "toml" => line.starts_with('[') && !line.starts_with("[ ") || is_key(line),
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
             "json" => depth == 1 && line.trim_start().starts_with('"'),
             "css" => depth == 0 && top && before.trim().is_empty(),
@@ -73,6 +73,26 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
         last.lines.1 -= 1;
     }
     all
+}
+
+/// The first line of an entry in TOML.
+fn is_key(line: &str) -> bool {
+    let key = line.split_once('=').map(|(key, _)| key.trim_end());
+    key.is_some_and(|key| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '"')))
+}
+
+/// What was written without the lines that follow the passage in the file: a model goes on repeating what it knows.
+pub fn own(text: &str, passage: &Passage, written: &str) -> String {
+    let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
+    let Some(next) = behind.next() else { return written.to_owned() };
+    let lines: Vec<&str> = written.lines().collect();
+    // A single line may stand in both by chance, two do not.
+    let after = behind.next();
+    let at = (1..lines.len()).find(|&at| {
+        let following = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
+        lines[at] == next && (after.is_none() || following.is_none_or(|line| Some(*line) == after))
+    });
+    at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
 }
 
 /// `passage` itself if it is short; else the stretch of it, between blank lines where there are some, that says most of the words of
@@ -126,12 +146,18 @@ pub fn put(path: &str, text: &str, passage: &Passage, place: Place, written: &st
                 comma(&mut lines[first - 1..last], true);
                 comma(&mut new, !is_last);
             } else {
-                if !blank(lines.get(last - 1)) && (last > first || language_of(path) != "toml") {
+                // Blank lines that end the passage come behind what is new as well.
+                let at = (first..=last).rev().find(|&line| !blank(lines.get(line - 1))).unwrap_or(last);
+                let is_entry = language_of(path) == "toml" && !written.trim_start().starts_with('[');
+                if !is_entry {
                     new.insert(0, String::new());
+                    if at == last && last < lines.len() {
+                        new.push(String::new());
+                    }
                 }
-                if !blank(lines.get(last)) || last < lines.len() {
-                    new.push(String::new());
-                }
+                lines.splice(at..at, new);
+                let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
+                return format!("{}{tail}", lines.join(end));
             }
             lines.splice(last..last, new);
         }
@@ -163,7 +189,10 @@ mod tests {
     #[test]
     fn a_text_is_cut_at_its_own_marks() {
         assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
-        assert_eq!(titles("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n"), ["[a]", "[b]"]);
+        assert_eq!(
+            titles("a.toml", "[a]\nx = 1\nl = [\n  \"k\",\n]\n\n[b]\ny = 2\n"),
+            ["[a]", "x = 1", "l = [", "[b]", "y = 2"]
+        );
         assert_eq!(
             titles("a.json", "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2\n  }\n}\n"),
             ["{", "\"a\": 1,", "\"b\": {"]
@@ -184,7 +213,16 @@ mod tests {
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", false, "# A\nz\n", "# A\nz\n\n# B\ny\n");
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", true, "# N\nn\n", "# A\nx\n\n# N\nn\n\n# B\ny\n");
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
-        check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "[a]", false, "[a]\nx = 2", "[a]\nx = 2\n\n[b]\ny = 2\n");
+        check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", false, "x = 2", "[a]\nx = 2\n\n[b]\ny = 2\n");
+        check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", true, "z = 2", "[a]\nx = 1\nz = 2\n\n[b]\ny = 2\n");
+    }
+
+    #[test]
+    fn what_follows_the_passage_is_not_written_again() {
+        let text = "# A\nx\n\n# B\ny\n\n# C\n";
+        let passage = Passage { lines: (1, 3), title: "# A".into() };
+        assert_eq!(own(text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
+        assert_eq!(own(text, &passage, "# A\nz"), "# A\nz");
     }
 
     #[test]

@@ -137,11 +137,39 @@ fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {
         let (kind, text) = line.split_once(": ")?;
         let text = text.trim().trim_end_matches([',', ';']).to_owned();
-        Some((Kind::by_name(kind.trim())?, text)).filter(|(_, text)| !text.is_empty() && text != "->")
+        let kind = match Kind::by_name(kind.trim())? {
+            Kind::Ask if is_order(&text) => ordered(&text),
+            kind => kind,
+        };
+        Some((kind, text)).filter(|(_, text)| !text.is_empty() && text != "->")
     };
     let mut steps: Vec<(Kind, String)> = text.lines().filter_map(step).take(STEPS_MAX).collect();
     steps.dedup();
     steps
+}
+
+/// Words that ask for a change, and words that ask for an answer.
+const ORDERS: &[&str] = &[
+    "add", "fix", "change", "set", "make", "write", "create", "implement", "remove", "delete", "update", "replace", "need", "repair",
+    "should", "must", "füge", "ändere", "behebe", "ajoute", "corrige", "añade", "cambia", "arregla", "добавь", "исправь",
+];
+const QUESTIONS: &[&str] = &[
+    "what", "which", "where", "how", "who", "when", "tell", "explain", "show", "describe", "erkläre", "sag", "zeig", "explique",
+    "dime", "explica", "muestra", "summarise", "summarize", "was", "wie", "wo", "welche", "qué", "cómo", "dónde", "quel", "comment",
+];
+
+/// Whether a text asks for a change, though a model took it for a question: it has none.
+fn is_order(text: &str) -> bool {
+    let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    !text.contains('?') && has(ORDERS) && !has(QUESTIONS)
+}
+
+/// The kind of such a text: failing tests are repaired by running them.
+fn ordered(text: &str) -> Kind {
+    let low = text.to_lowercase();
+    let red = ["fail", " red", "rot"].iter().any(|word| low.contains(word));
+    if red && (text.contains('`') || low.contains("test")) { Kind::Fix } else { Kind::Edit }
 }
 
 /// The steps, with the clauses that none of them speaks of put in where they stand in the request.
@@ -212,6 +240,15 @@ mod tests {
         ] {
             assert_eq!(kind(request), None, "{request}");
         }
+    }
+
+    #[test]
+    fn an_order_is_no_question() {
+        let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
+        assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
+        assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
+        assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
+        assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
     }
 
     #[test]

@@ -42,19 +42,35 @@ pub async fn rename(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     }
 }
 
-/// The two names of a step: words that are names, the first of them one that the project has.
+/// The two names of a step: the first is one that the project has, the second is written as a name of its kind is.
 fn names(job: Job<'_>, step: &Step) -> Option<(String, String)> {
     let (left, right) = step.text.split_once(" -> ")?;
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':');
-    let words = |text: &str| -> Vec<String> {
-        let all = text.split(|c| !is_name(c)).map(|word| word.trim_matches(['.', ':']).to_owned());
-        all.filter(|word| !word.is_empty()).collect()
-    };
     let graph = job.index.graph().ok()?;
-    let known = |name: &String| !graph.named(name).is_empty();
-    let from = words(left).into_iter().rfind(known).or_else(|| words(left).pop())?;
-    let to = words(right).into_iter().find(|word| *word != from)?;
+    let known = |name: &str| !graph.named(name).is_empty();
+    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| mentions::is_coined(name))?;
+    let to = new_name(right, &from)?;
     Some((from, to.rsplit(['.', ':']).next().unwrap_or(&to).to_owned()))
+}
+
+fn candidates(text: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':');
+    let words = text.split(|c| !is_name(c)).map(|word| word.trim_matches(['.', ':']).to_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// The word of `text` that is most like a name in the place of `from`: it is none of the words of a rename, and written in the same style;
+/// the last of equals.
+fn new_name(text: &str, from: &str) -> Option<String> {
+    const WORDS: &[&str] =
+        &["rename", "to", "it", "the", "into", "as", "call", "everywhere", "in", "um", "nach", "zu", "en", "a", "por", "all", "of"];
+    let style = |name: &str| {
+        let bare = name.trim_start_matches('_');
+        let upper = bare.chars().next().is_some_and(char::is_uppercase);
+        (name.starts_with('_'), upper, bare.contains('_'), bare.chars().any(char::is_lowercase))
+    };
+    let likeness = |word: &String| (mentions::is_coined(word), style(word) == style(from));
+    let words = candidates(text).into_iter();
+    words.filter(|word| word != from && !WORDS.contains(&word.to_lowercase().as_str())).max_by_key(likeness)
 }
 
 async fn write(job: Job<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
@@ -72,4 +88,19 @@ async fn write(job: Job<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) 
         mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
     done.said = doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect();
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_new_name_is_told_from_the_words_around_it() {
+        let check = |text: &str, from: &str, expected: &str| assert_eq!(new_name(text, from).as_deref(), Some(expected), "{text}");
+        check("rename to _LockMixin everywhere", "_LockedMixin", "_LockMixin");
+        check("typeOfValue and update everything", "kindOf", "typeOfValue");
+        check("Call it type_tag, in all of src", "get_type", "type_tag");
+        check("load", "read", "load");
+        assert_eq!(new_name("everywhere", "read"), None);
+    }
 }

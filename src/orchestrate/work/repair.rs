@@ -6,7 +6,7 @@ use crate::orchestrate::toolkit::TurnError;
 
 use super::context::Purpose;
 use super::read::Step;
-use super::{Done, Job, Touched, change, command, verify};
+use super::{Done, Job, Touched, code, command, verify};
 
 /// Failures whose tests are shown.
 const TESTS_SHOWN: usize = 2;
@@ -40,6 +40,6 @@ pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
         "{trouble}\n\nThe developer asked: {}\nFind the mistake in the code and write the corrected definition. The tests are right.",
         job.scene.request
     );
-    let order = change::Order { pack: &pack, mentions: &mentions, task, command: Some(&line) };
-    change::code(job, step, order, evidence).await
+    let order = code::Order { pack: &pack, mentions: &mentions, task, command: Some(&line) };
+    code::code(job, step, order, evidence).await
 }

@@ -4,12 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::edit::checks::{self, Checks, Task};
+use crate::edit::examples;
 use crate::edit::failures::{self, Kind, Report};
 use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::StepStatus;
 
+use super::context::text_of;
+use super::files::Files;
 use super::read::Step;
 use super::{Job, command};
 
@@ -47,11 +50,12 @@ pub fn checks_of(job: Job<'_>) -> Checks {
     checks::of(job.scene.context.root.path())
 }
 
-/// Runs the tests that cover `changed`; `None` if there are none or the user does not consent.
+/// Runs the tests that cover `changed`, first those that speak most of `names`; `None` if there are none or the user does not consent.
 pub async fn tests_of(
     job: Job<'_>,
     step: &Step,
     changed: &[String],
+    names: &[String],
     evidence: &mut Evidence,
 ) -> Result<Option<Ran>, TurnError> {
     let graph = job.index.graph().ok();
@@ -62,6 +66,12 @@ pub async fn tests_of(
         tests.extend(checks::tests_of(path, &all, graph.as_deref()));
     }
     tests.dedup();
+    let speaks = |test: &String| {
+        let text = text_of(job.scene.context, test).unwrap_or_default();
+        let said = |name: &String| if name.len() > 3 { text.matches(name.as_str()).count() } else { 0 };
+        std::cmp::Reverse(names.iter().map(said).sum::<usize>())
+    };
+    tests.sort_by_cached_key(speaks);
     tests.truncate(TESTS_MAX);
     let Some(command) = checks_of(job).covering(&tests) else { return Ok(None) };
     run(job, step, &command.line, evidence).await
@@ -83,14 +93,33 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     Ok(Some(Ran { line: line.to_owned(), report }))
 }
 
+/// Tries the examples that a request gives on the code as it was written; what is not as it should be, as a message for the model.
+pub async fn examples(
+    job: Job<'_>,
+    step: &Step,
+    files: &Files,
+    asked: &str,
+    evidence: &mut Evidence,
+) -> Result<Option<String>, TurnError> {
+    let all = examples::of(asked, &|name| !files.had(name));
+    let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
+    let here: Vec<_> = all.into_iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).collect();
+    let Some(line) = examples::command(&path, &here) else { return Ok(None) };
+    let status = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
+    let entry = evidence.entries().last().filter(|_| status != StepStatus::Rejected);
+    let wrong = entry.and_then(|entry| examples::wrong(&entry.outcome.text));
+    Ok(wrong.map(|wrong| format!("It is written, and was tried:\n{wrong}")))
+}
+
 /// Whether the tests of `changed` fail, and how, as a message for the model.
 pub async fn trouble(
     job: Job<'_>,
     step: &Step,
     changed: &[String],
+    names: &[String],
     evidence: &mut Evidence,
 ) -> Result<Option<String>, TurnError> {
-    let Some(ran) = tests_of(job, step, changed, evidence).await? else { return Ok(None) };
+    let Some(ran) = tests_of(job, step, changed, names, evidence).await? else { return Ok(None) };
     Ok(ran.trouble())
 }
 

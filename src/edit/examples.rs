@@ -1,0 +1,361 @@
+//! Reads the examples of a request (`slug('A b') is 'a-b'`, `ordinal(13) returns 13rd, should be 13th`) and writes the command that tries
+//! them on the code.
+
+use std::ops::Range;
+
+use super::checks::quoted;
+
+/// A call and what it has to give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// The function that is called.
+    pub name: String,
+    pub call: String,
+    /// A literal, a word, or the name of an error, as it was written.
+    pub expected: String,
+}
+
+/// Most examples that are read of one request.
+const EXAMPLES_MAX: usize = 8;
+/// Longest call.
+const CALL_BYTES_MAX: usize = 160;
+/// Words that say what something gives, and that it is not so yet.
+const GIVES: &[&str] = &[
+    "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt", "wird", "ist", "donne",
+    "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
+];
+const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "doit", "debe", "debería", "has"];
+const BETWEEN: &[&str] =
+    &["be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser", "devolver", "a", "an"];
+
+/// The examples that `text` gives. `is_new` says whether a function is one that is still to be written: for one that is there, what it is
+/// said to give may be what is wrong with it, and only what it should give counts.
+pub fn of(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
+    let calls = calls(text);
+    let mut found = Vec::new();
+    let mut open: Vec<&(Range<usize>, String)> = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
+        let said = Said::of(&text[call.0.end..end]);
+        match said.expected(is_new(&call.1)) {
+            Some(expected) => found.push(example(text, call, expected)),
+            None if said.later.is_empty() => open.push(call),
+            None => {
+                // `f(1) returns a, same with f(2). Should be b and c.`
+                open.push(call);
+                if open.len() == said.later.len() {
+                    let pairs = open.drain(..).zip(&said.later);
+                    found.extend(pairs.map(|(call, expected)| example(text, call, expected.clone())));
+                }
+            }
+        }
+    }
+    found.truncate(EXAMPLES_MAX);
+    found
+}
+
+fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Example {
+    Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected }
+}
+
+/// Calls of plain functions with literals as arguments, and the names of the functions.
+fn calls(text: &str) -> Vec<(Range<usize>, String)> {
+    let mut found: Vec<(Range<usize>, String)> = Vec::new();
+    for (open, _) in text.match_indices('(') {
+        let before = &text[..open];
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        let start = before.rfind(|c| !is_name(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let name = &before[start..];
+        let inside = found.last().is_some_and(|last| last.0.contains(&open));
+        if name.is_empty() || inside || before[..start].ends_with('.') || name.starts_with(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        if let Some(end) = closed(text, open).filter(|end| end - start <= CALL_BYTES_MAX)
+            && is_literal(&text[open + 1..end - 1])
+        {
+            found.push((start..end, name.to_owned()));
+        }
+    }
+    found
+}
+
+/// Behind the bracket that closes the one at `open`.
+fn closed(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut quote: Option<char> = None;
+    for (at, letter) in text[open..].char_indices() {
+        match (quote, letter) {
+            (Some(mark), _) if mark == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(open + at + letter.len_utf8());
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Names that stand for values in the languages that are tried.
+const CONSTANTS: &[&str] = &["True", "False", "None", "true", "false", "null", "undefined"];
+
+/// Whether arguments name nothing but values; none at all is no example of anything.
+fn is_literal(arguments: &str) -> bool {
+    let mut quote: Option<char> = None;
+    let mut outside = String::new();
+    for letter in arguments.chars() {
+        match quote {
+            Some(mark) if mark == letter => quote = None,
+            Some(_) => {}
+            None if matches!(letter, '\'' | '"') => {
+                quote = Some(letter);
+                outside.push('0');
+            }
+            None => outside.push(letter),
+        }
+    }
+    let words = outside.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    let is_value = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) || CONSTANTS.contains(&word);
+    let named = |word: &str| outside.contains(&format!("{word}="));
+    quote.is_none() && !arguments.trim().is_empty() && words.clone().count() > 0 && words.into_iter().all(|word| is_value(word) || named(word))
+}
+
+/// What is said behind a call.
+#[derive(Debug, Default)]
+struct Said {
+    /// What it gives.
+    stated: Option<String>,
+    /// What it should give instead.
+    should: Option<String>,
+    /// What several calls should give, said in a sentence of its own.
+    later: Vec<String>,
+}
+
+impl Said {
+    fn expected(&self, is_new: bool) -> Option<String> {
+        self.should.clone().or(self.stated.clone().filter(|_| is_new))
+    }
+
+    fn of(text: &str) -> Said {
+        let mut said = Said::default();
+        let mut rest = text.trim_start_matches(['`', ' ']);
+        let mut first = true;
+        while let Some((word, after)) = word_of(rest) {
+            let low = word.to_lowercase();
+            let follows = if SHOULD.contains(&low.as_str()) { Some(true) } else { GIVES.contains(&low.as_str()).then_some(false) };
+            let instead = low == "instead" && after.trim_start().starts_with("of");
+            rest = after;
+            match follows {
+                Some(true) => {
+                    let values = values(after);
+                    match (values.as_slice(), first || said.stated.is_some() && !ended(text, after)) {
+                        ([one], true) => said.should = Some(one.clone()),
+                        (many, _) => said.later = many.to_vec(),
+                    }
+                    break;
+                }
+                Some(false) if first => said.stated = values(after).into_iter().next(),
+                // `gives a instead of b`: b is right; `should give b instead of a` has ended already.
+                None if instead => {
+                    said.should = values(&after.trim_start()[2..]).into_iter().next();
+                    break;
+                }
+                _ => {}
+            }
+            first = false;
+        }
+        said
+    }
+}
+
+/// Whether a sentence ends between the beginning of `text` and `rest`, its end.
+fn ended(text: &str, rest: &str) -> bool {
+    text[..text.len() - rest.len()].contains(". ")
+}
+
+/// The first word of a text and what follows it.
+fn word_of(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches([' ', ',', ';', '\n', '`', ':']);
+    let end = text.find([' ', ',', ';', '\n']).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// The values that a text begins with: `'a'`, `be 13th and 113th`.
+fn values(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', '`', ':']);
+        if let Some((word, after)) = word_of(rest).filter(|(word, _)| BETWEEN.contains(&word.to_lowercase().as_str())) {
+            debug_assert!(!word.is_empty());
+            rest = after;
+            continue;
+        }
+        let Some((value, after)) = value(rest) else { break };
+        found.push(value);
+        let after = after.trim_start_matches([' ', '`', ',']);
+        match ["and ", "und ", "et ", "y "].iter().find_map(|word| after.strip_prefix(word)) {
+            Some(more) if found.len() < EXAMPLES_MAX => rest = more,
+            _ => break,
+        }
+    }
+    found
+}
+
+/// A literal or a plain word, and what follows it.
+fn value(text: &str) -> Option<(String, &str)> {
+    let first = text.chars().next()?;
+    let end = match first {
+        '\'' | '"' => text[1..].find(first)? + 2,
+        '[' | '(' | '{' => closed(text, 0)?,
+        _ => text.find([' ', ',', ';', '`', '\n']).unwrap_or(text.len()),
+    };
+    let value = text[..end].trim_end_matches(['.', '!', '?', ')']);
+    let value = if matches!(first, '[' | '(' | '{') { &text[..end] } else { value };
+    let is_word = value.chars().next().is_some_and(|c| c.is_ascii_digit() || c == '-') || is_known(value);
+    let is_text = matches!(first, '\'' | '"' | '[' | '(' | '{');
+    (is_text || is_word).then(|| (value.to_owned(), &text[end..]))
+}
+
+/// A constant or the name of an error.
+fn is_known(value: &str) -> bool {
+    CONSTANTS.contains(&value) || value.ends_with("Error") && value.chars().all(char::is_alphanumeric)
+}
+
+/// What separates a call from what it gave in the output of [`command`].
+const WRONG: &str = " gives ";
+
+/// A line for the shell that tries `examples` of a function that stands in `path`; `None` where that language is not tried. It prints a line for
+/// each example that is not as it should be, and then fails.
+pub fn command(path: &str, examples: &[Example]) -> Option<String> {
+    let all: Vec<&Example> = examples.iter().collect();
+    match path.rsplit_once('.')?.1 {
+        "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, &all)?))),
+        "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, &all)))),
+        _ => None,
+    }
+}
+
+/// The examples that are not as they should be, of what a run of [`command`] printed.
+pub fn wrong(output: &str) -> Option<String> {
+    let lines: Vec<&str> = output.lines().filter(|line| line.contains(WRONG) && line.contains(", not ")).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn python(path: &str, examples: &[&Example]) -> Option<String> {
+    let module = path.strip_prefix("src/").unwrap_or(path).strip_suffix(".py")?;
+    let module = module.strip_suffix("/__init__").unwrap_or(module).replace('/', ".");
+    let names = names(examples).join(", ");
+    let tries = examples.iter().map(|one| {
+        let expected = match one.expected.as_str() {
+            "true" => "True".to_owned(),
+            "false" => "False".to_owned(),
+            "null" | "undefined" => "None".to_owned(),
+            value => literal(value),
+        };
+        format!("t({:?}, lambda: {}, {expected})", one.call, one.call)
+    });
+    Some(format!(
+        "from {module} import {names}\n\
+         def t(c, f, w):\n    \
+             try: r = f()\n    \
+             except Exception as e: r = e\n    \
+             ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
+             if not ok: print(f\"{{c}}{WRONG}{{r!r}}, not {{w!r}}\")\n    \
+             return ok\n\
+         raise SystemExit(not all([{}]))",
+        tries.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+fn script(path: &str, examples: &[&Example]) -> String {
+    let names = names(examples);
+    let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
+    let tries = examples.iter().map(|one| {
+        let expected = match one.expected.as_str() {
+            "True" => "true".to_owned(),
+            "False" => "false".to_owned(),
+            "None" => "null".to_owned(),
+            value => literal(value),
+        };
+        format!("t({:?}, () => {}, {expected})", one.call, one.call)
+    });
+    format!(
+        "const m = await import(process.cwd() + {:?});\n{}\n\
+         const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
+         const t = (c, f, w) => {{ let r; try {{ r = f(); }} catch (e) {{ r = e; }}\n  \
+           const ok = s(r) === s(w) || String(r) === String(w) || r?.name === w;\n  \
+           if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, not ${{s(w)}}`);\n  return ok; }};\n\
+         process.exit([{}].every(Boolean) ? 0 : 1);",
+        format!("/{path}"),
+        bound.collect::<Vec<_>>().join(" "),
+        tries.collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn names(examples: &[&Example]) -> Vec<String> {
+    let mut names: Vec<String> = examples.iter().map(|one| one.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// A value as code: a bare word (`13th`) is a text.
+fn literal(value: &str) -> String {
+    let is_code = value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
+    if is_code { value.to_owned() } else { format!("{value:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, new: bool, expected: &[(&str, &str)]) {
+        let found = of(text, &|_| new);
+        let found: Vec<(&str, &str)> = found.iter().map(|one| (one.call.as_str(), one.expected.as_str())).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn what_a_new_function_is_to_give_is_read() {
+        check(
+            "Add a function tail(path), so tail('a.b') is 'b' and tail('c') is 'c'",
+            true,
+            &[("tail('a.b')", "'b'"), ("tail('c')", "'c'")],
+        );
+        check("`add(1, 2)` returns 3, `add()` is not allowed", true, &[("add(1, 2)", "3")]);
+        check("chunk([1,2,3], 2) => [[1, 2], [3]].", true, &[("chunk([1,2,3], 2)", "[[1, 2], [3]]")]);
+        check("f(-1) should raise ValueError.", true, &[("f(-1)", "ValueError")]);
+        check("is_even(3) gives False", true, &[("is_even(3)", "False")]);
+    }
+
+    #[test]
+    fn what_is_wrong_now_is_told_from_what_is_right() {
+        check(
+            "ordinalize(13) returns 13rd, same problem with ordinalize(113). Should be 13th and 113th.",
+            false,
+            &[("ordinalize(13)", "13th"), ("ordinalize(113)", "113th")],
+        );
+        check("size('x') gives 2 instead of 1", false, &[("size('x')", "1")]);
+        check("size('') crashes, it should give 0.", false, &[("size('')", "0")]);
+        check("ordinal(12) gives 12nd", false, &[]);
+        check("call run(x) first", true, &[]);
+    }
+
+    #[test]
+    fn the_command_says_what_is_not_right() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("m.py"), "def tail(p):\n    return p.split('.')[1]\n").unwrap();
+        let examples = of("tail('a.b') is 'b', tail('c') is 'c'", &|_| true);
+        let line = command("m.py", &examples).unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(!ran.status.success());
+        assert_eq!(wrong(&text).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
+    }
+}

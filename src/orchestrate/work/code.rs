@@ -1,0 +1,158 @@
+//! Changes code: the model names what changes, writes each of it, and hears what the checks say of it, in a few rounds.
+
+use crate::models::dialect::Message;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::words;
+
+use super::change::{Ask, ask, opening};
+use super::context::Pack;
+use super::files::{Files, Refusal};
+use super::items::{self, Choices, Item, What};
+use super::mentions::Mentions;
+use super::read::Step;
+use super::{Done, Job, verify, written};
+
+const WRITE: &str = include_str!("../prompts/write.md");
+const NAME: &str = "First name the definitions to write.";
+/// Longest answer that names items, and longest definition, in tokens.
+const NAMES_TOKENS: usize = 60;
+const CODE_TOKENS: usize = 700;
+/// How often a model may write one change: what a check said goes back to it.
+const ROUNDS_MAX: usize = 3;
+/// Characters of a message that goes back to the model.
+const SAID_CHARS: usize = 900;
+/// Words that ask for something to go.
+const REMOVALS: &[&str] = &[
+    "remove", "delete", "drop", "rid", "unused", "obsolete", "strip", "entferne", "lösche", "entfernen", "löschen",
+    "supprime", "enlève", "retire", "elimina", "quita", "borra", "удали", "убери",
+];
+
+/// A change of code that is to be written.
+pub struct Order<'a> {
+    pub pack: &'a Pack,
+    pub mentions: &'a Mentions,
+    /// What the model is to do.
+    pub task: String,
+    /// The command that has to pass then; without one the tests that cover the change are run.
+    pub command: Option<&'a str>,
+}
+
+/// Rounds of writing and checking; the files are written before the project's checks are run, and put back where those say that the code is
+/// broken.
+pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let Order { pack, mentions, task, command } = order;
+    let asked = format!("{} {}", job.scene.request, step.text);
+    let mut files = Files::of(job, pack, mentions, asks_to_remove(&asked));
+    let mut choices = files.choices();
+    let mut messages = opening(job, WRITE);
+    messages.push(Message::user(format!("{}{task}\n\n{NAME}", pack.text)));
+    let mut trouble = String::new();
+    let mut written = false;
+    // The round whose change was asked about, and is kept if the model has nothing better.
+    let mut doubted = None;
+    let mut given = choices.said(mentions, &asked);
+    for round in 0..ROUNDS_MAX {
+        let pieces = write(job, &files, &choices, given.take(), &mut messages, round).await?;
+        let problem = match files.take(job.index, &pieces, mentions, &asked) {
+            Err(Refusal { message, unchanged }) if doubted.is_none_or(|doubted| doubted + 1 != round) => {
+                unchanged.iter().for_each(|item| choices.without(item));
+                Some(message)
+            }
+            _ => {
+                if let Some(doubt) = files.doubt().filter(|_| doubted.is_none() && !written && round + 1 < ROUNDS_MAX) {
+                    doubted = Some(round);
+                    given = Some((pieces.into_iter().map(|(item, _)| item).collect(), true));
+                    messages.push(Message::user(format!("{doubt}\n{NAME}")));
+                    continue;
+                }
+                if let Some(notes) = files.write(job, step, evidence).await? {
+                    return Ok(files.done(notes));
+                }
+                written = true;
+                match (verify::examples(job, step, &files, &asked, evidence).await?, command) {
+                    (Some(wrong), _) => Some(wrong),
+                    (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
+                    (None, None) => verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?,
+                }
+            }
+        };
+        let Some(problem) = problem else { return Ok(files.done(Vec::new())) };
+        trouble = words::shorten(&problem, SAID_CHARS);
+        tracing::debug!(round, trouble, "not right yet");
+        messages.push(Message::user(format!("{trouble}\n{NAME}")));
+    }
+    let first = trouble.lines().next().unwrap_or_default();
+    if written && (command.is_some() || verify::is_fatal(&trouble)) {
+        files.restore(job, step, evidence).await?;
+        return Ok(Done { notes: vec![format!("not done, the files are as they were: {first}")], ..Done::default() });
+    }
+    let note = match written {
+        true => format!("changed, but a check does not pass: {first}"),
+        false => format!("not done: {first}"),
+    };
+    Ok(files.done(vec![note]))
+}
+
+fn asks_to_remove(asked: &str) -> bool {
+    let words: Vec<String> = words::split(asked).iter().map(|word| word.to_lowercase()).collect();
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    REMOVALS.iter().any(|word| has(word)) || has("take") && has("out")
+}
+
+/// What the model names and then writes; what it said is put behind `messages`. It need not name what is `given`.
+async fn write(
+    job: Job<'_>,
+    files: &Files,
+    choices: &Choices,
+    given: Option<(Vec<Item>, bool)>,
+    messages: &mut Vec<Message>,
+    round: usize,
+) -> Result<Vec<(Item, String)>, TurnError> {
+    let form = |grammar: String, tokens: usize, phase| Ask { grammar, tokens, round, phase };
+    let (given, is_all) = given.unwrap_or_default();
+    let items = if is_all {
+        given
+    } else {
+        // What a check found is wrong in one place.
+        let most = if round == 0 { items::ITEMS_MAX } else { 1 };
+        let grammar = choices.grammar(&given, most);
+        choices.read(&ask(job, messages, form(grammar, NAMES_TOKENS, "finding what to change")).await?)
+    };
+    let named: Vec<String> = items.iter().map(|item| choices.line(item)).collect();
+    tracing::debug!(round, ?named);
+    messages.push(Message::assistant(named.join("\n")));
+    let mut pieces = Vec::new();
+    for item in items {
+        if matches!(item.what, What::Remove(_)) {
+            pieces.push((item, String::new()));
+            continue;
+        }
+        messages.push(Message::user(order_of(&item, files)));
+        let grammar = items::code_grammar(&item, files.text(&item.path));
+        let answer = ask(job, messages, form(grammar, CODE_TOKENS, "writing code")).await?;
+        tracing::debug!(round, answer, "written");
+        let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+        messages.push(Message::assistant(answer));
+        pieces.push((item, code));
+    }
+    Ok(pieces)
+}
+
+fn order_of(item: &Item, files: &Files) -> String {
+    let Item { path, name, what } = item;
+    match what {
+        What::Change(span) if files.is_shown(path, span.lines) => {
+            format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
+        }
+        What::Change(span) => {
+            let text = files.text(path).get(span.bytes.clone()).unwrap_or_default();
+            format!("It stands there as:\n```\n{text}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else.")
+        }
+        What::Statement(text) => format!("Write these lines of {path} as they have to become, and nothing else:\n{text}"),
+        What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
+        What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),
+        What::File => format!("Write the new file {path}, whole."),
+        What::Remove(_) => String::new(),
+    }
+}

@@ -1,0 +1,326 @@
+//! The files of a change of code: as they were, as they are to be, and as they were written last.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::edit::{self, Hints};
+use crate::index::{Index, language_of};
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::protocol::StepStatus;
+use crate::tools::builtin::Builtin;
+
+use super::change::{changed_meanwhile, exists, perform};
+use super::context::{Found, Pack, Shown, text_of};
+use super::items::{Choices, Item, Offered, What};
+use super::leftover;
+use super::mentions::Mentions;
+use super::read::Step;
+use super::{Done, Job, Touched, verify};
+
+pub struct Files {
+    shown: Vec<Shown>,
+    new: Vec<String>,
+    may_remove: bool,
+    /// Nothing but tests is asked for.
+    only_tests: bool,
+    before: BTreeMap<String, String>,
+    after: BTreeMap<String, String>,
+    /// What was written last.
+    written: BTreeMap<String, String>,
+    touched: Vec<Touched>,
+}
+
+/// Why an answer of a model does not count.
+pub struct Refusal {
+    /// For the model.
+    pub message: String,
+    /// What it wrote as it is there already.
+    pub unchanged: Vec<Item>,
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Refusal {
+        Refusal { message, unchanged: Vec::new() }
+    }
+}
+
+impl Files {
+    pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions, may_remove: bool) -> Files {
+        let shown: Vec<Shown> = pack.files.iter().filter(|file| edit::has_grammar(&file.path)).cloned().collect();
+        let before = shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
+        let mut new: Vec<String> = mentions.new_paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
+        let has_test = shown.iter().any(|file| verify::is_test(&file.path));
+        if mentions.speaks_of_tests && !has_test && new.is_empty() {
+            new.extend(shown.first().and_then(|file| test_path(&file.path)));
+        }
+        new.retain(|path| !exists(job.scene.context, path));
+        let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
+        Files { only_tests, shown, new, may_remove, before, after: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
+    }
+
+    /// What the model may name.
+    pub fn choices(&self) -> Choices {
+        let files = self.shown.iter().map(|file| Offered { path: &file.path, text: &file.text, shown: &file.lines });
+        let files: Vec<Offered<'_>> = files.collect();
+        let choices = Choices::of(&files, &self.new, self.may_remove);
+        if self.only_tests { choices.of_tests() } else { choices }
+    }
+
+    /// A file as it was.
+    pub fn text(&self, path: &str) -> &str {
+        self.before.get(path).map_or("", String::as_str)
+    }
+
+    /// Whether the model was shown all of these lines.
+    pub fn is_shown(&self, path: &str, lines: (usize, usize)) -> bool {
+        let file = self.shown.iter().find(|file| file.path == path);
+        file.is_some_and(|file| file.lines.iter().any(|(from, to)| *from <= lines.0 && lines.1 <= *to))
+    }
+
+    /// Whether a function of that name was there before.
+    pub fn had(&self, name: &str) -> bool {
+        self.before.iter().any(|(path, text)| defines(path, text, name))
+    }
+
+    /// The file that has a function of that name now, outside of any class.
+    pub fn place_of(&self, name: &str) -> Option<String> {
+        let now = self.after.iter().chain(self.before.iter().filter(|(path, _)| !self.after.contains_key(*path)));
+        now.into_iter().find(|(path, text)| defines(path, text, name)).map(|(path, _)| path.clone())
+    }
+
+    pub fn changed(&self) -> Vec<String> {
+        self.after.keys().cloned().collect()
+    }
+
+    /// Names of what was changed, and of what that stands in.
+    pub fn names(&self) -> Vec<String> {
+        let parts = self.touched.iter().flat_map(|one| one.name.split(['.', ':']));
+        let mut names: Vec<String> = parts.filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        names.dedup();
+        names
+    }
+
+    /// A value that was changed in one place of a definition and still stands in another of it, as a question to the model.
+    pub fn doubt(&self) -> Option<String> {
+        let (path, after) = self.after.iter().next()?;
+        let leftover::Value { old, new, line } = leftover::value(self.before.get(path)?, after)?;
+        Some(format!(
+            "`{old}` became `{new}`, but `{line}` still has `{old}`. If the request means it there too, write the definition again with both \
+             changed; else write it as before."
+        ))
+    }
+
+    /// Puts what was written in place. Nothing of a refused answer counts.
+    pub fn take(
+        &mut self,
+        index: &Index,
+        pieces: &[(Item, String)],
+        mentions: &Mentions,
+        asked: &str,
+    ) -> Result<(), Refusal> {
+        if pieces.is_empty() {
+            return Err("There is no code in the answer.".to_owned().into());
+        }
+        let mut after = self.after.clone();
+        let mut touched = Vec::new();
+        let mut unchanged = Vec::new();
+        let mut may_go: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
+        for (item, code) in pieces {
+            let path = &item.path;
+            let known = after.get(path).or(self.before.get(path)).cloned();
+            let text = match (&item.what, known) {
+                (What::File, None) => Ok(format!("{}\n", code.trim_end())),
+                (_, None) => Err(format!("{path} is none of the files shown.")),
+                (What::File, Some(_)) => Err(format!("{path} is there already.")),
+                (What::Statement(old), Some(now)) => replaced(path, &now, old, code),
+                (What::Remove(name), Some(now)) => {
+                    may_go.push(name.clone());
+                    removed(path, &now, name)
+                }
+                (_, Some(now)) => self.merged(item, &now, code, &mut touched, asked),
+            }?;
+            match after.get(path).or(self.before.get(path)) == Some(&text) {
+                true => unchanged.push(item.clone()),
+                false => drop(after.insert(path.clone(), text)),
+            }
+        }
+        if after == self.after {
+            let names: Vec<String> = unchanged.iter().map(|item| format!("`{}`", item.name)).collect();
+            let message = format!(
+                "What you wrote for {} is what is there already, so nothing would change. The mistake or the change is somewhere else.",
+                names.join(", ")
+            );
+            return Err(Refusal { message, unchanged });
+        }
+        for (path, text) in &after {
+            let before = self.before.get(path).map(String::as_str).unwrap_or_default();
+            let problems = verify::problems(index, path, before, text, &may_go);
+            if let Some(problem) = problems.first() {
+                return Err(format!("{path}: {problem}").into());
+            }
+        }
+        (self.after, self.touched) = (after, touched);
+        Ok(())
+    }
+
+    /// `now` with a written definition in its place.
+    fn merged(
+        &self,
+        item: &Item,
+        now: &str,
+        code: &str,
+        touched: &mut Vec<Touched>,
+        asked: &str,
+    ) -> Result<String, String> {
+        let path = &item.path;
+        let hints = match &item.what {
+            What::Change(span) => {
+                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
+            }
+            _ => self.hints(item),
+        };
+        let merged = match edit::merge(path, now, code, &hints) {
+            Ok(merged) => merged,
+            Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
+            Err(error) => return Err(format!("{path}: {error}")),
+        };
+        let changed = merged.changed.iter().filter(|change| change.what != edit::What::Import);
+        touched.extend(changed.map(|change| Touched {
+            path: path.clone(),
+            name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
+            lines: (change.line, change.line),
+        }));
+        let may_lose = |name: &str| self.may_remove && asked.contains(name);
+        edit::losses::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// Where something new goes: into the container that its name says, beside what was found.
+    fn hints(&self, item: &Item) -> Hints {
+        let file = self.shown.iter().find(|file| file.path == item.path);
+        let found: Option<&Found> = file.and_then(|file| file.found.first());
+        let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
+        Hints {
+            line: found.filter(|_| container.is_none()).map(|(line, ..)| *line),
+            after: found.map(|(_, _, name)| name.clone()).filter(|name| !name.is_empty()),
+            container,
+        }
+    }
+
+    /// Whether a file is as this change last saw it.
+    fn is_as_known(&self, job: Job<'_>, path: &str) -> bool {
+        let known = self.written.get(path).or(self.before.get(path));
+        match known {
+            Some(known) => text_of(job.scene.context, path).as_ref() == Some(known),
+            None => !exists(job.scene.context, path),
+        }
+    }
+
+    /// Writes what differs. Gives what the user should know when it ends early: they said no, or a file could not be written.
+    pub async fn write(
+        &mut self,
+        job: Job<'_>,
+        step: &Step,
+        evidence: &mut Evidence,
+    ) -> Result<Option<Vec<String>>, TurnError> {
+        for (path, text) in &self.after {
+            if text_of(job.scene.context, path).as_deref() == Some(text) {
+                continue;
+            }
+            if !self.is_as_known(job, path) {
+                return Ok(Some(vec![changed_meanwhile(path)]));
+            }
+            let arguments = json!({ "path": path, "content": text });
+            if perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
+                return Ok(Some(Vec::new()));
+            }
+            self.written.insert(path.clone(), text.clone());
+        }
+        Ok(None)
+    }
+
+    /// Puts every file back as it was.
+    pub async fn restore(&self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
+        for path in self.written.keys().filter(|path| self.is_as_known(job, path)) {
+            match self.before.get(path) {
+                Some(text) => {
+                    let arguments = json!({ "path": path, "content": text });
+                    perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
+                }
+                None => {
+                    perform(job.scene, step, Builtin::DeleteFile, json!({ "path": path }), evidence).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn done(self, notes: Vec<String>) -> Done {
+        Done { touched: self.touched, notes, ..Done::default() }
+    }
+}
+
+/// Whether a text defines a name outside of any class or function.
+fn defines(path: &str, text: &str, name: &str) -> bool {
+    let spans = crate::index::parts::definitions(path, text);
+    spans.iter().any(|span| span.name == name && span.container.is_empty())
+}
+
+/// `now` with other lines in the place of a statement.
+fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
+    match now.contains(old) {
+        true => Ok(now.replacen(old, code.trim_end(), 1)),
+        false => Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default())),
+    }
+}
+
+/// `now` without a definition of that name, or without a statement that is that text; the blank lines behind it go with it.
+fn removed(path: &str, now: &str, what: &str) -> Result<String, String> {
+    let spans = crate::index::parts::definitions(path, now);
+    let named: Vec<_> = spans.iter().filter(|span| span.name == what).collect();
+    let bytes = match (named.as_slice(), now.find(what)) {
+        ([one], _) => one.bytes.clone(),
+        ([], Some(at)) => at..at + what.len(),
+        _ => return Err(format!("{path}: it is not clear which `{what}` goes.")),
+    };
+    let start = now[..bytes.start].rfind('\n').map_or(0, |at| at + 1);
+    let rest = &now[bytes.end..];
+    let line_end = rest.find('\n').map_or(rest.len(), |at| at + 1);
+    let own = now[start..bytes.start].trim().is_empty() && rest[..line_end].trim().is_empty();
+    if !own {
+        return Err(format!("{path}: `{what}` shares its line with something else; change that line."));
+    }
+    let mut behind = &rest[line_end..];
+    let blank_before = now[..start].trim_end_matches([' ', '\t']).ends_with("\n\n") || start == 0;
+    while blank_before && behind.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty()) {
+        behind = behind.split_once('\n').map_or("", |(_, behind)| behind);
+    }
+    Ok(format!("{}{behind}", &now[..start]))
+}
+
+/// Where the tests of a file without any are put, by the habit of its language; Rust's stand in the file itself.
+fn test_path(path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (stem, ending) = name.rsplit_once('.')?;
+    let beside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+    match language_of(path) {
+        "python" => Some(format!("tests/test_{stem}.py")),
+        "javascript" | "typescript" | "tsx" | "jsx" => Some(beside(format!("{stem}.test.{ending}"))),
+        "go" => Some(beside(format!("{stem}_test.go"))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_takes_its_lines_with_it() {
+        let text = "a = 1\n\n\ndef f():\n    return 1\n\n\ng(f())\nh()\n";
+        assert_eq!(removed("a.py", text, "f").unwrap(), "a = 1\n\n\ng(f())\nh()\n");
+        assert_eq!(removed("a.py", text, "g(f())").unwrap(), "a = 1\n\n\ndef f():\n    return 1\n\n\nh()\n");
+        assert!(removed("a.py", "x = 1; g()\n", "g()").is_err());
+    }
+}

@@ -1,0 +1,392 @@
+//! What a change of code consists of: the model names the definitions that change and those that are new, then writes each by itself.
+//!
+//! A model of 1.5B that may write anything repeats what it was shown; one that has to begin with the head of what it named writes that.
+
+use serde_json::Value;
+
+use crate::index::language_of;
+use crate::index::parts::{self, Part, Sort, Span};
+use crate::orchestrate::words;
+
+use super::mentions::Mentions;
+
+/// Most definitions of one change.
+pub const ITEMS_MAX: usize = 3;
+/// Most definitions of one file that are offered.
+const NAMES_MAX: usize = 80;
+/// A container longer than this is changed by its members, a function longer than this by what is defined in it.
+const CONTAINER_LINES_MAX: usize = 25;
+const FUNCTION_LINES_MAX: usize = 70;
+/// Letters of the first line of a statement, by which it is named.
+const TITLE_CHARS: usize = 60;
+
+/// Words that say that there is more to do than what is new.
+const MORE: &[&str] = &["too", "also", "export", "exported", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
+/// Kinds of definitions that have members.
+const HOLDERS: &[&str] = &["class", "struct", "interface", "trait", "enum"];
+
+/// One thing to write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    pub path: String,
+    /// As the model names it.
+    pub name: String,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A definition, written anew.
+    Change(Span),
+    /// A statement outside of definitions, written anew.
+    Statement(String),
+    /// A definition or statement that goes.
+    Remove(String),
+    /// A new definition.
+    Add,
+    /// Code without a name: an import, an export, a call.
+    Lines,
+    /// A new file.
+    File,
+}
+
+/// A file that may be changed.
+pub struct Offered<'a> {
+    pub path: &'a str,
+    pub text: &'a str,
+    /// Stretches that the model was shown.
+    pub shown: &'a [(usize, usize)],
+}
+
+/// What a model may name.
+pub struct Choices {
+    /// Files that are there, by path.
+    paths: Vec<String>,
+    new: Vec<String>,
+    old: Vec<Item>,
+    may_remove: bool,
+}
+
+impl Choices {
+    pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
+        let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
+        let old = files.iter().flat_map(named).collect();
+        Choices { paths, new: new.to_vec(), old, may_remove }
+    }
+
+    /// Only new tests, in the file of tests if there is one.
+    pub fn of_tests(mut self) -> Choices {
+        self.old.clear();
+        let is_test = |path: &String| super::verify::is_test(path);
+        if self.paths.iter().chain(&self.new).any(is_test) {
+            self.paths.retain(is_test);
+        }
+        self
+    }
+
+    /// Takes what a model has rewritten without changing it out of the choice.
+    pub fn without(&mut self, item: &Item) {
+        self.old.retain(|other| other != item);
+    }
+
+    /// Lines of `change NAME`, `add NAME`, `add lines`, `remove NAME` and `new file PATH`; of several files each says in which. They begin
+    /// with `given`, and are `most` at most.
+    pub fn grammar(&self, given: &[Item], most: usize) -> String {
+        let quoted = |text: &str| Value::String(text.to_owned()).to_string();
+        let mut items = Vec::new();
+        let mut rules = String::new();
+        let place = |path: &str| if self.paths.len() > 1 { format!(" in {path}") } else { String::new() };
+        if !self.old.is_empty() {
+            let old: Vec<String> =
+                self.old.iter().map(|item| quoted(&format!("{}{}", item.name, place(&item.path)))).collect();
+            rules.push_str(&format!("OLD: {}\n", old.join(" | ")));
+            items.push("\"change \" OLD");
+            if self.may_remove {
+                items.push("\"remove \" OLD");
+            }
+        }
+        if !self.paths.is_empty() {
+            let ends: Vec<String> = self.paths.iter().map(|path| quoted(&place(path))).collect();
+            let end = if self.paths.len() > 1 { format!(" ({})", ends.join(" | ")) } else { String::new() };
+            rules.push_str(&format!("new: \"add \" NAME{end}\nlines: \"add lines\"{end}\n"));
+            rules.push_str("NAME: /[A-Za-z_$][A-Za-z0-9_$]*(\\.[A-Za-z_$][A-Za-z0-9_$]*)?/\n");
+            items.extend(["new", "lines"]);
+        }
+        if !self.new.is_empty() {
+            let files: Vec<String> = self.new.iter().map(|path| quoted(path)).collect();
+            rules.push_str(&format!("FILE: {}\n", files.join(" | ")));
+            items.push("\"new file \" FILE");
+        }
+        let known: Vec<String> = given.iter().map(|item| quoted(&self.line(item))).collect();
+        let begin = if known.is_empty() { "item".to_owned() } else { known.join(" \"\\n\" ") };
+        let more = most.saturating_sub(given.len().max(1));
+        format!("start: {begin} (\"\\n\" item){{0,{more}}}\nitem: {}\n{rules}", items.join(" | "))
+    }
+
+    /// What a request says itself: the names of what is to be new, or the one definition that it names where it asks for nothing new. The
+    /// flag says whether that may be all.
+    pub fn said(&self, mentions: &Mentions, asked: &str) -> Option<(Vec<Item>, bool)> {
+        let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
+        if !mentions.new_names.is_empty() && mentions.adds {
+            if !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
+                return None;
+            }
+            let more = words::split(asked).iter().any(|word| MORE.contains(&word.to_lowercase().as_str()));
+            let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
+            return Some((items.collect::<Option<_>>()?, !more));
+        }
+        let [symbol] = mentions.symbols.as_slice() else { return None };
+        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+        let mut fitting = self.old.iter().filter(|item| last(&item.name) == last(&symbol.name));
+        match (fitting.next(), fitting.next()) {
+            (Some(item), None) if is_function(item) && !mentions.adds && !self.may_remove => Some((vec![item.clone()], true)),
+            _ => None,
+        }
+    }
+
+    /// A new definition, in the class that the request names if there is one.
+    fn added(&self, name: &str, mentions: &Mentions) -> Option<Item> {
+        let classes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
+        let class = classes.into_iter().find(|node| HOLDERS.contains(&node.kind.as_str()) && self.paths.contains(&node.path));
+        let (path, name) = match class {
+            Some(class) if !name.contains('.') => (class.path.clone(), format!("{}.{name}", class.name)),
+            _ => (self.paths.first()?.clone(), name.to_owned()),
+        };
+        Some(Item { path, name, what: What::Add })
+    }
+
+    /// An item as a model names it.
+    pub fn line(&self, item: &Item) -> String {
+        let place = if self.paths.len() > 1 { format!(" in {}", item.path) } else { String::new() };
+        match &item.what {
+            What::Change(_) | What::Statement(_) => format!("change {}{place}", item.name),
+            What::Remove(_) => format!("remove {}{place}", item.name),
+            What::Add => format!("add {}{place}", item.name),
+            What::Lines => format!("add lines{place}"),
+            What::File => format!("new file {}", item.path),
+        }
+    }
+
+    /// The items of an answer, each once.
+    pub fn read(&self, answer: &str) -> Vec<Item> {
+        let mut items: Vec<Item> = Vec::new();
+        for item in answer.lines().filter_map(|line| self.item(line.trim())) {
+            if !items.contains(&item) {
+                items.push(item);
+            }
+        }
+        items.truncate(ITEMS_MAX);
+        items
+    }
+
+    fn item(&self, line: &str) -> Option<Item> {
+        if let Some(path) = line.strip_prefix("new file ") {
+            return Some(Item { path: path.to_owned(), name: path.to_owned(), what: What::File });
+        }
+        let (verb, rest) = line.split_once(' ')?;
+        let place = self.paths.iter().find(|path| rest.ends_with(&format!(" in {path}")));
+        let path = place.or(self.paths.first())?.clone();
+        let name = rest.strip_suffix(&format!(" in {path}")).unwrap_or(rest).to_owned();
+        let known = self.old.iter().find(|item| item.name == name && item.path == path);
+        match (verb, known) {
+            ("change", Some(item)) => Some(item.clone()),
+            ("remove", Some(item)) => Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() }),
+            ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
+            // What is there already is changed, whatever it is called.
+            ("add", Some(item)) => Some(item.clone()),
+            ("add", None) => Some(Item { path, name, what: What::Add }),
+            _ => None,
+        }
+    }
+}
+
+fn removed(what: &What) -> String {
+    match what {
+        What::Statement(text) | What::Remove(text) => text.clone(),
+        What::Change(span) => span.name.clone(),
+        What::Add | What::Lines | What::File => String::new(),
+    }
+}
+
+/// What of a file can be named: its definitions, and the statements outside of them that were shown.
+fn named(file: &Offered<'_>) -> Vec<Item> {
+    let spans = parts::definitions(file.path, file.text);
+    let is_shown = |span: &Span| file.shown.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
+    let length = |span: &Span| span.lines.1 + 1 - span.lines.0;
+    let outer = |span: &Span| {
+        let name = span.container.last()?;
+        spans.iter().filter(|other| other.name == *name && other.bytes.start <= span.bytes.start).last()
+    };
+    let is_offered = |span: &&Span| {
+        let fits = match span.sort {
+            Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
+            _ => true,
+        };
+        let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
+        let reached = match inside.map(|outer| (outer.sort, length(outer))) {
+            Some((Sort::Class, _)) | None => true,
+            Some((Sort::Record, lines)) => lines > CONTAINER_LINES_MAX,
+            Some((_, lines)) => lines > FUNCTION_LINES_MAX,
+        };
+        fits && reached
+    };
+    let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
+    found.sort_by_key(|span| !is_shown(span));
+    found.truncate(NAMES_MAX);
+    let item = |name: String, what: What| Item { path: file.path.to_owned(), name, what };
+    let mut items: Vec<Item> = Vec::new();
+    for span in found {
+        let name = span.container.iter().chain([&span.name]).cloned().collect::<Vec<_>>().join(".");
+        if !items.iter().any(|item| item.name == name) && !name.contains('\n') {
+            items.push(item(name, What::Change(span.clone())));
+        }
+    }
+    for (title, text) in statements(file) {
+        if !items.iter().any(|item| item.name == title) {
+            items.push(item(title, What::Statement(text)));
+        }
+    }
+    items
+}
+
+/// The shown statements outside of definitions, by their first lines.
+fn statements(file: &Offered<'_>) -> Vec<(String, String)> {
+    let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
+    let line_of = |at: usize| file.text[..at].matches('\n').count() + 1;
+    let is_shown = |part: &&Part| {
+        let line = line_of(part.core.start);
+        file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
+    };
+    let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement).filter(is_shown);
+    let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
+    let named = text.map(|text| (words::shorten(text.lines().next().unwrap_or_default().trim(), TITLE_CHARS), text));
+    named.filter(|(title, _)| title.len() > 3).take(NAMES_MAX).collect()
+}
+
+/// How the code for an item has to begin and go on: imports and comments, its head, then lines that belong to it, so that nothing else can
+/// be written.
+pub fn code_grammar(item: &Item, text: &str) -> String {
+    let lead = "IMPORT{0,3} LEAD{0,8}";
+    let body = "REST BODY{0,200}";
+    let head = match &item.what {
+        What::Change(span) => Value::String(head_of(span, text)).to_string(),
+        What::Add => format!("/{}/", new_head(item)),
+        _ => return free_grammar(),
+    };
+    let lead = if matches!(item.what, What::Change(_)) { "IMPORT{0,3}" } else { lead };
+    format!(
+        "start: \"```\" LANGUAGE \"\\n\" {lead} HEAD {body} \"```\"\n\
+         LANGUAGE: /[a-z]{{0,12}}/\n\
+         IMPORT: /((import|from|use) [^\\n]*|(const|var|let) [^\\n=]* = require\\([^\\n]*)?\\n/\n\
+         LEAD: /([@#\\/][^\\n]*| \\*[^\\n]*)\\n/\n\
+         HEAD: {head}\n\
+         REST: /[^\\n]*\\n/\n\
+         BODY: /([ \\t)\\]}}>][^\\n]*|where[^\\n]*)?\\n/\n"
+    )
+}
+
+/// Any code in a block.
+pub fn free_grammar() -> String {
+    "start: \"```\" LANGUAGE \"\\n\" LINE{1,260} \"```\"\nLANGUAGE: /[a-z]{0,12}/\nLINE: /([^`\\n][^\\n]*)?\\n/\n".to_owned()
+}
+
+/// The text of a definition from its decorators to its name, without the indentation.
+fn head_of(span: &Span, text: &str) -> String {
+    let whole = &text[span.bytes.clone()];
+    let mut head: Vec<&str> = Vec::new();
+    for line in whole.lines() {
+        let bare = line.trim();
+        let is_comment = ["//", "/*", "*", "#"].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[");
+        let is_lead = is_comment || bare.starts_with('@') && !bare.contains(&span.name) || bare.starts_with("#[");
+        if is_lead || bare.is_empty() {
+            if !is_comment && !bare.is_empty() {
+                head.push(bare);
+            }
+            continue;
+        }
+        let end = bare.find(&span.name).map_or(bare.len().min(1), |at| at + span.name.len());
+        head.push(&bare[..end]);
+        break;
+    }
+    head.join("\n")
+}
+
+/// How a new definition may begin, as a regular expression.
+fn new_head(item: &Item) -> String {
+    let (container, name) = match item.name.rsplit_once('.') {
+        Some((container, name)) => (Some(container), name),
+        None => (None, item.name.as_str()),
+    };
+    let name = name.replace('$', "\\$");
+    let language = language_of(&item.path);
+    let keyed = match language {
+        "python" => format!("((async )?def|class) {name}|{name}( =|: )"),
+        "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),
+        "rust" => format!(
+            "(pub(\\([a-z]+\\))? )?((default|const|async|unsafe) )*(fn|struct|enum|trait|type|const|static|mod|union) {name}|macro_rules! {name}|impl[^\\n]*{name}"
+        ),
+        _ => format!(
+            "(export )?(default )?(async )?(function\\*?|class|const|let|var|interface|type|enum) {name}|(module\\.)?exports\\.{name}|(test|it|describe)(\\.[a-z]+)?\\("
+        ),
+    };
+    match (container, language) {
+        (Some(_), "python") => format!("((async )?def|class) {name}|{name}( =|: )"),
+        (Some(_), "rust" | "go") => keyed,
+        (Some(container), _) => {
+            format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}|{container}\\.(prototype\\.)?{name}|{keyed}")
+        }
+        (None, _) => keyed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "import os\n\nMAX = 3\n\n\nclass A:\n    @property\n    def size(self):\n        return MAX\n\n\nstart(A())\n";
+
+    fn choices() -> Choices {
+        let files = [Offered { path: "a.py", text: TEXT, shown: &[(1, 12)] }];
+        Choices::of(&files, &["b.py".to_owned()], false)
+    }
+
+    #[test]
+    fn definitions_and_statements_are_named() {
+        let names: Vec<String> = choices().old.into_iter().map(|item| item.name).collect();
+        assert_eq!(names, ["MAX", "A", "A.size", "start(A())"]);
+    }
+
+    #[test]
+    fn an_answer_is_read_as_items() {
+        let items = choices().read("change A.size\nadd A.clear\nadd MAX\nnew file b.py\nchange none");
+        let what: Vec<(&str, bool)> =
+            items.iter().map(|item| (item.name.as_str(), matches!(item.what, What::Change(_)))).collect();
+        assert_eq!(what, [("A.size", true), ("A.clear", false), ("MAX", true)]);
+        assert!(!choices().grammar(&[], 3).contains("remove"));
+    }
+
+    #[test]
+    fn the_head_of_a_definition_goes_to_its_name() {
+        let item = choices().read("change A.size").remove(0);
+        let What::Change(span) = &item.what else { panic!("{item:?}") };
+        assert_eq!(head_of(span, TEXT), "@property\ndef size");
+    }
+
+    #[test]
+    fn only_what_was_named_can_be_written() {
+        let check = |path: &str, name: &str, line: &str, fits: bool| {
+            let item = Item { path: path.into(), name: name.into(), what: What::Add };
+            let regex = regex::Regex::new(&format!("^({})", new_head(&item))).unwrap();
+            assert_eq!(regex.is_match(line), fits, "{line}");
+        };
+        check("a.py", "f", "def f(x):", true);
+        check("a.py", "A.f", "def f(self):", true);
+        check("a.py", "f", "def g(x):", false);
+        check("a.go", "F", "func (q *Queue) F() {", true);
+        check("a.rs", "f", "pub(crate) fn f() {", true);
+        check("a.ts", "f", "export default function f(x) {", true);
+        check("a.ts", "Store.f", "f(x) {", true);
+        check("a.ts", "f", "test('f', () => {", true);
+        check("a.ts", "f", "return f;", false);
+    }
+}
