@@ -50,6 +50,8 @@ pub fn of(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
             }
         }
     }
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|one: &Example| seen.insert(one.call.clone()));
     found.truncate(EXAMPLES_MAX);
     found
 }
@@ -241,9 +243,12 @@ pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     }
 }
 
-/// The examples that are not as they should be, of what a run of [`command`] printed.
-pub fn wrong(output: &str) -> Option<String> {
-    let lines: Vec<&str> = output.lines().filter(|line| line.contains(WRONG) && line.contains(", not ")).collect();
+/// The examples that are not as they should be, of what a failed run of [`command`] printed.
+pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
+    let tells = |line: &&str| {
+        examples.iter().any(|one| line.trim_start().strip_prefix(&one.call).is_some_and(|rest| rest.starts_with(WRONG)))
+    };
+    let lines: Vec<&str> = output.lines().filter(tells).map(str::trim).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -356,6 +361,6 @@ mod tests {
         let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(!ran.status.success());
-        assert_eq!(wrong(&text).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
+        assert_eq!(wrong(&text, &examples).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
     }
 }

@@ -98,13 +98,27 @@ pub async fn explicit(
     let Some(edit) = settle_edit(&step.text, &before).filter(|edit| before.matches(&edit.old).count() == 1) else {
         return Ok(None);
     };
-    let after = before.replacen(&edit.old, &edit.new, 1);
+    let new = with_comparison(&edit.old, &edit.new);
+    let after = before.replacen(&edit.old, &new, 1);
     if !verify::problems(index, path, &before, &after, &[]).is_empty() {
         return Ok(None);
     }
-    let arguments = json!({ "path": path, "old": edit.old, "new": edit.new });
+    let arguments = json!({ "path": path, "old": edit.old, "new": new });
     perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?;
     Ok(Some(Done::default()))
+}
+
+/// A bound that is raised stays a bound: `>= 3.1` becomes `>= 3.2` where 3.2 was asked for.
+fn with_comparison(old: &str, new: &str) -> String {
+    let same = |(a, b): &(char, char)| a == b;
+    let begin: usize = old.chars().zip(new.chars()).take_while(same).map(|(letter, _)| letter.len_utf8()).sum();
+    let value = &old[begin..];
+    let sign = value.len() - value.trim_start_matches(['<', '>', '=', '~', '^', ' ']).len();
+    let is_version = value[sign..].starts_with(|c: char| c.is_ascii_digit());
+    match sign > 0 && is_version && new[begin..].starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("{}{}{}", &new[..begin], &value[..sign], &new[begin..]),
+        false => new.to_owned(),
+    }
 }
 
 pub async fn perform(
@@ -162,10 +176,11 @@ pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
     messages
 }
 
-/// A block of any text.
-fn text_ask(tokens: usize, round: usize, phase: &'static str) -> Ask {
-    let grammar = "start: \"````\" LANGUAGE \"\\n\" LINE{1,260} \"````\"\nLANGUAGE: /[a-z]{0,12}/\nLINE: /(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n/\n";
-    Ask { grammar: grammar.to_owned(), tokens, round, phase }
+/// A block of text; other blocks stand in it only where it may have them.
+fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
+    let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
+    let grammar = format!("start: \"````\\n\" LINE{{1,260}} \"````\"\nLINE: /{line}/\n");
+    Ask { grammar, tokens, round, phase }
 }
 
 /// Writes a new file.
@@ -179,7 +194,7 @@ async fn create(
     let mut messages = opening(job, CREATE);
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job, step))));
     for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(TEXT_TOKENS, round, "writing a file")).await?;
+        let answer = ask(job, &messages, text_ask(true, TEXT_TOKENS, round, "writing a file")).await?;
         let content = written::blocks(&answer).into_iter().next().map(|block| block.code + "\n").unwrap_or_default();
         let problems = verify::problems(job.index, path, "", &content, &[]);
         let Some(problem) = problems.first().filter(|_| round + 1 < ROUNDS_MAX) else {
@@ -202,7 +217,11 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         let pack = Pack::default();
         return create(job, step, path, &pack, evidence).await;
     }
-    let place = place(job, step, path, &all).await?;
+    let adds = mentions::of(&step.text, job.index).is_ok_and(|mentions| mentions.adds);
+    let place = match passage::clearly_meant(&before, &all, &step.text).filter(|_| !adds) {
+        Some(at) => Place::Change(at),
+        None => place(job, step, path, &all).await?,
+    };
     let (Place::Change(at) | Place::After(at)) = place;
     let chosen = match place {
         Place::Change(_) => passage::narrowed(&before, &all[at], &step.text),
@@ -214,8 +233,9 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     let mut messages = opening(job, PASSAGE);
     messages.push(Message::user(passage_task(job, step, path, &before, &chosen, place)));
     for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(tokens, round, "writing text")).await?;
+        let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+        tracing::debug!(round, ?chosen, ?place, answer, "written");
         let code = passage::own(&before, &chosen, &code);
         let after = passage::put(path, &before, &chosen, place, &code);
         let problem = match () {
@@ -272,4 +292,18 @@ async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result
         None => answer.strip_prefix("change ").and_then(number).map(Place::Change),
     };
     Ok(place.unwrap_or(Place::Change(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_stays_a_bound() {
+        let check = |old: &str, new: &str, expected: &str| assert_eq!(with_comparison(old, new), expected);
+        check("python = \">= 3.8\"", "python = \"3.9\"", "python = \">= 3.9\"");
+        check("python = \">= 3.8\"", "python = \"<4\"", "python = \"<4\"");
+        check("x = 3", "x = 4", "x = 4");
+        check("x = =5", "x = é", "x = é");
+    }
 }

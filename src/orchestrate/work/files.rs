@@ -27,6 +27,10 @@ pub struct Files {
     only_tests: bool,
     before: BTreeMap<String, String>,
     after: BTreeMap<String, String>,
+    /// A change that is only made if there is no better one.
+    aside: Option<(BTreeMap<String, String>, Vec<Touched>)>,
+    /// The change that was written first.
+    first: BTreeMap<String, String>,
     /// What was written last.
     written: BTreeMap<String, String>,
     touched: Vec<Touched>,
@@ -38,6 +42,13 @@ pub struct Refusal {
     pub message: String,
     /// What it wrote as it is there already.
     pub unchanged: Vec<Item>,
+}
+
+/// A question about a change before it is made.
+pub struct Doubt {
+    pub question: String,
+    /// It is about the definitions that were written.
+    pub same_place: bool,
 }
 
 impl From<String> for Refusal {
@@ -57,7 +68,7 @@ impl Files {
         }
         new.retain(|path| !exists(job.scene.context, path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
-        Files { only_tests, shown, new, may_remove, before, after: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
+        Files { only_tests, shown, new, may_remove, before, after: BTreeMap::new(), aside: None, first: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
     }
 
     /// What the model may name.
@@ -102,14 +113,22 @@ impl Files {
         names
     }
 
-    /// A value that was changed in one place of a definition and still stands in another of it, as a question to the model.
-    pub fn doubt(&self) -> Option<String> {
+    /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
+    /// nowhere, or a value that was changed in one place of a definition and not in another.
+    pub fn doubt(&self, asked: &str) -> Option<Doubt> {
+        let everywhere = || self.before.values().chain(self.after.values());
+        let missing = quoted(asked).into_iter().find(|text| !everywhere().any(|file| file.contains(text.as_str())));
+        if let Some(text) = missing {
+            let question = format!("The request is about '{text}', but what you wrote does not have it. Something else has to change.");
+            return Some(Doubt { question, same_place: false });
+        }
         let (path, after) = self.after.iter().next()?;
         let leftover::Value { old, new, line } = leftover::value(self.before.get(path)?, after)?;
-        Some(format!(
+        let question = format!(
             "`{old}` became `{new}`, but `{line}` still has `{old}`. If the request means it there too, write the definition again with both \
              changed; else write it as before."
-        ))
+        );
+        Some(Doubt { question, same_place: true })
     }
 
     /// Puts what was written in place. Nothing of a refused answer counts.
@@ -240,25 +259,74 @@ impl Files {
         Ok(None)
     }
 
-    /// Puts every file back as it was.
-    pub async fn restore(&self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
-        for path in self.written.keys().filter(|path| self.is_as_known(job, path)) {
-            match self.before.get(path) {
-                Some(text) => {
-                    let arguments = json!({ "path": path, "content": text });
-                    perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
-                }
-                None => {
-                    perform(job.scene, step, Builtin::DeleteFile, json!({ "path": path }), evidence).await?;
-                }
-            }
+    /// Begins anew, with the change so far to fall back to.
+    pub fn set_aside(&mut self) {
+        self.aside = Some((std::mem::take(&mut self.after), std::mem::take(&mut self.touched)));
+    }
+
+    pub fn take_from_aside(&mut self) {
+        if let Some(aside) = self.aside.take() {
+            (self.after, self.touched) = aside;
         }
+    }
+
+    pub fn keep_first(&mut self) {
+        self.first = self.after.clone();
+    }
+
+    /// Goes back to the change that was written first: what came later only tried to please a check.
+    pub fn back_to_first(&mut self) {
+        let later = self.after.keys().filter(|path| !self.first.contains_key(*path)).cloned();
+        let undone: Vec<(String, String)> = later.filter_map(|path| Some((path.clone(), self.before.get(&path)?.clone()))).collect();
+        self.after = self.first.clone();
+        self.after.extend(undone);
+    }
+
+    /// Puts every file back as it was.
+    pub async fn restore(&mut self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
+        for path in self.changed().iter().filter(|path| self.written.contains_key(*path) && self.is_as_known(job, path)) {
+            let (tool, arguments) = match self.before.get(path) {
+                Some(text) => (Builtin::WriteFile, json!({ "path": path, "content": text })),
+                None => (Builtin::DeleteFile, json!({ "path": path })),
+            };
+            perform(job.scene, step, tool, arguments, evidence).await?;
+        }
+        self.written.clear();
         Ok(())
     }
 
     pub fn done(self, notes: Vec<String>) -> Done {
         Done { touched: self.touched, notes, ..Done::default() }
     }
+}
+
+/// Words in quotation marks, outside of the arguments of calls.
+fn quoted(text: &str) -> Vec<String> {
+    const LONGEST: usize = 80;
+    let mut found = Vec::new();
+    let mut before = ' ';
+    let mut depth = 0i32;
+    let mut rest = text.char_indices();
+    while let Some((at, letter)) = rest.next() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '"' | '\'' | '“' if !before.is_alphanumeric() => {
+                let close = if letter == '“' { '”' } else { letter };
+                let inside = &text[at + letter.len_utf8()..];
+                let Some(end) = inside.find(close) else { break };
+                let words = &inside[..end];
+                if depth == 0 && words.trim().len() > 1 && words.len() <= LONGEST {
+                    found.push(words.to_owned());
+                }
+                let behind = at + letter.len_utf8() + end + close.len_utf8();
+                rest.by_ref().take_while(|(at, letter)| at + letter.len_utf8() < behind).for_each(drop);
+            }
+            _ => {}
+        }
+        before = letter;
+    }
+    found
 }
 
 /// Whether a text defines a name outside of any class or function.
@@ -315,6 +383,12 @@ fn test_path(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_request_quotes_is_read_outside_of_calls() {
+        let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
+        assert_eq!(quoted(text), ["a b", "c d", "gh"]);
+    }
 
     #[test]
     fn what_goes_takes_its_lines_with_it() {

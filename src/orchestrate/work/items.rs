@@ -84,6 +84,14 @@ impl Choices {
         self
     }
 
+    /// Where a new definition is asked for, functions that the request does not name stay as they are.
+    pub fn beside_new(&mut self, mentions: &Mentions) {
+        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+        let named: Vec<String> = mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last(&symbol.name)).collect();
+        let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
+        self.old.retain(|item| !is_function(item) || named.contains(&last(&item.name)));
+    }
+
     /// Takes what a model has rewritten without changing it out of the choice.
     pub fn without(&mut self, item: &Item) {
         self.old.retain(|other| other != item);
@@ -120,7 +128,8 @@ impl Choices {
         let known: Vec<String> = given.iter().map(|item| quoted(&self.line(item))).collect();
         let begin = if known.is_empty() { "item".to_owned() } else { known.join(" \"\\n\" ") };
         let more = most.saturating_sub(given.len().max(1));
-        format!("start: {begin} (\"\\n\" item){{0,{more}}}\nitem: {}\n{rules}", items.join(" | "))
+        let rest = if more == 0 { String::new() } else { format!(" (\"\\n\" item){{0,{more}}}") };
+        format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
     }
 
     /// What a request says itself: the names of what is to be new, or the one definition that it names where it asks for nothing new. The
@@ -133,7 +142,10 @@ impl Choices {
             }
             let more = words::split(asked).iter().any(|word| MORE.contains(&word.to_lowercase().as_str()));
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
-            return Some((items.collect::<Option<_>>()?, !more));
+            let mut items = items.collect::<Option<Vec<Item>>>()?;
+            let exports = words::split(asked).iter().any(|word| word.to_lowercase().starts_with("export"));
+            items.extend(self.old.iter().find(|item| exports && item.name == "__all__" && item.path == items[0].path).cloned());
+            return Some((items, !more));
         }
         let [symbol] = mentions.symbols.as_slice() else { return None };
         let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
@@ -260,7 +272,7 @@ fn statements(file: &Offered<'_>) -> Vec<(String, String)> {
     let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement).filter(is_shown);
     let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
     let named = text.map(|text| (words::shorten(text.lines().next().unwrap_or_default().trim(), TITLE_CHARS), text));
-    named.filter(|(title, _)| title.len() > 3).take(NAMES_MAX).collect()
+    named.filter(|(title, _)| title.len() > 3 && !title.starts_with(['"', '\''])).take(NAMES_MAX).collect()
 }
 
 /// How the code for an item has to begin and go on: imports and comments, its head, then lines that belong to it, so that nothing else can

@@ -23,6 +23,8 @@ pub struct Mentions {
     pub speaks_of_tests: bool,
     /// Names of what is to be new: called or spoken of as a function or the like, and not there.
     pub new_names: Vec<String>,
+    /// The text speaks of a function, class or the like.
+    pub speaks_of_definitions: bool,
     /// Something new is asked for.
     pub adds: bool,
     /// What is to be written are tests.
@@ -45,6 +47,7 @@ const KINDS: &[&str] = &[
     "macro",
     "decorator",
     "property",
+    "helper",
     "funktion",
     "methode",
     "klasse",
@@ -66,6 +69,11 @@ const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pru
 /// Verbs that ask for something new.
 const ADDS: &[&str] =
     &["add", "write", "create", "need", "give", "schreib", "schreibe", "ergänze", "écris", "ajoute", "escribe", "añade", "agrega", "напиши", "добавь"];
+/// Words behind a kind that are no name: `a function that`, `another helper in`.
+const STOPS: &[&str] = &[
+    "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named", "should", "has", "must",
+    "does", "the", "a", "an", "at", "into", "as", "it", "die", "der", "das", "in", "zu", "für", "que", "para", "pour", "qui", "dans", "en",
+];
 /// How far behind such a verb the tests stand: `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
 /// Files that people name by what they are.
@@ -86,6 +94,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let word = raw.trim_matches(['.', ':', '-', '/']);
         let low = word.to_lowercase();
         found.speaks_of_tests |= TESTS.contains(&low.as_str());
+        found.speaks_of_definitions |= KINDS.contains(&low.as_str());
         found.adds |= ADDS.contains(&low.as_str());
         found.adds_tests |= ADDS.contains(&low.as_str()) && names_tests(&words[place + 1..]);
         if let Some((_, files)) = USUAL.iter().find(|(usual, _)| low == *usual) {
@@ -109,7 +118,11 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let coined = is_coined(word) && !(begins && is_capitalised(word));
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
-        if nodes.is_empty() && (called || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word)) && is_identifier(word)
+        // `another helper in a.py: tail, like head`
+        let told = found.speaks_of_definitions && text[..at].trim_end().ends_with(':') && after.is_none_or(|c| ",. ".contains(c)) && word.len() > 2;
+        let introduced = matches!(before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada");
+        let plain = STOPS.contains(&low.as_str());
+        if nodes.is_empty() && !plain && (called || told || introduced || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word)) && is_identifier(word)
             && !found.new_names.iter().any(|name| name == word)
             && !is_inside_value(text, at)
         {

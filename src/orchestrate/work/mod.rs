@@ -23,22 +23,26 @@ pub mod written;
 use crate::engine::pool::Leased;
 use crate::index::Index;
 use crate::models::{Role, Tier};
-use crate::protocol::{Event, PlanStatus, StepState};
+use crate::protocol::{Event, PlanStatus, StepState, StepStatus};
+use crate::tools::builtin::Builtin;
 
 use super::Host;
 use super::decompose::{self, Part};
-use super::evidence::Evidence;
+use super::evidence::{Entry, Evidence};
 use super::execute::Scene;
 use super::plan::{self, Plan};
 use super::probe;
 use super::synthesize;
 use super::toolkit::{Toolkit, TurnError};
+use super::words;
 use context::{Pack, Purpose};
 use mentions::Mentions;
 use read::{Kind, Step};
 
 /// Tokens of code that a model reads for one step: about seven seconds of prefill on two cores with a model of 1.5B.
 const CONTEXT_TOKENS: usize = 1_600;
+/// Letters of a command that checked something.
+const COMMAND_CHARS: usize = 90;
 /// Part of a slot that code may take.
 const SLOT_SHARE: usize = 3;
 
@@ -109,7 +113,7 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
         };
         let state = if done.notes.is_empty() { StepState::Complete } else { StepState::FailedToExecute };
         scene.host.emit(Event::StepState { step: step.id, state });
-        let mut facts = synthesize::told(&evidence.entries()[before..]);
+        let mut facts = told(step, &evidence.entries()[before..]);
         facts.extend(done.notes.iter().map(|note| format!("- {note}")));
         let gap = if answer.is_empty() { "" } else { "\n" };
         answer.push_str(gap);
@@ -137,6 +141,23 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
         Kind::Rename => rename::rename(job, step, evidence).await?,
         Kind::Edit | Kind::Move => change::change(job, step, evidence).await?,
     })
+}
+
+/// What was done, for the user. Commands that only checked a change are a line each; what they said against it stands in the notes.
+fn told(step: &Step, entries: &[Entry]) -> Vec<String> {
+    let is_check = |entry: &&Entry| !matches!(step.kind, Kind::Run | Kind::Ask) && entry.tool == Builtin::RunCommand.name();
+    let mut facts = Vec::new();
+    for entry in entries {
+        if !is_check(&entry) || entry.status == StepStatus::Rejected {
+            facts.extend(synthesize::told(std::slice::from_ref(entry)));
+            continue;
+        }
+        let line = entry.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let line = words::shorten(&line.split_whitespace().collect::<Vec<_>>().join(" "), COMMAND_CHARS);
+        let ended = if entry.succeeded() { "passed" } else { "failed" };
+        facts.push(format!("- $ {line}: {ended} [{}]", entry.id));
+    }
+    facts
 }
 
 /// A step as the rest of the program knows it.

@@ -75,6 +75,28 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     all
 }
 
+/// How much more of a task one passage has to say than any other, to be it without a question.
+const CLEARLY: f64 = 1.3;
+
+/// The passage that says clearly most of what `task` does; words that few passages say count for more.
+pub fn clearly_meant(text: &str, all: &[Passage], task: &str) -> Option<usize> {
+    let said: Vec<_> = all.iter().map(|one| words::content(&lines_of(text, one))).collect();
+    let weight = |word: &String| {
+        let holders = said.iter().filter(|said| said.contains(word)).count();
+        (all.len() as f64 / holders.max(1) as f64).ln()
+    };
+    let wanted = words::content(task);
+    let score = |said: &std::collections::HashSet<String>| -> f64 {
+        wanted.iter().filter(|word| said.contains(*word)).map(weight).sum()
+    };
+    let mut scores: Vec<(f64, usize)> = said.iter().map(score).zip(0..).collect();
+    scores.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    match scores.as_slice() {
+        [(best, at), (next, _), ..] if *best > 0.0 && *best >= CLEARLY * next => Some(*at),
+        _ => None,
+    }
+}
+
 /// The first line of an entry in TOML.
 fn is_key(line: &str) -> bool {
     let key = line.split_once('=').map(|(key, _)| key.trim_end());
@@ -215,6 +237,16 @@ mod tests {
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
         check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", false, "x = 2", "[a]\nx = 2\n\n[b]\ny = 2\n");
         check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", true, "z = 2", "[a]\nx = 1\nz = 2\n\n[b]\ny = 2\n");
+    }
+
+    #[test]
+    fn a_passage_that_a_task_speaks_of_is_found() {
+        let text = "[project]\nname = \"a\"\nrequires-python = \">= 3.8\"\nclassifiers = [\n  \"Python :: 3.8\",\n]\n";
+        let all = passages("a.toml", text);
+        let found = |task: &str| clearly_meant(text, &all, task).map(|at| all[at].title.clone());
+        assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python = \">= 3.8\""));
+        assert_eq!(found("remove the classifier for 3.8").as_deref(), Some("classifiers = ["));
+        assert_eq!(found("something else"), None);
     }
 
     #[test]

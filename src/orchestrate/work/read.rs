@@ -193,6 +193,12 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps.push((kinds.first().map_or(Kind::Ask, kind_of), request.to_owned()));
     }
     steps.truncate(STEPS_MAX);
+    if let [(kind, text)] = steps.as_mut_slice()
+        && !matches!(kind, Kind::Rename | Kind::Move)
+    {
+        // A single step is all of the request, whatever words of it were taken.
+        *text = request.to_owned();
+    }
     let numbered = steps.into_iter().enumerate();
     numbered.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
 }
@@ -254,6 +260,7 @@ mod tests {
     #[test]
     fn a_clause_the_model_left_out_is_put_in() {
         let request = "Read setup.py, then run the tests";
+        check("ask: setup.py", "Read setup.py", &[(Kind::Ask, "Read setup.py")]);
         check("ask: Read setup.py", request, &[(Kind::Ask, "Read setup.py"), (Kind::Run, "Run the tests")]);
     }
 

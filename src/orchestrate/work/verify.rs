@@ -106,8 +106,8 @@ pub async fn examples(
     let here: Vec<_> = all.into_iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
     let status = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
-    let entry = evidence.entries().last().filter(|_| status != StepStatus::Rejected);
-    let wrong = entry.and_then(|entry| examples::wrong(&entry.outcome.text));
+    let entry = evidence.entries().last().filter(|entry| status != StepStatus::Rejected && !entry.succeeded());
+    let wrong = entry.and_then(|entry| examples::wrong(&entry.outcome.text, &here));
     Ok(wrong.map(|wrong| format!("It is written, and was tried:\n{wrong}")))
 }
 
