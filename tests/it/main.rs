@@ -38,5 +38,6 @@ mod stream;
 mod terminal;
 mod turn;
 mod undo;
+mod work;
 mod writer;
 mod wrong_input;

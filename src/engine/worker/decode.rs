@@ -102,11 +102,10 @@ impl<D: Decoder> Worker<'_, D> {
         generated.push(token);
         // A closed stream is noticed before the next call.
         let _ = active.job.updates.send(Update::Token(choice));
-        // A grammar ends by itself, and a benchmark wants its tokens whatever they are.
-        let free = constraint.is_none() && !request.ignore_end;
+        // A benchmark wants its tokens whatever they are.
         if stopped {
             self.finish(index, Finish::End);
-        } else if free && repetition.push(generated) {
+        } else if !request.ignore_end && repetition.push(generated) {
             self.finish(index, Finish::Repetition);
         } else if generated.len() >= request.max_tokens {
             self.finish(index, Finish::MaxTokens);

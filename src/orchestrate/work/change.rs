@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::edit;
 use crate::engine::slot::Reuse;
-use crate::engine::{Grammar, Request, Sampling};
+use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::index::Index;
 use crate::models::dialect::Message;
 use crate::orchestrate::arguments::settle_edit;
@@ -149,17 +149,17 @@ pub struct Ask {
     pub grammar: String,
     /// Longest answer.
     pub tokens: usize,
-    /// From the third on answers are drawn.
-    pub round: usize,
+    /// The answer is drawn with it; without one it is the likeliest.
+    pub seed: Option<usize>,
     pub phase: &'static str,
 }
 
 /// What the model has to say to `messages`, in the form of a grammar.
 pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String, TurnError> {
     let Job { scene, model, .. } = job;
-    let sampling = match ask.round < DRAWN_FROM {
-        true => Sampling::greedy(),
-        false => Sampling { seed: ask.round as u64, ..Sampling::prose() },
+    let sampling = match ask.seed {
+        None => Sampling::greedy(),
+        Some(seed) => Sampling { seed: seed as u64, ..Sampling::prose() },
     };
     let generation = Request {
         grammar: Some(Grammar::Lark(ask.grammar)),
@@ -167,7 +167,16 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String,
         reuse: Reuse::Continue,
         ..model.engine.request(&model.dialect.render(messages), ask.tokens)
     };
-    Ok(scene.toolkit.generate(model, generation, ask.phase, scene.host).await?.text)
+    let output = scene.toolkit.generate(model, generation, ask.phase, scene.host).await?;
+    Ok(if output.finish == Finish::Repetition { unrepeated(&output.text) } else { output.text })
+}
+
+/// A text that ended in a circle, with each run of equal lines as one line and without the last, which is not whole.
+fn unrepeated(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.pop();
+    lines.dedup_by(|a, b| a == b && !a.trim().is_empty());
+    lines.join("\n")
 }
 
 pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
@@ -180,7 +189,7 @@ pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
     let grammar = format!("start: \"````\\n\" LINE{{1,260}} \"````\"\nLINE: /{line}/\n");
-    Ask { grammar, tokens, round, phase }
+    Ask { grammar, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
 /// Writes a new file.
@@ -285,7 +294,7 @@ async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result
     ];
     let numbers: Vec<String> = (1..=all.len()).map(|number| format!("\"{number}\"")).collect();
     let grammar = format!("start: (\"change \" | \"new after \") N\nN: {}\n", numbers.join(" | "));
-    let answer = ask(job, &messages, Ask { grammar, tokens: 8, round: 0, phase: "finding the passage" }).await?;
+    let answer = ask(job, &messages, Ask { grammar, tokens: 8, seed: None, phase: "finding the passage" }).await?;
     let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=all.len()).contains(n)).map(|n| n - 1);
     let place = match answer.strip_prefix("new after ") {
         Some(rest) => number(rest).map(Place::After),
@@ -297,6 +306,11 @@ async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_circle_is_gone_round_once() {
+        assert_eq!(unrepeated("def f():\n    a\n    b\n    b\n    b\n    b"), "def f():\n    a\n    b");
+    }
 
     #[test]
     fn a_bound_stays_a_bound() {

@@ -18,8 +18,10 @@ const NAME: &str = "First name the definitions to write.";
 /// Longest answer that names items, and longest definition, in tokens.
 const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 700;
+/// Longest sentence about what is wrong.
+const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
-const ROUNDS_MAX: usize = 3;
+const ROUNDS_MAX: usize = 4;
 /// Characters of a message that goes back to the model.
 const SAID_CHARS: usize = 900;
 /// Words that ask for something to go.
@@ -49,19 +51,23 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         choices.beside_new(mentions);
     }
     let mut messages = opening(job, WRITE);
-    messages.push(Message::user(format!("{}{task}\n\n{NAME}", pack.text)));
+    let tried = verify::examples(job, step, &files, evidence).await?;
+    let tried = tried.map(|wrong| format!("\nTried as it is now: {wrong}")).unwrap_or_default();
+    messages.push(Message::user(format!("{}{task}{tried}\n\n{NAME}", pack.text)));
     let mut trouble = String::new();
     let mut written = false;
     // What was wrong with what was written first, and whether that is wrong in any case.
     let (mut first_trouble, mut broken) = (String::new(), false);
     // The round whose change was asked about, and is kept if the model has nothing better.
     let mut doubted = None;
-    let mut given = choices.said(mentions, &asked);
+    let mut next = Next { given: choices.said(mentions, &asked), think: false };
     for round in 0..ROUNDS_MAX {
-        let pieces = write(job, &files, &choices, given.take(), &mut messages, round).await?;
+        let pieces = write(job, &files, &choices, std::mem::take(&mut next), &mut messages, round).await?;
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
             Err(Refusal { message, unchanged }) if doubted.is_none_or(|doubted| doubted + 1 != round) => {
-                unchanged.iter().for_each(|item| choices.without(item));
+                if let [item, ..] = unchanged.as_slice() {
+                    next = after_unchanged(item, &files, &mut choices);
+                }
                 Some(message)
             }
             taken => {
@@ -73,9 +79,10 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     doubted = Some(round);
                     if !doubt.same_place {
                         pieces.iter().for_each(|(item, _)| choices.without(item));
+                        choices.data_first();
                         files.set_aside();
                     }
-                    given = doubt.same_place.then(|| (pieces.into_iter().map(|(item, _)| item).collect(), true));
+                    next.given = doubt.same_place.then(|| (pieces.into_iter().map(|(item, _)| item).collect(), true));
                     messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
                     continue;
                 }
@@ -83,7 +90,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     return Ok(files.done(notes));
                 }
                 written = true;
-                match (verify::examples(job, step, &files, &asked, evidence).await?, command) {
+                let wrong = verify::examples(job, step, &files, evidence).await?;
+                match (wrong.map(|wrong| format!("It is written, and was tried:\n{wrong}")), command) {
                     (Some(wrong), _) => Some(wrong),
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
                     (None, None) => verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?,
@@ -121,23 +129,43 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     Ok(files.done(vec![format!("changed, but a check does not pass: {first_trouble}")]))
 }
 
+/// What is written in the next round.
+#[derive(Default)]
+struct Next {
+    /// What is known of it, and whether that is all.
+    given: Option<(Vec<Item>, bool)>,
+    /// The model says first what is wrong.
+    think: bool,
+}
+
+/// What comes after a definition that was written as it is there already: one that it calls, else it again with a thought before it, once.
+fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Next {
+    if let Some(callee) = choices.called_by(item, files.text(&item.path)) {
+        return Next { given: Some((vec![callee], true)), think: false };
+    }
+    let again = choices.has(item);
+    choices.without(item);
+    Next { given: again.then(|| (vec![item.clone()], true)), think: again }
+}
+
 fn asks_to_remove(asked: &str) -> bool {
     let words: Vec<String> = words::split(asked).iter().map(|word| word.to_lowercase()).collect();
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     REMOVALS.iter().any(|word| has(word)) || has("take") && has("out")
 }
 
-/// What the model names and then writes; what it said is put behind `messages`. It need not name what is `given`.
+/// What the model names and then writes; what it said is put behind `messages`.
 async fn write(
     job: Job<'_>,
     files: &Files,
     choices: &Choices,
-    given: Option<(Vec<Item>, bool)>,
+    next: Next,
     messages: &mut Vec<Message>,
     round: usize,
 ) -> Result<Vec<(Item, String)>, TurnError> {
-    let form = |grammar: String, tokens: usize, phase| Ask { grammar, tokens, round, phase };
-    let (given, is_all) = given.unwrap_or_default();
+    let is_drawn = next.think || round + 1 == ROUNDS_MAX;
+    let form = |grammar: String, tokens: usize, phase| Ask { grammar, tokens, seed: is_drawn.then_some(round), phase };
+    let (given, is_all) = next.given.unwrap_or_default();
     let items = if is_all {
         given
     } else {
@@ -154,6 +182,14 @@ async fn write(
         if matches!(item.what, What::Remove(_)) {
             pieces.push((item, String::new()));
             continue;
+        }
+        if next.think {
+            let question = format!("Which line of `{}` is wrong, and what has to stand there instead? One sentence.", item.name);
+            messages.push(Message::user(question));
+            let grammar = "start: /[A-Z`][^\\n]{10,300}/\n".to_owned();
+            let answer = ask(job, messages, form(grammar, THOUGHT_TOKENS, "finding what is wrong")).await?;
+            tracing::debug!(round, answer, "thought");
+            messages.push(Message::assistant(answer));
         }
         messages.push(Message::user(order_of(&item, files)));
         let grammar = items::code_grammar(&item, files.text(&item.path));

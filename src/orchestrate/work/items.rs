@@ -92,6 +92,21 @@ impl Choices {
         self.old.retain(|item| !is_function(item) || named.contains(&last(&item.name)));
     }
 
+    pub fn has(&self, item: &Item) -> bool {
+        self.old.contains(item)
+    }
+
+    /// A function that `item` calls, of those that can still be chosen.
+    pub fn called_by(&self, item: &Item, text: &str) -> Option<Item> {
+        let What::Change(span) = &item.what else { return None };
+        let body = text.get(span.bytes.clone())?;
+        let calls = |other: &&Item| match &other.what {
+            What::Change(of) => of.sort == Sort::Function && of.name != span.name && body.contains(&format!("{}(", of.name)),
+            _ => false,
+        };
+        self.old.iter().filter(|other| other.path == item.path).find(calls).cloned()
+    }
+
     /// Takes what a model has rewritten without changing it out of the choice.
     pub fn without(&mut self, item: &Item) {
         self.old.retain(|other| other != item);
@@ -130,6 +145,17 @@ impl Choices {
         let more = most.saturating_sub(given.len().max(1));
         let rest = if more == 0 { String::new() } else { format!(" (\"\\n\" item){{0,{more}}}") };
         format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
+    }
+
+    /// Leaves constants, lists and statements to choose from, if there are any: what is quoted belongs into one of them.
+    pub fn data_first(&mut self) {
+        let is_data = |item: &Item| match &item.what {
+            What::Change(span) => matches!(span.sort, Sort::Value | Sort::Record),
+            _ => true,
+        };
+        if self.old.iter().any(is_data) {
+            self.old.retain(is_data);
+        }
     }
 
     /// What a request says itself: the names of what is to be new, or the one definition that it names where it asks for nothing new. The

@@ -193,6 +193,11 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps.push((kinds.first().map_or(Kind::Ask, kind_of), request.to_owned()));
     }
     steps.truncate(STEPS_MAX);
+    // An order of which a part was taken for a question is one order.
+    let only = |kinds: &[Kind]| steps.iter().all(|(kind, _)| kinds.contains(kind));
+    if is_order(request) && steps.iter().any(|(kind, _)| *kind == Kind::Ask) && only(&[Kind::Ask, Kind::Edit]) {
+        steps = vec![(ordered(request), request.to_owned())];
+    }
     if let [(kind, text)] = steps.as_mut_slice()
         && !matches!(kind, Kind::Rename | Kind::Move)
     {
@@ -246,6 +251,12 @@ mod tests {
         ] {
             assert_eq!(kind(request), None, "{request}");
         }
+    }
+
+    #[test]
+    fn an_order_that_was_cut_in_two_is_one() {
+        let request = "Füge eine Funktion id_of(name) hinzu: aus 'A' wird 'a_id'";
+        check("ask: id_of(name)\nedit: hinzu", request, &[(Kind::Edit, request)]);
     }
 
     #[test]

@@ -93,22 +93,20 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     Ok(Some(Ran { line: line.to_owned(), report }))
 }
 
-/// Tries the examples that a request gives on the code as it was written; what is not as it should be, as a message for the model.
+/// Tries the examples that a request gives on the code as it is now. Gives those that are not as they should be, a line each.
 pub async fn examples(
     job: Job<'_>,
     step: &Step,
     files: &Files,
-    asked: &str,
     evidence: &mut Evidence,
 ) -> Result<Option<String>, TurnError> {
-    let all = examples::of(asked, &|name| !files.had(name));
+    let all = examples::of(job.scene.request, &|name| !files.had(name));
     let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
     let here: Vec<_> = all.into_iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
     let status = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
     let entry = evidence.entries().last().filter(|entry| status != StepStatus::Rejected && !entry.succeeded());
-    let wrong = entry.and_then(|entry| examples::wrong(&entry.outcome.text, &here));
-    Ok(wrong.map(|wrong| format!("It is written, and was tried:\n{wrong}")))
+    Ok(entry.and_then(|entry| examples::wrong(&entry.outcome.text, &here)))
 }
 
 /// Whether the tests of `changed` fail, and how, as a message for the model.

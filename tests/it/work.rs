@@ -1,0 +1,124 @@
+//! What is done with a model that was measured to be able to write: it names, it writes, code puts in place, checks and refuses.
+
+use monobloc::engine::scripted::Script;
+use monobloc::orchestrate::{Choosing, Deciding, Host, Toolkit, run_turn};
+use monobloc::protocol::{Decision, Doubt, Event, Proposal};
+use monobloc::tools::policy::Policy;
+
+use crate::cli::Project;
+use crate::scripted::{Witness, indexed, toolkit};
+
+const FILE: &str = "LIMIT = 128\n\n\ndef first(n=128):\n    return keep(128, n)\n\n\ndef keep(size, n):\n    return [n] * size\n";
+
+/// A project with `a.py`, and a planner that writes by this script.
+fn prepared(script: Script) -> (Project, Toolkit) {
+    let project = Project::todo();
+    std::fs::write(project.path().join("a.py"), FILE).expect("a file");
+    let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
+    (project, toolkit)
+}
+
+fn code(text: &str) -> String {
+    format!("```python\n{text}\n```")
+}
+
+/// Asks `request` and gives `a.py` and the answer.
+async fn asked(script: Script, request: &str) -> (String, String) {
+    let (project, toolkit) = prepared(script);
+    let host = Witness::new(|proposal: &Proposal| {
+        let runs = format!("{proposal:?}").contains("run_command");
+        if runs { Decision::Reject } else { Decision::Approve }
+    });
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    (project.text("a.py"), finished.answer)
+}
+
+#[tokio::test]
+async fn what_a_request_names_as_new_is_written_and_put_in_place() {
+    let script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
+    let (file, _) = asked(script, "Add a function second() to a.py").await;
+    assert!(file.contains("\n\n\ndef second():\n    return 2\n"), "{file}");
+    assert_eq!(file.replace("def second():\n    return 2\n\n\n", "").replace("\n\n\ndef second():\n    return 2\n", "\n"), FILE);
+}
+
+#[tokio::test]
+async fn a_value_left_in_another_place_is_asked_about_once() {
+    let half = "def first(n=256):\n    return keep(128, n)";
+    let whole = "def first(n=256):\n    return keep(256, n)";
+    let script = Script::saying("").on("still has `128`", &code(whole)).on("Write `first`", &code(half));
+    let (file, _) = asked(script, "In a.py first() should keep 256 unless told otherwise").await;
+    assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)", whole));
+    // Who insists is believed.
+    let script = Script::saying("").on("Write `first`", &code(half));
+    let (file, _) = asked(script, "In a.py first() should keep 256 unless told otherwise").await;
+    assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)", half));
+}
+
+#[tokio::test]
+async fn what_would_lose_lines_or_break_the_file_is_not_written() {
+    for wrong in ["def first(n=128):\n    return keep(128,", "def first(n=128):\n    return keep(128, n)"] {
+        let script = Script::saying("").on("Write `first`", &code(wrong)).on("First name", "change first");
+        let (file, answer) = asked(script, "In a.py first() should double the number").await;
+        assert_eq!(file, FILE, "{wrong}");
+        assert!(answer.contains("not done"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_goes_is_taken_out_by_code() {
+    let script = Script::saying("").on("First name", "remove keep");
+    let (file, answer) = asked(script, "Please get rid of the function keep in a.py, and of nothing else").await;
+    assert_eq!(file, FILE.replace("\n\n\ndef keep(size, n):\n    return [n] * size\n", "\n"), "{answer}");
+}
+
+/// Somebody else writes the file while the model writes.
+struct Meddler<H> {
+    host: H,
+    project: std::path::PathBuf,
+}
+
+const MEDDLED: &str = "meddled = True\n";
+
+impl<H: Host> Host for Meddler<H> {
+    fn emit(&self, event: Event) {
+        if matches!(&event, Event::Pulse { phase, .. } if phase == "writing code") {
+            std::fs::write(self.project.join("a.py"), MEDDLED).expect("a file");
+        }
+        self.host.emit(event);
+    }
+
+    fn approve<'a>(&'a self, step: monobloc::base::StepId, proposal: &'a Proposal) -> Deciding<'a> {
+        self.host.approve(step, proposal)
+    }
+
+    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
+        self.host.choose(doubt)
+    }
+
+    fn policy(&self) -> &Policy {
+        self.host.policy()
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_changes_meanwhile_is_left_alone() {
+    let mut script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
+    script.row_time = std::time::Duration::from_millis(40);
+    let (project, toolkit) = prepared(script);
+    let host = Meddler { host: Witness::new(|_: &Proposal| Decision::Approve), project: project.path() };
+    let finished = run_turn(&toolkit, "Add a function second() to a.py", &host).await.expect("a turn");
+    assert_eq!(project.text("a.py"), MEDDLED);
+    assert!(finished.answer.contains("changed by somebody else"), "{}", finished.answer);
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_and_ignored_is_not_made_anew() {
+    let (project, toolkit) = prepared(Script::saying("````\nnew\n````"));
+    let notes = project.path().join("notes.txt");
+    std::fs::write(project.path().join(".gitignore"), "notes.txt\n").expect("a file");
+    std::fs::write(&notes, "old\n").expect("a file");
+    let toolkit = indexed(&project, toolkit);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "Create a file notes.txt with a list of the functions", &host).await.expect("a turn");
+    assert_eq!(std::fs::read_to_string(notes).expect("a file"), "old\n", "{}", finished.answer);
+}
