@@ -28,9 +28,9 @@ const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "
 const BETWEEN: &[&str] =
     &["be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser", "devolver", "a", "an"];
 
-/// The examples that `text` gives. `is_new` says whether a function is one that is still to be written: for one that is there, what it is
+/// The examples that `text` gives. `new` are the functions that it names and that are to be written, `is_new` says whether a function is one that is still to be written: for one that is there, what it is
 /// said to give may be what is wrong with it, and only what it should give counts.
-pub fn of(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
+pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     let calls = calls(text);
     let mut found = Vec::new();
     let mut open: Vec<&(Range<usize>, String)> = Vec::new();
@@ -48,9 +48,35 @@ pub fn of(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
             }
         }
     }
+    if let ([], [name]) = (calls.as_slice(), new) {
+        found.extend(pairs(text, name));
+    }
     let mut seen = std::collections::HashSet::new();
     found.retain(|one: &Example| seen.insert(one.call.clone()));
     found.truncate(EXAMPLES_MAX);
+    found
+}
+
+/// What one new function makes of texts: `'A b' becomes 'a-b'`.
+fn pairs(text: &str, name: &str) -> Vec<Example> {
+    const BECOMES: &[&str] = &["becomes", "wird", "gives", "into", "to", "->", "=>", "→", "is", "devient", "donne", "da"];
+    let mut found = Vec::new();
+    let mut before: Option<(usize, &str)> = None;
+    let mut at = 0;
+    while let Some(open) = text[at..].find(['\'', '"']).map(|open| at + open) {
+        let mark = &text[open..open + 1];
+        let Some(close) = text[open + 1..].find(mark).map(|close| open + 2 + close) else { break };
+        let literal = &text[open..close];
+        let between = before.map(|(end, _)| text[end..open].trim().to_lowercase());
+        match (before, between) {
+            (Some((_, given)), Some(word)) if BECOMES.contains(&word.as_str()) => {
+                found.push(Example { name: name.to_owned(), call: format!("{name}({given})"), expected: literal.to_owned() });
+                before = None;
+            }
+            _ => before = Some((close, literal)),
+        }
+        at = close;
+    }
     found
 }
 
@@ -251,8 +277,7 @@ pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
 }
 
 fn python(path: &str, examples: &[&Example]) -> Option<String> {
-    let module = path.strip_prefix("src/").unwrap_or(path).strip_suffix(".py")?;
-    let module = module.strip_suffix("/__init__").unwrap_or(module).replace('/', ".");
+    let module = super::imports::module_of(path)?;
     let names = names(examples).join(", ");
     let tries = examples.iter().map(|one| {
         let expected = match one.expected.as_str() {
@@ -319,7 +344,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, new: bool, expected: &[(&str, &str)]) {
-        let found = of(text, &|_| new);
+        let found = of(text, &["id_of".to_owned()], &|_| new);
         let found: Vec<(&str, &str)> = found.iter().map(|one| (one.call.as_str(), one.expected.as_str())).collect();
         assert_eq!(found, expected, "{text}");
     }
@@ -333,6 +358,11 @@ mod tests {
         );
         check("`add(1, 2)` returns 3, `add()` is not allowed", true, &[("add(1, 2)", "3")]);
         check("chunk([1,2,3], 2) => [[1, 2], [3]].", true, &[("chunk([1,2,3], 2)", "[[1, 2], [3]]")]);
+        check(
+            "Füge id_of(name) hinzu: aus 'A' wird 'a_id' und aus 'Bc' wird 'bc_id'",
+            true,
+            &[("id_of('A')", "'a_id'"), ("id_of('Bc')", "'bc_id'")],
+        );
         check("f(-1) should raise ValueError.", true, &[("f(-1)", "ValueError")]);
         check("is_even(3) gives False", true, &[("is_even(3)", "False")]);
     }
@@ -355,7 +385,7 @@ mod tests {
     fn the_command_says_what_is_not_right() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("m.py"), "def tail(p):\n    return p.split('.')[1]\n").unwrap();
-        let examples = of("tail('a.b') is 'b', tail('c') is 'c'", &|_| true);
+        let examples = of("tail('a.b') is 'b', tail('c') is 'c'", &[], &|_| true);
         let line = command("m.py", &examples).unwrap();
         let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();

@@ -5,6 +5,7 @@ pub mod check;
 pub mod checks;
 pub mod examples;
 pub mod failures;
+pub mod imports;
 mod indent;
 pub mod losses;
 mod marks;

@@ -93,7 +93,11 @@ pub async fn explicit(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let mentions = mentions::of(&step.text, index).map_err(|error| TurnError::Lost(error.to_string()))?;
-    let [path] = mentions.paths.as_slice() else { return Ok(None) };
+    let places = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().map(|node| &node.path));
+    let mut places: Vec<&String> = if mentions.paths.is_empty() { places.collect() } else { mentions.paths.iter().collect() };
+    places.dedup();
+    let [path] = places.as_slice() else { return Ok(None) };
+    let path = *path;
     let Some(before) = text_of(scene.context, path) else { return Ok(None) };
     let Some(edit) = settle_edit(&step.text, &before).filter(|edit| before.matches(&edit.old).count() == 1) else {
         return Ok(None);
@@ -159,7 +163,7 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String,
     let Job { scene, model, .. } = job;
     let sampling = match ask.seed {
         None => Sampling::greedy(),
-        Some(seed) => Sampling { seed: seed as u64, ..Sampling::prose() },
+        Some(seed) => Sampling { seed: seed as u64, temperature: 0.8, min_p: 0.05, ..Sampling::greedy() },
     };
     let generation = Request {
         grammar: Some(Grammar::Lark(ask.grammar)),
@@ -227,7 +231,9 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         return create(job, step, path, &pack, evidence).await;
     }
     let adds = mentions::of(&step.text, job.index).is_ok_and(|mentions| mentions.adds);
-    let place = match passage::clearly_meant(&before, &all, &step.text).filter(|_| !adds) {
+    let texts: Vec<String> = all.iter().map(|one| passage::lines_of(&before, one)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let place = match passage::clearly_meant(&texts, &step.text).filter(|_| !adds) {
         Some(at) => Place::Change(at),
         None => place(job, step, path, &all).await?,
     };

@@ -18,6 +18,8 @@ const NAME: &str = "First name the definitions to write.";
 /// Longest answer that names items, and longest definition, in tokens.
 const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 700;
+/// How often a definition is drawn until it differs from what is there.
+const DRAFTS_MAX: usize = 3;
 /// Longest sentence about what is wrong.
 const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
@@ -61,13 +63,20 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     // The round whose change was asked about, and is kept if the model has nothing better.
     let mut doubted = None;
     let mut next = Next { given: choices.said(mentions, &asked), think: false };
+    if next.given.is_none() && mentions.symbols.is_empty() && asks_to_remove(&asked) {
+        let text = |path: &str| files.text(path).to_owned();
+        next.given = choices.that_goes(&text, &asked).map(|item| (vec![item], true));
+    }
     for round in 0..ROUNDS_MAX {
         let pieces = write(job, &files, &choices, std::mem::take(&mut next), &mut messages, round).await?;
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
             Err(Refusal { message, unchanged }) if doubted.is_none_or(|doubted| doubted + 1 != round) => {
-                if let [item, ..] = unchanged.as_slice() {
-                    next = after_unchanged(item, &files, &mut choices);
-                }
+                next = match unchanged.as_slice() {
+                    [item, ..] => after_unchanged(item, &files, &mut choices),
+                    // What does not parse or misses a name is written again.
+                    [] if !pieces.is_empty() => Next { given: Some((items_of(pieces), true)), think: false },
+                    [] => Next::default(),
+                };
                 Some(message)
             }
             taken => {
@@ -79,10 +88,11 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     doubted = Some(round);
                     if !doubt.same_place {
                         pieces.iter().for_each(|(item, _)| choices.without(item));
-                        choices.data_first();
+                        next.given = choices.data_of(&pieces).map(|item| (vec![item], true));
                         files.set_aside();
+                    } else {
+                        next.given = Some((items_of(pieces), true));
                     }
-                    next.given = doubt.same_place.then(|| (pieces.into_iter().map(|(item, _)| item).collect(), true));
                     messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
                     continue;
                 }
@@ -91,8 +101,11 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 }
                 written = true;
                 let wrong = verify::examples(job, step, &files, evidence).await?;
-                match (wrong.map(|wrong| format!("It is written, and was tried:\n{wrong}")), command) {
-                    (Some(wrong), _) => Some(wrong),
+                match (wrong, command) {
+                    (Some(wrong), _) => {
+                        broken = true;
+                        Some(format!("It is written, and was tried:\n{wrong}"))
+                    }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
                     (None, None) => verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?,
                 }
@@ -101,7 +114,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let Some(problem) = problem else { return Ok(files.done(Vec::new())) };
         if written && first_trouble.is_empty() {
             first_trouble = problem.lines().take(2).collect::<Vec<_>>().join(" ");
-            broken = verify::is_fatal(&problem);
+            broken |= verify::is_fatal(&problem);
             files.keep_first();
         }
         trouble = words::shorten(&problem, SAID_CHARS);
@@ -136,6 +149,10 @@ struct Next {
     given: Option<(Vec<Item>, bool)>,
     /// The model says first what is wrong.
     think: bool,
+}
+
+fn items_of(pieces: Vec<(Item, String)>) -> Vec<Item> {
+    pieces.into_iter().map(|(item, _)| item).collect()
 }
 
 /// What comes after a definition that was written as it is there already: one that it calls, else it again with a thought before it, once.
@@ -193,9 +210,18 @@ async fn write(
         }
         messages.push(Message::user(order_of(&item, files)));
         let grammar = items::code_grammar(&item, files.text(&item.path));
-        let answer = ask(job, messages, form(grammar, CODE_TOKENS, "writing code")).await?;
-        tracing::debug!(round, answer, "written");
-        let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+        let mut answer = String::new();
+        let mut code = String::new();
+        for draft in 0..if next.think { DRAFTS_MAX } else { 1 } {
+            let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
+            let form = Ask { grammar: grammar.clone(), tokens: CODE_TOKENS, seed, phase: "writing code" };
+            answer = ask(job, messages, form).await?;
+            tracing::debug!(round, draft, answer, "written");
+            code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+            if !files.has(&item, &code) {
+                break;
+            }
+        }
         messages.push(Message::assistant(answer));
         pieces.push((item, code));
     }

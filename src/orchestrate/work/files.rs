@@ -22,6 +22,8 @@ use super::{Done, Job, Touched, verify};
 pub struct Files {
     shown: Vec<Shown>,
     new: Vec<String>,
+    /// Functions and the like that the request names and that are to be written.
+    pub new_names: Vec<String>,
     may_remove: bool,
     /// Nothing but tests is asked for.
     only_tests: bool,
@@ -68,7 +70,8 @@ impl Files {
         }
         new.retain(|path| !exists(job.scene.context, path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
-        Files { only_tests, shown, new, may_remove, before, after: BTreeMap::new(), aside: None, first: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
+        let new_names = mentions.new_names.clone();
+        Files { only_tests, new_names, shown, new, may_remove, before, after: BTreeMap::new(), aside: None, first: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
     }
 
     /// What the model may name.
@@ -88,6 +91,12 @@ impl Files {
     pub fn is_shown(&self, path: &str, lines: (usize, usize)) -> bool {
         let file = self.shown.iter().find(|file| file.path == path);
         file.is_some_and(|file| file.lines.iter().any(|(from, to)| *from <= lines.0 && lines.1 <= *to))
+    }
+
+    /// Whether a file has the code of an item already, whatever its white space.
+    pub fn has(&self, item: &Item, code: &str) -> bool {
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        plain(self.text(&item.path)).contains(&plain(code))
     }
 
     /// Whether a function of that name was there before.
@@ -172,6 +181,16 @@ impl Files {
                 names.join(", ")
             );
             return Err(Refusal { message, unchanged });
+        }
+        let graph = index.graph().ok();
+        let place = |name: &str| {
+            let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
+            let mut free = nodes.iter().filter(|node| node.name == name && !verify::is_test(&node.path) && node.kind != "method");
+            free.next().filter(|_| free.next().is_none()).map(|node| node.path.clone())
+        };
+        for (path, text) in &mut after {
+            let before = self.before.get(path).map_or("", String::as_str);
+            *text = edit::imports::brought_in(path, before, text, &place);
         }
         for (path, text) in &after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();

@@ -9,6 +9,7 @@ use crate::index::parts::{self, Part, Sort, Span};
 use crate::orchestrate::words;
 
 use super::mentions::Mentions;
+use super::passage;
 
 /// Most definitions of one change.
 pub const ITEMS_MAX: usize = 3;
@@ -70,7 +71,7 @@ pub struct Choices {
 impl Choices {
     pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
-        let old = files.iter().flat_map(named).collect();
+        let old = files.iter().flat_map(|file| named(file, may_remove)).collect();
         Choices { paths, new: new.to_vec(), old, may_remove }
     }
 
@@ -147,15 +148,36 @@ impl Choices {
         format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
     }
 
-    /// Leaves constants, lists and statements to choose from, if there are any: what is quoted belongs into one of them.
-    pub fn data_first(&mut self) {
-        let is_data = |item: &Item| match &item.what {
-            What::Change(span) => matches!(span.sort, Sort::Value | Sort::Record),
-            _ => true,
-        };
-        if self.old.iter().any(is_data) {
-            self.old.retain(is_data);
+    /// Leaves the constants and lists that what was written uses to choose from, if there are any: what is quoted belongs into one of them.
+    /// Gives the one that all of it uses.
+    pub fn data_of(&mut self, pieces: &[(Item, String)]) -> Option<Item> {
+        let is_data = |item: &Item| matches!(&item.what, What::Change(span) if matches!(span.sort, Sort::Value | Sort::Record));
+        let uses = |code: &str, name: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        let users = |item: &Item| pieces.iter().filter(|(_, code)| uses(code, &item.name)).count();
+        if self.old.iter().any(|item| is_data(item) && users(item) > 0) {
+            self.old.retain(|item| is_data(item) && users(item) > 0);
         }
+        let mut all = self.old.iter().filter(|item| is_data(item) && users(item) == pieces.len());
+        all.next().filter(|_| all.next().is_none()).cloned()
+    }
+
+    /// The statement or value that goes: the one that says clearly most of what the request does.
+    pub fn that_goes(&self, texts: &dyn Fn(&str) -> String, asked: &str) -> Option<Item> {
+        let data = self.old.iter().filter(|item| match &item.what {
+            What::Statement(_) => true,
+            What::Change(span) => span.sort == Sort::Value && span.lines.0 == span.lines.1,
+            _ => false,
+        });
+        let items: Vec<&Item> = data.collect();
+        let said = |item: &&Item| match &item.what {
+            What::Statement(text) => text.clone(),
+            What::Change(span) => texts(&item.path).get(span.bytes.clone()).unwrap_or_default().to_owned(),
+            _ => String::new(),
+        };
+        let all: Vec<String> = items.iter().map(said).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let item = items[passage::clearly_meant(&all, asked)?];
+        Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 
     /// What a request says itself: the names of what is to be new, or the one definition that it names where it asks for nothing new. The
@@ -247,7 +269,7 @@ fn removed(what: &What) -> String {
 }
 
 /// What of a file can be named: its definitions, and the statements outside of them that were shown.
-fn named(file: &Offered<'_>) -> Vec<Item> {
+fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     let spans = parts::definitions(file.path, file.text);
     let is_shown = |span: &Span| file.shown.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
     let length = |span: &Span| span.lines.1 + 1 - span.lines.0;
@@ -279,7 +301,7 @@ fn named(file: &Offered<'_>) -> Vec<Item> {
             items.push(item(name, What::Change(span.clone())));
         }
     }
-    for (title, text) in statements(file) {
+    for (title, text) in statements(file, all_statements) {
         if !items.iter().any(|item| item.name == title) {
             items.push(item(title, What::Statement(text)));
         }
@@ -287,13 +309,13 @@ fn named(file: &Offered<'_>) -> Vec<Item> {
     items
 }
 
-/// The shown statements outside of definitions, by their first lines.
-fn statements(file: &Offered<'_>) -> Vec<(String, String)> {
+/// The shown statements outside of definitions, by their first lines; or all of them.
+fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
     let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
     let line_of = |at: usize| file.text[..at].matches('\n').count() + 1;
     let is_shown = |part: &&Part| {
         let line = line_of(part.core.start);
-        file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
+        all || file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
     };
     let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement).filter(is_shown);
     let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
@@ -304,28 +326,34 @@ fn statements(file: &Offered<'_>) -> Vec<(String, String)> {
 /// How the code for an item has to begin and go on: imports and comments, its head, then lines that belong to it, so that nothing else can
 /// be written.
 pub fn code_grammar(item: &Item, text: &str) -> String {
-    let lead = "IMPORT{0,3} LEAD{0,8}";
-    let body = "REST BODY{0,200}";
-    let head = match &item.what {
-        What::Change(span) => Value::String(head_of(span, text)).to_string(),
-        What::Add => format!("/{}/", new_head(item)),
-        _ => return free_grammar(),
+    let (lead, head) = match &item.what {
+        What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
+        What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
+        What::Add => ("IMPORT{0,3} LEAD{0,8}", format!("/{}/", new_head(item))),
+        _ => return free_grammar(&item.path),
     };
-    let lead = if matches!(item.what, What::Change(_)) { "IMPORT{0,3}" } else { lead };
+    let fence = fence_of(&item.path);
     format!(
-        "start: \"```\" LANGUAGE \"\\n\" {lead} HEAD {body} \"```\"\n\
-         LANGUAGE: /[a-z]{{0,12}}/\n\
-         IMPORT: /((import|from|use) [^\\n]*|(const|var|let) [^\\n=]* = require\\([^\\n]*)?\\n/\n\
-         LEAD: /([@#\\/][^\\n]*| \\*[^\\n]*)\\n/\n\
+        "start: {fence} {lead} HEAD REST BODY{{0,200}} \"```\"\n\
+         IMPORT: /((import|from|use) [^\\n`]*|(const|var|let) [^\\n=`]* = require\\([^\\n`]*)?\\n/\n\
+         LEAD: /([@#\\/][^\\n`]*| \\*[^\\n`]*)\\n/\n\
          HEAD: {head}\n\
-         REST: /[^\\n]*\\n/\n\
-         BODY: /([ \\t)\\]}}>][^\\n]*|where[^\\n]*)?\\n/\n"
+         REST: /{LINE}\\n/\n\
+         BODY: /([ \\t)\\]}}>]{LINE}|where{LINE})?\\n/\n"
     )
 }
 
+/// A line of code without a fence in it, as a regular expression.
+const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
+
+fn fence_of(path: &str) -> String {
+    let language = language_of(path);
+    Value::String(format!("```{}\n", if language == "text" { "" } else { language })).to_string()
+}
+
 /// Any code in a block.
-pub fn free_grammar() -> String {
-    "start: \"```\" LANGUAGE \"\\n\" LINE{1,260} \"```\"\nLANGUAGE: /[a-z]{0,12}/\nLINE: /([^`\\n][^\\n]*)?\\n/\n".to_owned()
+fn free_grammar(path: &str) -> String {
+    format!("start: {} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
 /// The text of a definition from its decorators to its name, without the indentation.

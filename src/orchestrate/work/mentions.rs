@@ -68,7 +68,7 @@ const LIKELY_LETTERS: usize = 5;
 const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
 /// Verbs that ask for something new.
 const ADDS: &[&str] =
-    &["add", "write", "create", "need", "give", "schreib", "schreibe", "ergänze", "écris", "ajoute", "escribe", "añade", "agrega", "напиши", "добавь"];
+    &["add", "write", "create", "need", "give", "implement", "füge", "erstelle", "schreib", "schreibe", "ergänze", "crée", "crea", "écris", "ajoute", "escribe", "añade", "agrega", "напиши", "добавь"];
 /// Words behind a kind that are no name: `a function that`, `another helper in`.
 const STOPS: &[&str] = &[
     "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named", "should", "has", "must",

@@ -78,9 +78,9 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
 /// How much more of a task one passage has to say than any other, to be it without a question.
 const CLEARLY: f64 = 1.3;
 
-/// The passage that says clearly most of what `task` does; words that few passages say count for more.
-pub fn clearly_meant(text: &str, all: &[Passage], task: &str) -> Option<usize> {
-    let said: Vec<_> = all.iter().map(|one| words::content(&lines_of(text, one))).collect();
+/// The text that says clearly most of what `task` does; words that few of them say count for more.
+pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
+    let said: Vec<_> = all.iter().map(|text| words::content(text)).collect();
     let weight = |word: &String| {
         let holders = said.iter().filter(|said| said.contains(word)).count();
         (all.len() as f64 / holders.max(1) as f64).ln()
@@ -243,7 +243,9 @@ mod tests {
     fn a_passage_that_a_task_speaks_of_is_found() {
         let text = "[project]\nname = \"a\"\nrequires-python = \">= 3.8\"\nclassifiers = [\n  \"Python :: 3.8\",\n]\n";
         let all = passages("a.toml", text);
-        let found = |task: &str| clearly_meant(text, &all, task).map(|at| all[at].title.clone());
+        let texts: Vec<String> = all.iter().map(|one| lines_of(text, one)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let found = |task: &str| clearly_meant(&texts, task).map(|at| all[at].title.clone());
         assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python = \">= 3.8\""));
         assert_eq!(found("remove the classifier for 3.8").as_deref(), Some("classifiers = ["));
         assert_eq!(found("something else"), None);

@@ -100,7 +100,7 @@ pub async fn examples(
     files: &Files,
     evidence: &mut Evidence,
 ) -> Result<Option<String>, TurnError> {
-    let all = examples::of(job.scene.request, &|name| !files.had(name));
+    let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
     let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
     let here: Vec<_> = all.into_iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };

@@ -1,0 +1,104 @@
+//! Brings in names that new code uses and that another file of the project, or Python's standard library, defines.
+
+use crate::index::language_of;
+use crate::index::uses::unbound;
+
+use super::{Hints, merge};
+
+/// Modules of Python's standard library that models use without importing them.
+const MODULES: &[&str] = &[
+    "re", "os", "sys", "json", "math", "time", "random", "itertools", "functools", "collections", "string", "copy", "logging", "shutil",
+    "subprocess", "tempfile", "unittest", "inspect", "operator", "statistics", "textwrap", "warnings", "threading", "types", "typing", "csv",
+    "hashlib", "heapq", "bisect", "contextlib", "asyncio", "io", "uuid", "urllib", "unicodedata", "traceback",
+];
+
+/// `after` with the imports that its new names need. `place` gives the one file that defines a name outside of any class, if there is just
+/// one.
+pub fn brought_in(path: &str, before: &str, after: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
+    let known: Vec<String> = unbound(path, before).unwrap_or_default().into_iter().map(|one| one.name).collect();
+    let mut names: Vec<String> = unbound(path, after).unwrap_or_default().into_iter().map(|one| one.name).collect();
+    names.sort();
+    names.dedup();
+    let mut text = after.to_owned();
+    for name in names.into_iter().filter(|name| !known.contains(name)) {
+        let line = match (language_of(path), place(&name).filter(|from| from != path)) {
+            ("python", Some(from)) => python(&from, &name),
+            ("python", None) if MODULES.contains(&name.as_str()) && after.contains(&format!("{name}.")) => {
+                Some(format!("import {name}"))
+            }
+            ("javascript" | "typescript" | "tsx" | "jsx", Some(from)) => script(path, &text, &from, &name),
+            _ => None,
+        };
+        if let Some(merged) = line.and_then(|line| merge(path, &text, &format!("{line}\n"), &Hints::default()).ok()) {
+            text = merged.text;
+        }
+    }
+    text
+}
+
+fn python(from: &str, name: &str) -> Option<String> {
+    Some(format!("from {} import {name}", module_of(from)?))
+}
+
+/// The name by which a file of Python is imported: without `src/`, and a package by its folder.
+pub fn module_of(path: &str) -> Option<String> {
+    let module = path.strip_prefix("src/").unwrap_or(path).strip_suffix(".py")?;
+    Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))
+}
+
+/// In a module of ECMAScript with imports or exports; the ending is written if the file writes it elsewhere.
+fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
+    let is_module = text.lines().any(|line| line.starts_with("import ") || line.starts_with("export "));
+    if !is_module {
+        return None;
+    }
+    let (folder, target): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), from.split('/').collect());
+    let folder = &folder[..folder.len() - 1];
+    let same = folder.iter().zip(&target).take_while(|(a, b)| a == b).count();
+    let up = folder.len() - same;
+    let begin = if up == 0 { "./".to_owned() } else { "../".repeat(up) };
+    let whole = target[same..].join("/");
+    let bare = whole.rsplit_once('.').map_or(whole.as_str(), |(bare, _)| bare);
+    let ends = |ending: &str| text.lines().any(|line| line.contains("from '.") && line.contains(ending));
+    let file = match whole.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "ts" | "tsx" if ends(".js") => format!("{bare}.js"),
+        "ts" | "tsx" => bare.to_owned(),
+        _ if ends(".js") || ends(".mjs") || !text.contains("from '.") => whole.clone(),
+        _ => bare.to_owned(),
+    };
+    Some(format!("import {{ {name} }} from '{begin}{file}';"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, before: &str, after: &str, expected: &str) {
+        let place = |name: &str| match name {
+            "slug" => Some("src/shop/text.py".to_owned()),
+            "trim" => Some("src/util/trim.ts".to_owned()),
+            _ => None,
+        };
+        assert_eq!(brought_in(path, before, after, &place), expected);
+    }
+
+    #[test]
+    fn what_the_project_has_is_imported() {
+        let before = "import os\n\n\ndef a():\n    return os\n";
+        let used = "\n\ndef b():\n    return slug(re.sub('a', 'b', other()))\n";
+        let expected = format!("import os\nimport re\n\nfrom shop.text import slug\n{}{used}", &before[10..]);
+        let found = brought_in("tests/test_a.py", before, &format!("{before}{used}"), &|name| {
+            (name == "slug").then(|| "src/shop/text.py".to_owned())
+        });
+        assert!(found.contains("import re\n") && found.contains("from shop.text import slug\n"), "{found}\n{expected}");
+        check("tests/test_a.py", before, before, before);
+    }
+
+    #[test]
+    fn a_module_of_typescript_gets_its_path_from_here() {
+        let before = "import { a } from './a';\n\nexport const x = a(1);\n";
+        let after = "import { a } from './a';\n\nexport const x = a(trim(1));\n";
+        let found = "import { a } from './a';\nimport { trim } from '../util/trim';\n\nexport const x = a(trim(1));\n";
+        check("src/shop/b.ts", before, after, found);
+    }
+}
