@@ -67,7 +67,7 @@ async fn what_would_lose_lines_or_break_the_file_is_not_written() {
 #[tokio::test]
 async fn what_goes_is_taken_out_by_code() {
     let script = Script::saying("").on("First name", "remove keep");
-    let (file, answer) = asked(script, "Please get rid of the function keep in a.py, and of nothing else").await;
+    let (file, answer) = asked(script, "Delete the function keep from a.py").await;
     assert_eq!(file, FILE.replace("\n\n\ndef keep(size, n):\n    return [n] * size\n", "\n"), "{answer}");
 }
 

@@ -93,6 +93,9 @@ pub async fn explicit(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let mentions = mentions::of(&step.text, index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
+        return Ok(Some(done));
+    }
     let places = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().map(|node| &node.path));
     let mut places: Vec<&String> = if mentions.paths.is_empty() { places.collect() } else { mentions.paths.iter().collect() };
     places.dedup();
@@ -109,6 +112,56 @@ pub async fn explicit(
     }
     let arguments = json!({ "path": path, "old": edit.old, "new": new });
     perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?;
+    Ok(Some(Done::default()))
+}
+
+/// Files in which one text is replaced by another, at most, and places in each.
+const REWORDED_FILES_MAX: usize = 3;
+const REWORDED_PLACES_MAX: usize = 3;
+
+/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaced where it stands as a text, in the files that are named, or that hold what is
+/// named, or else that have it.
+async fn reworded(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    mentions: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some((old, new)) = passage::rewording(&step.text) else { return Ok(None) };
+    let nodes = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| &symbol.nodes);
+    let mut paths: Vec<String> = match mentions.paths.is_empty() {
+        false => mentions.paths.clone(),
+        true => nodes.map(|node| node.path.clone()).collect(),
+    };
+    if paths.is_empty() {
+        paths = index.paths().unwrap_or_default();
+    }
+    paths.sort();
+    paths.dedup();
+    let mut changes = Vec::new();
+    for path in paths.into_iter().filter(|path| mentions.paths.contains(path) || !verify::is_test(path)) {
+        let Some(before) = text_of(scene.context, &path) else { continue };
+        let mut after = before.clone();
+        let mut places = 0;
+        for mark in ['"', '\'', '`'] {
+            let whole = format!("{mark}{old}{mark}");
+            places += after.matches(&whole).count();
+            after = after.replace(&whole, &format!("{mark}{new}{mark}"));
+        }
+        if places > REWORDED_PLACES_MAX {
+            return Ok(None);
+        }
+        if places > 0 && verify::problems(index, &path, &before, &after, &[]).is_empty() {
+            changes.push((path, after));
+        }
+    }
+    if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {
+        return Ok(None);
+    }
+    for (path, after) in changes {
+        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    }
     Ok(Some(Done::default()))
 }
 

@@ -66,13 +66,15 @@ pub struct Choices {
     new: Vec<String>,
     old: Vec<Item>,
     may_remove: bool,
+    /// What a new name has to begin with.
+    prefix: &'static str,
 }
 
 impl Choices {
     pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
         let old = files.iter().flat_map(|file| named(file, may_remove)).collect();
-        Choices { paths, new: new.to_vec(), old, may_remove }
+        Choices { paths, new: new.to_vec(), old, may_remove, prefix: "" }
     }
 
     /// Only new tests, in the file of tests if there is one.
@@ -82,6 +84,12 @@ impl Choices {
         if self.paths.iter().chain(&self.new).any(is_test) {
             self.paths.retain(is_test);
         }
+        // Runners take what is called so.
+        self.prefix = match self.paths.first().map(|path| language_of(path)) {
+            Some("python") => "test_",
+            Some("go") => "Test",
+            _ => "",
+        };
         self
     }
 
@@ -133,7 +141,11 @@ impl Choices {
             let ends: Vec<String> = self.paths.iter().map(|path| quoted(&place(path))).collect();
             let end = if self.paths.len() > 1 { format!(" ({})", ends.join(" | ")) } else { String::new() };
             rules.push_str(&format!("new: \"add \" NAME{end}\nlines: \"add lines\"{end}\n"));
-            rules.push_str("NAME: /[A-Za-z_$][A-Za-z0-9_$]*(\\.[A-Za-z_$][A-Za-z0-9_$]*)?/\n");
+            let name = match self.prefix {
+                "" => "[A-Za-z_$][A-Za-z0-9_$]*(\\.[A-Za-z_$][A-Za-z0-9_$]*)?".to_owned(),
+                prefix => format!("{prefix}[A-Za-z0-9_]+"),
+            };
+            rules.push_str(&format!("NAME: /{name}/\n"));
             items.extend(["new", "lines"]);
         }
         if !self.new.is_empty() {
@@ -399,7 +411,7 @@ fn new_head(item: &Item) -> String {
         (Some(_), "python") => format!("((async )?def|class) {name}|{name}( =|: )"),
         (Some(_), "rust" | "go") => keyed,
         (Some(container), _) => {
-            format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}|{container}\\.(prototype\\.)?{name}|{keyed}")
+            format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}|{container}\\.(prototype\\.)?{name}")
         }
         (None, _) => keyed,
     }

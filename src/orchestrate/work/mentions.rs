@@ -119,7 +119,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
         // `another helper in a.py: tail, like head`
-        let told = found.speaks_of_definitions && text[..at].trim_end().ends_with(':') && after.is_none_or(|c| ",. ".contains(c)) && word.len() > 2;
+        let told = found.speaks_of_definitions && text[..at].trim_end().ends_with(':') && after.is_none_or(|c| ",.".contains(c)) && word.len() > 2;
         let introduced = matches!(before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada");
         let plain = STOPS.contains(&low.as_str());
         if nodes.is_empty() && !plain && (called || told || introduced || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word)) && is_identifier(word)

@@ -97,6 +97,32 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     }
 }
 
+/// The old and the new of two quoted texts: `'a' should be 'b'`, `say 'b' instead of 'a'`.
+pub fn rewording(task: &str) -> Option<(String, String)> {
+    const BECOMES: &[&str] = &["should be", "should read", "should say", "to", "becomes", "->", "→", "with", "by", "zu", "par", "por"];
+    const INSTEAD: &[&str] = &["instead of", "rather than", "not", ", not", "statt", "anstatt", "au lieu de", "en vez de"];
+    let mut found: Vec<(usize, usize, &str)> = Vec::new();
+    let mut at = 0;
+    while let Some(open) = task[at..].find(['\'', '"']).map(|open| at + open) {
+        let behind_letter = task[..open].ends_with(char::is_alphanumeric);
+        let close = task[open + 1..].find(&task[open..open + 1]).map(|close| open + 1 + close);
+        match close {
+            Some(close) if !behind_letter => {
+                found.push((open, close + 1, &task[open + 1..close]));
+                at = close + 1;
+            }
+            _ => at = open + 1,
+        }
+    }
+    let [(_, end, first), (start, _, second)] = found.as_slice() else { return None };
+    let between = task[*end..*start].trim();
+    match () {
+        () if BECOMES.contains(&between) => Some(((*first).to_owned(), (*second).to_owned())),
+        () if INSTEAD.contains(&between) => Some(((*second).to_owned(), (*first).to_owned())),
+        () => None,
+    }
+}
+
 /// The first line of an entry in TOML.
 fn is_key(line: &str) -> bool {
     let key = line.split_once('=').map(|(key, _)| key.trim_end());
@@ -237,6 +263,18 @@ mod tests {
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
         check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", false, "x = 2", "[a]\nx = 2\n\n[b]\ny = 2\n");
         check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", true, "z = 2", "[a]\nx = 1\nz = 2\n\n[b]\ny = 2\n");
+    }
+
+    #[test]
+    fn what_is_to_be_said_otherwise_is_read() {
+        let check = |task: &str, expected: Option<(&str, &str)>| {
+            let found = rewording(task);
+            assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected, "{task}");
+        };
+        check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
+        check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
+        check("it's 'a' and 'b'", None);
+        check("f('a') is 'b' and f('c') is 'd'", None);
     }
 
     #[test]
