@@ -21,12 +21,14 @@ const EXAMPLES_MAX: usize = 8;
 const CALL_BYTES_MAX: usize = 160;
 /// Words that say what something gives, and that it is not so yet.
 const GIVES: &[&str] = &[
-    "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt", "wird", "ist", "donne",
-    "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
+    "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt",
+    "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
 ];
 const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "doit", "debe", "debería", "has"];
-const BETWEEN: &[&str] =
-    &["be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser", "devolver", "a", "an"];
+const BETWEEN: &[&str] = &[
+    "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
+    "devolver", "a", "an",
+];
 
 /// The examples that `text` gives. `new` are the functions that it names and that are to be written, `is_new` says whether a function is one that is still to be written: for one that is there, what it is
 /// said to give may be what is wrong with it, and only what it should give counts.
@@ -59,7 +61,8 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
 
 /// What one new function makes of texts: `'A b' becomes 'a-b'`.
 fn pairs(text: &str, name: &str) -> Vec<Example> {
-    const BECOMES: &[&str] = &["becomes", "wird", "gives", "into", "to", "->", "=>", "→", "is", "devient", "donne", "da"];
+    const BECOMES: &[&str] =
+        &["becomes", "wird", "gives", "into", "to", "->", "=>", "→", "is", "devient", "donne", "da"];
     let mut found = Vec::new();
     let mut before: Option<(usize, &str)> = None;
     let mut at = 0;
@@ -70,7 +73,11 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
         let between = before.map(|(end, _)| text[end..open].trim().to_lowercase());
         match (before, between) {
             (Some((_, given)), Some(word)) if BECOMES.contains(&word.as_str()) => {
-                found.push(Example { name: name.to_owned(), call: format!("{name}({given})"), expected: literal.to_owned() });
+                found.push(Example {
+                    name: name.to_owned(),
+                    call: format!("{name}({given})"),
+                    expected: literal.to_owned(),
+                });
                 before = None;
             }
             _ => before = Some((close, literal)),
@@ -90,10 +97,12 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
     for (open, _) in text.match_indices('(') {
         let before = &text[..open];
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-        let start = before.rfind(|c| !is_name(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let start =
+            before.rfind(|c| !is_name(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         let name = &before[start..];
         let inside = found.last().is_some_and(|last| last.0.contains(&open));
-        if name.is_empty() || inside || before[..start].ends_with('.') || name.starts_with(|c: char| c.is_ascii_digit()) {
+        if name.is_empty() || inside || before[..start].ends_with('.') || name.starts_with(|c: char| c.is_ascii_digit())
+        {
             continue;
         }
         if let Some(end) = closed(text, open).filter(|end| end - start <= CALL_BYTES_MAX)
@@ -148,7 +157,10 @@ fn is_literal(arguments: &str) -> bool {
     let words = outside.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     let is_value = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) || CONSTANTS.contains(&word);
     let named = |word: &str| outside.contains(&format!("{word}="));
-    quote.is_none() && !arguments.trim().is_empty() && words.clone().count() > 0 && words.into_iter().all(|word| is_value(word) || named(word))
+    quote.is_none()
+        && !arguments.trim().is_empty()
+        && words.clone().count() > 0
+        && words.into_iter().all(|word| is_value(word) || named(word))
 }
 
 /// What is said behind a call.
@@ -173,7 +185,11 @@ impl Said {
         let mut first = true;
         while let Some((word, after)) = word_of(rest) {
             let low = word.to_lowercase();
-            let follows = if SHOULD.contains(&low.as_str()) { Some(true) } else { GIVES.contains(&low.as_str()).then_some(false) };
+            let follows = if SHOULD.contains(&low.as_str()) {
+                Some(true)
+            } else {
+                GIVES.contains(&low.as_str()).then_some(false)
+            };
             let instead = low == "instead" && after.trim_start().starts_with("of");
             rest = after;
             match follows {
@@ -335,7 +351,8 @@ fn names(examples: &[&Example]) -> Vec<String> {
 
 /// A value as code: a bare word (`13th`) is a text.
 fn literal(value: &str) -> String {
-    let is_code = value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
+    let is_code =
+        value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
     if is_code { value.to_owned() } else { format!("{value:?}") }
 }
 
@@ -374,7 +391,11 @@ mod tests {
             false,
             &[("ordinalize(13)", "13th"), ("ordinalize(113)", "113th")],
         );
-        check("ordinalize(13) returns 13rd, also for 113. Should be 13th and 113th.", false, &[("ordinalize(13)", "13th")]);
+        check(
+            "ordinalize(13) returns 13rd, also for 113. Should be 13th and 113th.",
+            false,
+            &[("ordinalize(13)", "13th")],
+        );
         check("size('x') gives 2 instead of 1", false, &[("size('x')", "1")]);
         check("size('') crashes, it should give 0.", false, &[("size('')", "0")]);
         check("ordinal(12) gives 12nd", false, &[]);

@@ -11,12 +11,7 @@ pub struct OnlyLoses {
 
 /// `after` with every definition of `before` that has lost lines and gained none as it was, and with the entries of lists that were repeated
 /// in part. `may_lose` says of a name whether the request asks for something of it to go.
-pub fn taken_back(
-    path: &str,
-    before: &str,
-    after: &str,
-    may_lose: &dyn Fn(&str) -> bool,
-) -> Result<String, OnlyLoses> {
+pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, OnlyLoses> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
     let same = |one: &Span| old.iter().find(|other| key(other) == key(one));
     let is_leaf = |one: &Span| !new.iter().any(|other| other.container.last() == Some(&one.name));

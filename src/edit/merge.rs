@@ -64,7 +64,7 @@ pub struct Change {
 /// Why what was written could not be put into the file. Messages are meant for the model that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    #[error("{path} is in a language without grammar; write SEARCH/REPLACE blocks for it")]
+    #[error("{path} is in a language without grammar; its passages are rewritten instead")]
     NoGrammar { path: String },
     #[error("what was written is {bytes} bytes in too many parts or longer than {most} bytes; write only what changes")]
     TooMuch { bytes: usize, most: usize },

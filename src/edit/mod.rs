@@ -1,6 +1,5 @@
 //! Changes to code: what a model wrote is put in place, checked, run, and a failed run is read.
 
-pub mod blocks;
 pub mod check;
 pub mod checks;
 pub mod examples;

@@ -8,7 +8,8 @@ use monobloc::tools::policy::Policy;
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
-const FILE: &str = "LIMIT = 128\n\n\ndef first(n=128):\n    return keep(128, n)\n\n\ndef keep(size, n):\n    return [n] * size\n";
+const FILE: &str =
+    "LIMIT = 128\n\n\ndef first(n=128):\n    return keep(128, n)\n\n\ndef keep(size, n):\n    return [n] * size\n";
 
 /// A project with `a.py`, and a planner that writes by this script.
 fn prepared(script: Script) -> (Project, Toolkit) {
@@ -38,7 +39,10 @@ async fn what_a_request_names_as_new_is_written_and_put_in_place() {
     let script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
     let (file, _) = asked(script, "Add a function second() to a.py").await;
     assert!(file.contains("\n\n\ndef second():\n    return 2\n"), "{file}");
-    assert_eq!(file.replace("def second():\n    return 2\n\n\n", "").replace("\n\n\ndef second():\n    return 2\n", "\n"), FILE);
+    assert_eq!(
+        file.replace("def second():\n    return 2\n\n\n", "").replace("\n\n\ndef second():\n    return 2\n", "\n"),
+        FILE
+    );
 }
 
 #[tokio::test]
@@ -119,6 +123,7 @@ async fn a_file_that_is_there_and_ignored_is_not_made_anew() {
     std::fs::write(&notes, "old\n").expect("a file");
     let toolkit = indexed(&project, toolkit);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
-    let finished = run_turn(&toolkit, "Create a file notes.txt with a list of the functions", &host).await.expect("a turn");
+    let finished =
+        run_turn(&toolkit, "Create a file notes.txt with a list of the functions", &host).await.expect("a turn");
     assert_eq!(std::fs::read_to_string(notes).expect("a file"), "old\n", "{}", finished.answer);
 }

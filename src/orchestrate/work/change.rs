@@ -8,10 +8,10 @@ use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::index::Index;
 use crate::models::dialect::Message;
 use crate::orchestrate::arguments::settle_edit;
+use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, Scene};
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::conversation;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
@@ -97,7 +97,8 @@ pub async fn explicit(
         return Ok(Some(done));
     }
     let places = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().map(|node| &node.path));
-    let mut places: Vec<&String> = if mentions.paths.is_empty() { places.collect() } else { mentions.paths.iter().collect() };
+    let mut places: Vec<&String> =
+        if mentions.paths.is_empty() { places.collect() } else { mentions.paths.iter().collect() };
     places.dedup();
     let [path] = places.as_slice() else { return Ok(None) };
     let path = *path;

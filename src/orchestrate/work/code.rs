@@ -28,8 +28,25 @@ const ROUNDS_MAX: usize = 4;
 const SAID_CHARS: usize = 900;
 /// Words that ask for something to go.
 const REMOVALS: &[&str] = &[
-    "remove", "delete", "drop", "rid", "unused", "obsolete", "strip", "entferne", "lösche", "entfernen", "löschen",
-    "supprime", "enlève", "retire", "elimina", "quita", "borra", "удали", "убери",
+    "remove",
+    "delete",
+    "drop",
+    "rid",
+    "unused",
+    "obsolete",
+    "strip",
+    "entferne",
+    "lösche",
+    "entfernen",
+    "löschen",
+    "supprime",
+    "enlève",
+    "retire",
+    "elimina",
+    "quita",
+    "borra",
+    "удали",
+    "убери",
 ];
 
 /// A change of code that is to be written.
@@ -101,9 +118,10 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 }
                 written = true;
                 let wrong = verify::examples(job, step, &files, evidence).await?;
+                broken = wrong.is_some();
                 match (wrong, command) {
                     (Some(wrong), _) => {
-                        broken = true;
+                        next = Next { given: Some((items_of(pieces), true)), think: true };
                         Some(format!("It is written, and was tried:\n{wrong}"))
                     }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
@@ -160,7 +178,7 @@ fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Next {
     if let Some(callee) = choices.called_by(item, files.text(&item.path)) {
         return Next { given: Some((vec![callee], true)), think: false };
     }
-    let again = choices.has(item);
+    let again = choices.has(item) || matches!(item.what, What::Add);
     choices.without(item);
     Next { given: again.then(|| (vec![item.clone()], true)), think: again }
 }
@@ -201,7 +219,8 @@ async fn write(
             continue;
         }
         if next.think {
-            let question = format!("Which line of `{}` is wrong, and what has to stand there instead? One sentence.", item.name);
+            let question =
+                format!("Which line of `{}` is wrong, and what has to stand there instead? One sentence.", item.name);
             messages.push(Message::user(question));
             let grammar = "start: /[A-Z`][^\\n]{10,300}/\n".to_owned();
             let answer = ask(job, messages, form(grammar, THOUGHT_TOKENS, "finding what is wrong")).await?;
@@ -236,9 +255,13 @@ fn order_of(item: &Item, files: &Files) -> String {
         }
         What::Change(span) => {
             let text = files.text(path).get(span.bytes.clone()).unwrap_or_default();
-            format!("It stands there as:\n```\n{text}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else.")
+            format!(
+                "It stands there as:\n```\n{text}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else."
+            )
         }
-        What::Statement(text) => format!("Write these lines of {path} as they have to become, and nothing else:\n{text}"),
+        What::Statement(text) => {
+            format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
+        }
         What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
         What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),
         What::File => format!("Write the new file {path}, whole."),

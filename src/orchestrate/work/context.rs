@@ -154,7 +154,9 @@ fn values(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
             && !is_local(one, &open.definitions)
     };
     let found = open.definitions.iter().filter(is_value).take(VALUES_MAX);
-    found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() }).collect()
+    found
+        .map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
+        .collect()
 }
 
 struct Open {

@@ -71,7 +71,19 @@ impl Files {
         new.retain(|path| !exists(job.scene.context, path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
         let new_names = mentions.new_names.clone();
-        Files { only_tests, new_names, shown, new, may_remove, before, after: BTreeMap::new(), aside: None, first: BTreeMap::new(), written: BTreeMap::new(), touched: Vec::new() }
+        Files {
+            only_tests,
+            new_names,
+            shown,
+            new,
+            may_remove,
+            before,
+            after: BTreeMap::new(),
+            aside: None,
+            first: BTreeMap::new(),
+            written: BTreeMap::new(),
+            touched: Vec::new(),
+        }
     }
 
     /// What the model may name.
@@ -96,7 +108,8 @@ impl Files {
     /// Whether a file has the code of an item already, whatever its white space.
     pub fn has(&self, item: &Item, code: &str) -> bool {
         let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        plain(self.text(&item.path)).contains(&plain(code))
+        let texts = [self.before.get(&item.path), self.after.get(&item.path)];
+        texts.into_iter().flatten().any(|text| plain(text).contains(&plain(code)))
     }
 
     /// Whether a function of that name was there before.
@@ -128,7 +141,9 @@ impl Files {
         let everywhere = || self.before.values().chain(self.after.values());
         let missing = quoted(asked).into_iter().find(|text| !everywhere().any(|file| file.contains(text.as_str())));
         if let Some(text) = missing {
-            let question = format!("The request is about '{text}', but what you wrote does not have it. Something else has to change.");
+            let question = format!(
+                "The request is about '{text}', but what you wrote does not have it. Something else has to change."
+            );
             return Some(Doubt { question, same_place: false });
         }
         let (path, after) = self.after.iter().next()?;
@@ -185,7 +200,8 @@ impl Files {
         let graph = index.graph().ok();
         let place = |name: &str| {
             let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
-            let mut free = nodes.iter().filter(|node| node.name == name && !verify::is_test(&node.path) && node.kind != "method");
+            let mut free =
+                nodes.iter().filter(|node| node.name == name && !verify::is_test(&node.path) && node.kind != "method");
             free.next().filter(|_| free.next().is_none()).map(|node| node.path.clone())
         };
         for (path, text) in &mut after {
@@ -296,14 +312,16 @@ impl Files {
     /// Goes back to the change that was written first: what came later only tried to please a check.
     pub fn back_to_first(&mut self) {
         let later = self.after.keys().filter(|path| !self.first.contains_key(*path)).cloned();
-        let undone: Vec<(String, String)> = later.filter_map(|path| Some((path.clone(), self.before.get(&path)?.clone()))).collect();
+        let undone: Vec<(String, String)> =
+            later.filter_map(|path| Some((path.clone(), self.before.get(&path)?.clone()))).collect();
         self.after = self.first.clone();
         self.after.extend(undone);
     }
 
     /// Puts every file back as it was.
     pub async fn restore(&mut self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
-        for path in self.changed().iter().filter(|path| self.written.contains_key(*path) && self.is_as_known(job, path)) {
+        for path in self.changed().iter().filter(|path| self.written.contains_key(*path) && self.is_as_known(job, path))
+        {
             let (tool, arguments) = match self.before.get(path) {
                 Some(text) => (Builtin::WriteFile, json!({ "path": path, "content": text })),
                 None => (Builtin::DeleteFile, json!({ "path": path })),

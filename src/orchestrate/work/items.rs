@@ -22,7 +22,8 @@ const FUNCTION_LINES_MAX: usize = 70;
 const TITLE_CHARS: usize = 60;
 
 /// Words that say that there is more to do than what is new.
-const MORE: &[&str] = &["too", "also", "export", "exported", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
+const MORE: &[&str] =
+    &["too", "also", "export", "exported", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
 /// Kinds of definitions that have members.
 const HOLDERS: &[&str] = &["class", "struct", "interface", "trait", "enum"];
 
@@ -96,7 +97,8 @@ impl Choices {
     /// Where a new definition is asked for, functions that the request does not name stay as they are.
     pub fn beside_new(&mut self, mentions: &Mentions) {
         let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-        let named: Vec<String> = mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last(&symbol.name)).collect();
+        let named: Vec<String> =
+            mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last(&symbol.name)).collect();
         let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
         self.old.retain(|item| !is_function(item) || named.contains(&last(&item.name)));
     }
@@ -110,7 +112,9 @@ impl Choices {
         let What::Change(span) = &item.what else { return None };
         let body = text.get(span.bytes.clone())?;
         let calls = |other: &&Item| match &other.what {
-            What::Change(of) => of.sort == Sort::Function && of.name != span.name && body.contains(&format!("{}(", of.name)),
+            What::Change(of) => {
+                of.sort == Sort::Function && of.name != span.name && body.contains(&format!("{}(", of.name))
+            }
             _ => false,
         };
         self.old.iter().filter(|other| other.path == item.path).find(calls).cloned()
@@ -163,8 +167,10 @@ impl Choices {
     /// Leaves the constants and lists that what was written uses to choose from, if there are any: what is quoted belongs into one of them.
     /// Gives the one that all of it uses.
     pub fn data_of(&mut self, pieces: &[(Item, String)]) -> Option<Item> {
-        let is_data = |item: &Item| matches!(&item.what, What::Change(span) if matches!(span.sort, Sort::Value | Sort::Record));
-        let uses = |code: &str, name: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        let is_data =
+            |item: &Item| matches!(&item.what, What::Change(span) if matches!(span.sort, Sort::Value | Sort::Record));
+        let uses =
+            |code: &str, name: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
         let users = |item: &Item| pieces.iter().filter(|(_, code)| uses(code, &item.name)).count();
         if self.old.iter().any(|item| is_data(item) && users(item) > 0) {
             self.old.retain(|item| is_data(item) && users(item) > 0);
@@ -204,14 +210,18 @@ impl Choices {
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
             let mut items = items.collect::<Option<Vec<Item>>>()?;
             let exports = words::split(asked).iter().any(|word| word.to_lowercase().starts_with("export"));
-            items.extend(self.old.iter().find(|item| exports && item.name == "__all__" && item.path == items[0].path).cloned());
+            items.extend(
+                self.old.iter().find(|item| exports && item.name == "__all__" && item.path == items[0].path).cloned(),
+            );
             return Some((items, !more));
         }
         let [symbol] = mentions.symbols.as_slice() else { return None };
         let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
         let mut fitting = self.old.iter().filter(|item| last(&item.name) == last(&symbol.name));
         match (fitting.next(), fitting.next()) {
-            (Some(item), None) if is_function(item) && !mentions.adds && !self.may_remove => Some((vec![item.clone()], true)),
+            (Some(item), None) if is_function(item) && !mentions.adds && !self.may_remove => {
+                Some((vec![item.clone()], true))
+            }
             _ => None,
         }
     }
@@ -219,7 +229,8 @@ impl Choices {
     /// A new definition, in the class that the request names if there is one.
     fn added(&self, name: &str, mentions: &Mentions) -> Option<Item> {
         let classes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
-        let class = classes.into_iter().find(|node| HOLDERS.contains(&node.kind.as_str()) && self.paths.contains(&node.path));
+        let class =
+            classes.into_iter().find(|node| HOLDERS.contains(&node.kind.as_str()) && self.paths.contains(&node.path));
         let (path, name) = match class {
             Some(class) if !name.contains('.') => (class.path.clone(), format!("{}.{name}", class.name)),
             _ => (self.paths.first()?.clone(), name.to_owned()),
@@ -410,9 +421,7 @@ fn new_head(item: &Item) -> String {
     match (container, language) {
         (Some(_), "python") => format!("((async )?def|class) {name}|{name}( =|: )"),
         (Some(_), "rust" | "go") => keyed,
-        (Some(container), _) => {
-            format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}|{container}\\.(prototype\\.)?{name}")
-        }
+        (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
         (None, _) => keyed,
     }
 }
@@ -421,7 +430,8 @@ fn new_head(item: &Item) -> String {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "import os\n\nMAX = 3\n\n\nclass A:\n    @property\n    def size(self):\n        return MAX\n\n\nstart(A())\n";
+    const TEXT: &str =
+        "import os\n\nMAX = 3\n\n\nclass A:\n    @property\n    def size(self):\n        return MAX\n\n\nstart(A())\n";
 
     fn choices() -> Choices {
         let files = [Offered { path: "a.py", text: TEXT, shown: &[(1, 12)] }];

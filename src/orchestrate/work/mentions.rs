@@ -67,12 +67,33 @@ const LIKELY_LETTERS: usize = 5;
 /// Words that say tests are meant, in the languages that were tried.
 const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
 /// Verbs that ask for something new.
-const ADDS: &[&str] =
-    &["add", "write", "create", "need", "give", "implement", "füge", "erstelle", "schreib", "schreibe", "ergänze", "crée", "crea", "écris", "ajoute", "escribe", "añade", "agrega", "напиши", "добавь"];
+const ADDS: &[&str] = &[
+    "add",
+    "write",
+    "create",
+    "need",
+    "give",
+    "implement",
+    "füge",
+    "erstelle",
+    "schreib",
+    "schreibe",
+    "ergänze",
+    "crée",
+    "crea",
+    "écris",
+    "ajoute",
+    "escribe",
+    "añade",
+    "agrega",
+    "напиши",
+    "добавь",
+];
 /// Words behind a kind that are no name: `a function that`, `another helper in`.
 const STOPS: &[&str] = &[
-    "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named", "should", "has", "must",
-    "does", "the", "a", "an", "at", "into", "as", "it", "die", "der", "das", "in", "zu", "für", "que", "para", "pour", "qui", "dans", "en",
+    "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named",
+    "should", "has", "must", "does", "the", "a", "an", "at", "into", "as", "it", "die", "der", "das", "in", "zu",
+    "für", "que", "para", "pour", "qui", "dans", "en",
 ];
 /// How far behind such a verb the tests stand: `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
@@ -119,10 +140,16 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
         // `another helper in a.py: tail, like head`
-        let told = found.speaks_of_definitions && text[..at].trim_end().ends_with(':') && after.is_none_or(|c| ",.".contains(c)) && word.len() > 2;
+        let told = found.speaks_of_definitions
+            && text[..at].trim_end().ends_with(':')
+            && after.is_none_or(|c| ",.".contains(c))
+            && word.len() > 2;
         let introduced = matches!(before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada");
         let plain = STOPS.contains(&low.as_str());
-        if nodes.is_empty() && !plain && (called || told || introduced || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word)) && is_identifier(word)
+        if nodes.is_empty()
+            && !plain
+            && (called || told || introduced || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word))
+            && is_identifier(word)
             && !found.new_names.iter().any(|name| name == word)
             && !is_inside_value(text, at)
         {
@@ -135,7 +162,9 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let symbol = Symbol { name: word.to_owned(), nodes };
         match named {
             true => found.symbols.push(symbol),
-            false if word.len() >= LIKELY_LETTERS && is_low(word) && symbol.nodes.iter().any(is_free) => found.likely.push(symbol),
+            false if word.len() >= LIKELY_LETTERS && is_low(word) && symbol.nodes.iter().any(is_free) => {
+                found.likely.push(symbol)
+            }
             false => {}
         }
     }
@@ -158,8 +187,12 @@ impl Mentions {
 
 /// Whether the object of a verb is tests; `one` is one where tests were spoken of.
 fn names_tests(behind: &[(usize, &str)]) -> bool {
-    let low: Vec<String> = behind.iter().take(OBJECT_WORDS).map(|(_, word)| word.trim_matches(['.', ':']).to_lowercase()).collect();
-    let until = low.iter().position(|word| matches!(word.as_str(), "and" | "with" | "to" | "in" | "that" | "for")).unwrap_or(low.len());
+    let low: Vec<String> =
+        behind.iter().take(OBJECT_WORDS).map(|(_, word)| word.trim_matches(['.', ':']).to_lowercase()).collect();
+    let until = low
+        .iter()
+        .position(|word| matches!(word.as_str(), "and" | "with" | "to" | "in" | "that" | "for"))
+        .unwrap_or(low.len());
     let is_one = low.first().is_some_and(|word| word == "one") && until <= 1;
     is_one || low[..until].iter().any(|word| TESTS.contains(&word.as_str()))
 }
@@ -198,7 +231,8 @@ fn is_low(word: &str) -> bool {
 
 /// A function or class that is no member of anything and no test.
 fn is_free(node: &Node) -> bool {
-    matches!(node.kind.as_str(), "function" | "class") && !crate::index::paths::sorts(&node.path).contains(&crate::index::paths::Sort::Test)
+    matches!(node.kind.as_str(), "function" | "class")
+        && !crate::index::paths::sorts(&node.path).contains(&crate::index::paths::Sort::Test)
 }
 
 fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {

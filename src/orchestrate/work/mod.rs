@@ -145,7 +145,8 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
 
 /// What was done, for the user. Commands that only checked a change are a line each; what they said against it stands in the notes.
 fn told(step: &Step, entries: &[Entry]) -> Vec<String> {
-    let is_check = |entry: &&Entry| !matches!(step.kind, Kind::Run | Kind::Ask) && entry.tool == Builtin::RunCommand.name();
+    let is_check =
+        |entry: &&Entry| !matches!(step.kind, Kind::Run | Kind::Ask) && entry.tool == Builtin::RunCommand.name();
     let mut facts = Vec::new();
     for entry in entries {
         if !is_check(&entry) || entry.status == StepStatus::Rejected {

@@ -99,8 +99,10 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
 
 /// The old and the new of two quoted texts: `'a' should be 'b'`, `say 'b' instead of 'a'`.
 pub fn rewording(task: &str) -> Option<(String, String)> {
-    const BECOMES: &[&str] = &["should be", "should read", "should say", "to", "becomes", "->", "→", "with", "by", "zu", "par", "por"];
-    const INSTEAD: &[&str] = &["instead of", "rather than", "not", ", not", "statt", "anstatt", "au lieu de", "en vez de"];
+    const BECOMES: &[&str] =
+        &["should be", "should read", "should say", "to", "becomes", "->", "→", "with", "by", "zu", "par", "por"];
+    const INSTEAD: &[&str] =
+        &["instead of", "rather than", "not", ", not", "statt", "anstatt", "au lieu de", "en vez de"];
     let mut found: Vec<(usize, usize, &str)> = Vec::new();
     let mut at = 0;
     while let Some(open) = task[at..].find(['\'', '"']).map(|open| at + open) {
@@ -126,7 +128,9 @@ pub fn rewording(task: &str) -> Option<(String, String)> {
 /// The first line of an entry in TOML.
 fn is_key(line: &str) -> bool {
     let key = line.split_once('=').map(|(key, _)| key.trim_end());
-    key.is_some_and(|key| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '"')))
+    key.is_some_and(|key| {
+        !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '"'))
+    })
 }
 
 /// What was written without the lines that follow the passage in the file: a model goes on repeating what it knows.

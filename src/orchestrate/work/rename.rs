@@ -61,8 +61,25 @@ fn candidates(text: &str) -> Vec<String> {
 /// The word of `text` that is most like a name in the place of `from`: it is none of the words of a rename, and written in the same style;
 /// the last of equals.
 fn new_name(text: &str, from: &str) -> Option<String> {
-    const WORDS: &[&str] =
-        &["rename", "to", "it", "the", "into", "as", "call", "everywhere", "in", "um", "nach", "zu", "en", "a", "por", "all", "of"];
+    const WORDS: &[&str] = &[
+        "rename",
+        "to",
+        "it",
+        "the",
+        "into",
+        "as",
+        "call",
+        "everywhere",
+        "in",
+        "um",
+        "nach",
+        "zu",
+        "en",
+        "a",
+        "por",
+        "all",
+        "of",
+    ];
     let style = |name: &str| {
         let bare = name.trim_start_matches('_');
         let upper = bare.chars().next().is_some_and(char::is_uppercase);
@@ -96,7 +113,9 @@ mod tests {
 
     #[test]
     fn the_new_name_is_told_from_the_words_around_it() {
-        let check = |text: &str, from: &str, expected: &str| assert_eq!(new_name(text, from).as_deref(), Some(expected), "{text}");
+        let check = |text: &str, from: &str, expected: &str| {
+            assert_eq!(new_name(text, from).as_deref(), Some(expected), "{text}")
+        };
         check("rename to _LockMixin everywhere", "_LockedMixin", "_LockMixin");
         check("typeOfValue and update everything", "kindOf", "typeOfValue");
         check("Call it type_tag, in all of src", "get_type", "type_tag");
