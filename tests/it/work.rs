@@ -70,9 +70,14 @@ async fn what_would_lose_lines_or_break_the_file_is_not_written() {
 
 #[tokio::test]
 async fn what_goes_is_taken_out_by_code() {
+    let script = Script::saying("").on("First name", "remove first");
+    let (file, answer) = asked(script, "Delete the function first from a.py").await;
+    assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)\n\n\n", ""), "{answer}");
+    // What is still used stays.
     let script = Script::saying("").on("First name", "remove keep");
     let (file, answer) = asked(script, "Delete the function keep from a.py").await;
-    assert_eq!(file, FILE.replace("\n\n\ndef keep(size, n):\n    return [n] * size\n", "\n"), "{answer}");
+    assert_eq!(file, FILE);
+    assert!(answer.contains("`keep` is used in `first`"), "{answer}");
 }
 
 /// Somebody else writes the file while the model writes.

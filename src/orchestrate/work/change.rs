@@ -26,7 +26,7 @@ use super::{Done, Job, code, verify, written};
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
 /// Longest passage or new file, in tokens.
-const TEXT_TOKENS: usize = 900;
+const TEXT_TOKENS: usize = 600;
 /// Tokens that a passage may grow by, beside becoming twice as long.
 const TEXT_MORE: usize = 120;
 /// How often a model may write one change: what a check said goes back to it.
@@ -305,7 +305,11 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?place, answer, "written");
-        let code = passage::own(&before, &chosen, &code);
+        let code = passage::own(path, &before, &chosen, &code);
+        // Who begins with the passage itself writes it anew.
+        let begins =
+            passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
+        let place = if let (Place::After(at), true) = (place, begins) { Place::Change(at) } else { place };
         let after = passage::put(path, &before, &chosen, place, &code);
         let problem = match () {
             () if code.trim().is_empty() => Some("There is no text in the answer.".to_owned()),

@@ -15,9 +15,10 @@ use super::{Done, Job, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
-/// Longest answer that names items, and longest definition, in tokens.
+/// Longest answer that names items, and longest new code, in tokens; a definition may also become twice as long as it is.
 const NAMES_TOKENS: usize = 60;
-const CODE_TOKENS: usize = 700;
+const CODE_TOKENS: usize = 400;
+const LONGEST_TOKENS: usize = 900;
 /// How often a definition is drawn until it differs from what is there.
 const DRAFTS_MAX: usize = 3;
 /// Longest sentence about what is wrong.
@@ -233,7 +234,12 @@ async fn write(
         let mut code = String::new();
         for draft in 0..if next.think { DRAFTS_MAX } else { 1 } {
             let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
-            let form = Ask { grammar: grammar.clone(), tokens: CODE_TOKENS, seed, phase: "writing code" };
+            let form = Ask {
+                grammar: grammar.clone(),
+                tokens: CODE_TOKENS.max((2 * tokens_of(&item, files)).min(LONGEST_TOKENS)),
+                seed,
+                phase: "writing code",
+            };
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
@@ -245,6 +251,15 @@ async fn write(
         pieces.push((item, code));
     }
     Ok(pieces)
+}
+
+fn tokens_of(item: &Item, files: &Files) -> usize {
+    let text = match &item.what {
+        What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
+        What::Statement(text) => text,
+        _ => "",
+    };
+    crate::retrieve::tokens(text)
 }
 
 fn order_of(item: &Item, files: &Files) -> String {

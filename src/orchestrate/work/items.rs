@@ -298,7 +298,7 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     let length = |span: &Span| span.lines.1 + 1 - span.lines.0;
     let outer = |span: &Span| {
         let name = span.container.last()?;
-        spans.iter().filter(|other| other.name == *name && other.bytes.start <= span.bytes.start).last()
+        spans.iter().rfind(|other| other.name == *name && other.bytes.start <= span.bytes.start)
     };
     let is_offered = |span: &&Span| {
         let fits = match span.sort {

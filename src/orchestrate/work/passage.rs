@@ -134,7 +134,8 @@ fn is_key(line: &str) -> bool {
 }
 
 /// What was written without the lines that follow the passage in the file: a model goes on repeating what it knows.
-pub fn own(text: &str, passage: &Passage, written: &str) -> String {
+pub fn own(path: &str, text: &str, passage: &Passage, written: &str) -> String {
+    let written = if language_of(path) == "json" { balanced(written) } else { written };
     let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
     let Some(next) = behind.next() else { return written.to_owned() };
     let lines: Vec<&str> = written.lines().collect();
@@ -145,6 +146,16 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
         lines[at] == next && (after.is_none() || following.is_none_or(|line| Some(*line) == after))
     });
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
+}
+
+/// Entries of JSON without the brackets that close what they stand in.
+fn balanced(written: &str) -> &str {
+    let mut text = written.trim_end();
+    let count = |text: &str, marks: [char; 2]| text.matches(marks).count();
+    while count(text, ['}', ']']) > count(text, ['{', '[']) && text.ends_with(['}', ']']) {
+        text = text[..text.len() - 1].trim_end();
+    }
+    text
 }
 
 /// `passage` itself if it is short; else the stretch of it, between blank lines where there are some, that says most of the words of
@@ -297,8 +308,9 @@ mod tests {
     fn what_follows_the_passage_is_not_written_again() {
         let text = "# A\nx\n\n# B\ny\n\n# C\n";
         let passage = Passage { lines: (1, 3), title: "# A".into() };
-        assert_eq!(own(text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
-        assert_eq!(own(text, &passage, "# A\nz"), "# A\nz");
+        assert_eq!(own("a.md", text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
+        assert_eq!(own("a.md", text, &passage, "# A\nz"), "# A\nz");
+        assert_eq!(own("a.json", text, &passage, "  \"a\": [1],\n  \"b\": {}\n}\n}"), "  \"a\": [1],\n  \"b\": {}");
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub fn plain(request: &str) -> Option<Step> {
     }
     let kind = match classify::kind(&parts) {
         classify::RequestKind::Change => Kind::Edit,
+        _ if is_order(text) && text.ends_with('?') => ordered(text),
         classify::RequestKind::Question if text.ends_with('?') => Kind::Ask,
         _ => return None,
     };
@@ -208,11 +209,17 @@ const QUESTIONS: &[&str] = &[
     "comment",
 ];
 
+/// Orders in the form of a question.
+const POLITE: &[&str] =
+    &["can you", "could you", "would you", "will you", "kannst du", "könntest du", "peux-tu", "puedes", "можешь"];
+
 /// Whether a text asks for a change, though a model took it for a question: it has none.
 fn is_order(text: &str) -> bool {
     let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    !text.contains('?') && has(ORDERS) && !has(QUESTIONS)
+    let low = text.to_lowercase();
+    let polite = POLITE.iter().any(|words| low.contains(words));
+    has(ORDERS) && (polite || !text.contains('?') && !has(QUESTIONS))
 }
 
 /// The kind of such a text: failing tests are repaired by running them.
@@ -243,6 +250,16 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps.push((kinds.first().map_or(Kind::Ask, kind_of), request.to_owned()));
     }
     steps.truncate(STEPS_MAX);
+    // What is said again is not done again.
+    let texts: Vec<String> = steps.iter().map(|(_, text)| text.clone()).collect();
+    let mut place = 0;
+    steps.retain(|(_, text)| {
+        place += 1;
+        !texts
+            .iter()
+            .enumerate()
+            .any(|(at, other)| at + 1 != place && other.len() > text.len() && other.contains(text.as_str()))
+    });
     // An order of which a part was taken for a question is one order.
     let only = |kinds: &[Kind]| steps.iter().all(|(kind, _)| kinds.contains(kind));
     if is_order(request) && steps.iter().any(|(kind, _)| *kind == Kind::Ask) && only(&[Kind::Ask, Kind::Edit]) {
@@ -316,6 +333,7 @@ mod tests {
         assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
+        assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
     }
 
     #[test]
