@@ -13,6 +13,8 @@ pub struct Example {
     pub call: String,
     /// A literal, a word, or the name of an error, as it was written.
     pub expected: String,
+    /// `expected` is what it gives now and must not.
+    pub is_wrong: bool,
 }
 
 /// Most examples that are read of one request.
@@ -25,6 +27,8 @@ const GIVES: &[&str] = &[
     "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
 ];
 const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "doit", "debe", "debería", "has"];
+/// Words behind what something gives that say that it is wrong.
+const BUT: &[&str] = &["but", "wrong", "bug", "fix", "although", "incorrect", "aber", "falsch", "mais", "pero", "но"];
 const BETWEEN: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
     "devolver", "a", "an",
@@ -36,12 +40,18 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     let calls = calls(text);
     let mut found = Vec::new();
     let mut open: Vec<&(Range<usize>, String)> = Vec::new();
+    // What the request says to be wrong, of calls for which it does not say what would be right.
+    let mut wrong = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
         let said = Said::of(&text[call.0.end..end]);
         match said.expected(is_new(&call.1)) {
             Some(expected) => found.push(example(text, call, expected)),
-            None if said.later.is_empty() => open.push(call),
+            None if said.later.is_empty() => {
+                open.push(call);
+                let now = said.stated.clone().filter(|_| said.is_wrong && !is_new(&call.1));
+                wrong.extend(now.map(|now| Example { is_wrong: true, ..example(text, call, now) }));
+            }
             None => {
                 // `f(1) returns a, same with f(2). Should be b and c.`
                 open.push(call);
@@ -53,6 +63,7 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     if let ([], [name]) = (calls.as_slice(), new) {
         found.extend(pairs(text, name));
     }
+    found.extend(wrong);
     let mut seen = std::collections::HashSet::new();
     found.retain(|one: &Example| seen.insert(one.call.clone()));
     found.truncate(EXAMPLES_MAX);
@@ -77,6 +88,7 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
                     name: name.to_owned(),
                     call: format!("{name}({given})"),
                     expected: literal.to_owned(),
+                    is_wrong: false,
                 });
                 before = None;
             }
@@ -88,7 +100,7 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
 }
 
 fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Example {
-    Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected }
+    Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected, is_wrong: false }
 }
 
 /// Calls of plain functions with literals as arguments, and the names of the functions.
@@ -172,6 +184,8 @@ struct Said {
     should: Option<String>,
     /// What several calls should give, said in a sentence of its own.
     later: Vec<String>,
+    /// What it gives is said to be wrong.
+    is_wrong: bool,
 }
 
 impl Said {
@@ -203,6 +217,7 @@ impl Said {
                 }
                 Some(false) if first => said.stated = values(after).into_iter().next(),
                 // `gives a instead of b`: b is right; `should give b instead of a` has ended already.
+                None if BUT.contains(&low.as_str()) && said.stated.is_some() => said.is_wrong = true,
                 None if instead => {
                     said.should = values(&after.trim_start()[2..]).into_iter().next();
                     break;
@@ -302,15 +317,17 @@ fn python(path: &str, examples: &[&Example]) -> Option<String> {
             "null" | "undefined" => "None".to_owned(),
             value => literal(value),
         };
-        format!("t({:?}, lambda: {}, {expected})", one.call, one.call)
+        let sign = if one.is_wrong { "!=" } else { "==" };
+        format!("t({:?}, lambda: {}, {expected}, {sign:?})", one.call, one.call)
     });
     Some(format!(
         "from {module} import {names}\n\
-         def t(c, f, w):\n    \
+         def t(c, f, w, s):\n    \
              try: r = f()\n    \
              except Exception as e: r = e\n    \
              ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
-             if not ok: print(f\"{{c}}{WRONG}{{r!r}}, not {{w!r}}\")\n    \
+             ok = ok == (s == '==')\n    \
+             if not ok: print(f\"{{c}}{WRONG}{{r!r}}\" + (f\", not {{w!r}}\" if s == '==' else ', which is wrong'))\n    \
              return ok\n\
          raise SystemExit(not all([{}]))",
         tries.collect::<Vec<_>>().join(", ")
@@ -327,14 +344,14 @@ fn script(path: &str, examples: &[&Example]) -> String {
             "None" => "null".to_owned(),
             value => literal(value),
         };
-        format!("t({:?}, () => {}, {expected})", one.call, one.call)
+        format!("t({:?}, () => {}, {expected}, {})", one.call, one.call, !one.is_wrong)
     });
     format!(
         "const m = await import(process.cwd() + {:?});\n{}\n\
          const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
-         const t = (c, f, w) => {{ let r; try {{ r = f(); }} catch (e) {{ r = e; }}\n  \
-           const ok = s(r) === s(w) || String(r) === String(w) || r?.name === w;\n  \
-           if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, not ${{s(w)}}`);\n  return ok; }};\n\
+         const t = (c, f, w, right) => {{ let r; try {{ r = f(); }} catch (e) {{ r = e; }}\n  \
+           const ok = (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right;\n  \
+           if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, ` + (right ? `not ${{s(w)}}` : 'which is wrong'));\n  return ok; }};\n\
          process.exit([{}].every(Boolean) ? 0 : 1);",
         format!("/{path}"),
         bound.collect::<Vec<_>>().join(" "),
@@ -399,6 +416,9 @@ mod tests {
         check("size('x') gives 2 instead of 1", false, &[("size('x')", "1")]);
         check("size('') crashes, it should give 0.", false, &[("size('')", "0")]);
         check("ordinal(12) gives 12nd", false, &[]);
+        let text = "cut('hello', 3) returns 'hel...' but it must never be longer than the limit. Fix it.";
+        let found = of(text, &[], &|_| false);
+        assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
     }
 
@@ -411,6 +431,10 @@ mod tests {
         let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(!ran.status.success());
+        let now = Example { is_wrong: true, expected: "'b'".to_owned(), ..examples[0].clone() };
+        let line = command("m.py", &[now]).unwrap();
+        let again = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&again.stdout), "tail('a.b') gives 'b', which is wrong\n");
         assert_eq!(wrong(&text, &examples).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
     }
 }

@@ -9,6 +9,7 @@ mod indent;
 pub mod losses;
 mod marks;
 pub mod merge;
+pub mod relocate;
 pub mod rename;
 pub mod suspects;
 mod text;

@@ -16,6 +16,7 @@ use crate::index::{Index, IndexError, Names, Role, Symbol};
 pub(in crate::edit) use plan::Edits;
 pub use plan::{Doubt, FileEdit, Mention, Plan};
 pub(in crate::edit) use sheet::{Sheet, texts_with};
+pub(in crate::edit) use uses::from_file;
 
 use target::Wanted;
 use uses::Verdict;
@@ -147,4 +148,4 @@ fn means_the_same(
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::edit) mod tests;

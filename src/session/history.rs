@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::journal::Entry;
-use crate::protocol::{Event, StepStatus};
+use crate::protocol::{Event, Exchange, StepStatus};
 
 /// One request and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,6 +38,17 @@ pub struct CallShown {
     pub summary: String,
     pub result_hash: String,
     pub wall_ms: u64,
+}
+
+/// A conversation that can be gone on with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Talk {
+    pub conversation: String,
+    /// When its last request was made.
+    pub time: String,
+    /// Requests that were answered and not taken back; the first of them is shown.
+    pub requests: usize,
+    pub first: String,
 }
 
 /// Everything a journal tells.
@@ -94,6 +105,33 @@ impl History {
             turn.undone = !live.contains(&turn.seq);
         }
         History { turns }
+    }
+
+    /// The conversations with an answer that counts, the last first.
+    pub fn talks(&self) -> Vec<Talk> {
+        let mut talks: Vec<Talk> = Vec::new();
+        for turn in self.turns.iter().filter(|turn| turn.answer.is_some() && !turn.undone) {
+            let known = talks.iter().position(|talk| talk.conversation == turn.conversation);
+            let mut talk = known.map_or_else(
+                || Talk {
+                    conversation: turn.conversation.clone(),
+                    time: String::new(),
+                    requests: 0,
+                    first: turn.request.clone(),
+                },
+                |at| talks.remove(at),
+            );
+            talk.requests += 1;
+            talk.time.clone_from(&turn.time);
+            talks.insert(0, talk);
+        }
+        talks
+    }
+
+    /// What was said in a conversation, oldest first, without what was taken back.
+    pub fn exchanges(&self, conversation: &str) -> Vec<Exchange> {
+        let said = self.turns.iter().filter(|turn| turn.conversation == conversation && !turn.undone);
+        said.filter_map(|turn| Some(Exchange { request: turn.request.clone(), answer: turn.answer.clone()? })).collect()
     }
 }
 

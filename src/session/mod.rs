@@ -29,7 +29,7 @@ use crate::tools::{Catalog, Prefilter};
 
 pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
-pub use history::{CallShown, History, TurnShown};
+pub use history::{CallShown, History, Talk, TurnShown};
 pub use journal::{Entry, Journal, JournalError};
 pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
@@ -56,7 +56,6 @@ pub enum Message {
 /// One conversation. The journal is shared with nobody: a session writes it from one thread at a time.
 pub struct Session {
     toolkit: Mutex<Toolkit>,
-    conversation: ConversationId,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
     mask: Mask,
@@ -74,15 +73,13 @@ impl Session {
     /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
-        let (conversation, earlier) = (toolkit.conversation.clone(), Arc::default());
         Ok(Session {
             toolkit: Mutex::new(toolkit),
-            conversation,
             journal,
             policy,
             mask: Mask::Nothing,
             command: "monobloc",
-            earlier,
+            earlier: Arc::default(),
         })
     }
 
@@ -117,7 +114,7 @@ impl Session {
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
         let host = SessionHost {
             messages: sender,
-            conversation: self.conversation.clone(),
+            conversation: toolkit.conversation.clone(),
             journal: self.journal.clone(),
             policy: self.policy.clone(),
             mask: self.mask.clone(),
@@ -150,8 +147,7 @@ impl Session {
             }
             match ended {
                 Ok(Some(finished)) => {
-                    let kept = |text: &str| text.chars().take(EARLIER_CHARS).collect();
-                    let exchange = Exchange { request: kept(&finished.request), answer: kept(&finished.answer) };
+                    let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
                     remember(&mut earlier.lock().unwrap_or_else(PoisonError::into_inner), exchange);
                     host.emit(Event::TurnFinished(with_memory(finished)));
                 }
@@ -162,8 +158,33 @@ impl Session {
         receiver
     }
 
-    pub fn conversation(&self) -> &ConversationId {
-        &self.conversation
+    pub fn conversation(&self) -> ConversationId {
+        self.toolkit().conversation
+    }
+
+    /// The conversations of the project that can be gone on with, the last first; without this one.
+    pub fn talks(&self) -> Result<Vec<Talk>, JournalError> {
+        let mut talks = self.history()?.talks();
+        let own = self.conversation();
+        talks.retain(|talk| talk.conversation != own.0);
+        Ok(talks)
+    }
+
+    /// From now on requests belong to `talk`, and follow on what was said in it.
+    pub fn resume(&self, talk: &Talk) -> Result<(), JournalError> {
+        let exchanges = self.history()?.exchanges(&talk.conversation);
+        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        earlier.clear();
+        exchanges.into_iter().for_each(|exchange| remember(&mut earlier, exchange));
+        let mut toolkit = self.toolkit.lock().unwrap_or_else(PoisonError::into_inner);
+        toolkit.conversation = ConversationId(talk.conversation.clone());
+        Ok(())
+    }
+
+    fn history(&self) -> Result<History, JournalError> {
+        let Some(journal) = &self.journal else { return Ok(History::default()) };
+        let entries = journal.lock().unwrap_or_else(PoisonError::into_inner).entries()?;
+        Ok(History::of(&entries))
     }
 
     /// What is in memory now. Answers at once, whatever runs.
@@ -190,7 +211,8 @@ fn remember(earlier: &mut VecDeque<Exchange>, exchange: Exchange) {
     if earlier.len() == EARLIER_MAX {
         earlier.pop_front();
     }
-    earlier.push_back(exchange);
+    let kept = |text: &str| text.chars().take(EARLIER_CHARS).collect();
+    earlier.push_back(Exchange { request: kept(&exchange.request), answer: kept(&exchange.answer) });
 }
 
 fn with_memory(mut finished: TurnFinished) -> TurnFinished {

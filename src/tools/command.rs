@@ -118,6 +118,8 @@ fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
+        // A run of tests leaves nothing behind in the project.
+        ("PYTHONDONTWRITEBYTECODE", "1"),
     ]);
     // What would be written elsewhere goes where it may be written, and goes away with the command.
     command.envs(["TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "npm_config_cache"].map(|name| (name, confines.temp)));

@@ -185,3 +185,26 @@ fn a_change_is_taken_back_within_the_conversation() {
     assert_eq!((text(&rewound["checkpoint"]), project.text("src/retry.ts")), (checkpoint.as_str(), before));
     talk.end().succeeded();
 }
+
+#[test]
+fn a_conversation_is_gone_on_with_in_another_process() {
+    let project = Project::todo();
+    let said =
+        |talk: &mut Talk| text(&talk.ask("What did I just say to you?", &["turn-finished"])["answer"]).to_owned();
+    let mut talk = Talk::new(&project, &["--continue"]);
+    assert!(text(&talk.next(&["turn-failed"])["data"]["error"]).contains("no conversation 1"));
+    talk.ask(STORY, &["turn-finished"]);
+    talk.end().succeeded();
+    let mut talk = Talk::new(&project, &["--continue"]);
+    assert!(text(&talk.next(&["notice"])["data"]["text"]).contains(STORY));
+    assert!(said(&mut talk).contains("Tell me a story"));
+    talk.end().succeeded();
+    let mut talk = Talk::new(&project, &[]);
+    let listed = talk.ask("/resume", &["conversations"]);
+    let listed: Vec<&str> =
+        listed["conversations"].as_array().expect("a list").iter().map(|one| text(&one["first"])).collect();
+    assert_eq!(listed, [STORY]);
+    let why = talk.ask("/resume 2", &["turn-failed"]);
+    assert!(text(&why["error"]).contains("lists the 1 there are"));
+    talk.end().succeeded();
+}

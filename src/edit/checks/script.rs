@@ -119,7 +119,11 @@ impl Script {
 
     /// A program of node_modules, without asking for it by name where it is.
     fn program(&self, name: &'static str) -> String {
-        if self.installed.contains(&name) { format!("node_modules/.bin/{name}") } else { format!("npx {name}") }
+        if self.installed.contains(&name) {
+            format!("node_modules/.bin/{name}")
+        } else {
+            format!("npx --offline --no {name}")
+        }
     }
 
     fn run(&self, files: &[&str]) -> String {

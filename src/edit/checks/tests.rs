@@ -87,9 +87,14 @@ fn a_script_of_the_manifest_tests_javascript_and_its_runner_one_file() {
     };
     let test = [("test/a.test.js", "")];
     let file = "test/a.test.js";
-    check(r#"{"scripts": {"test": "vitest"}}"#, &test, file, ("npm test", "npx vitest run test/a.test.js"));
-    check(r#"{"scripts": {"test": "jest --ci"}}"#, &test, file, ("npm test", "npx jest test/a.test.js"));
-    check(r#"{"scripts": {"test": "mocha"}}"#, &test, file, ("npm test", "npx mocha test/a.test.js"));
+    check(
+        r#"{"scripts": {"test": "vitest"}}"#,
+        &test,
+        file,
+        ("npm test", "npx --offline --no vitest run test/a.test.js"),
+    );
+    check(r#"{"scripts": {"test": "jest --ci"}}"#, &test, file, ("npm test", "npx --offline --no jest test/a.test.js"));
+    check(r#"{"scripts": {"test": "mocha"}}"#, &test, file, ("npm test", "npx --offline --no mocha test/a.test.js"));
     check(
         r#"{"scripts": {"test": "node --import tsx --test test/*.ts"}}"#,
         &[("test/a.test.ts", "")],

@@ -63,6 +63,8 @@ pub fn missing(text: &str) -> Option<Report> {
         ": not found",
         ": No module named ",
         "Missing script:",
+        "npx canceled due to missing packages",
+        "npm error code ENOTCACHED",
         ": can't open file ",
         "no test target named",
         "could not find `Cargo.toml`",

@@ -67,6 +67,11 @@ pub struct Edits {
 }
 
 impl Edits {
+    /// Goes on with a plan whose texts are made.
+    pub fn of(plan: Plan) -> Edits {
+        Edits { plan, ..Edits::default() }
+    }
+
     /// The name at a place becomes `to`. Where it stands for a variable and a property at once, the property keeps its name.
     pub fn change(&mut self, at: usize, place: usize, sheet: &Sheet, to: &str) {
         let occurrence = &sheet.places[place];

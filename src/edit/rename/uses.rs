@@ -89,7 +89,7 @@ fn imported(names: &Names, sheet: &Sheet, place: &Occurrence, source: &str, want
 }
 
 /// A Rust path that begins with `super`, as it reads outside the modules that are written out in the file.
-fn from_file(names: &Names, sheet: &Sheet, place: &Occurrence, path: &str) -> String {
+pub fn from_file(names: &Names, sheet: &Sheet, place: &Occurrence, path: &str) -> String {
     let definitions = &names.outline(sheet.file).definitions;
     let around = std::iter::successors(place.inside, |at| definitions[*at].container).take(definitions.len());
     let mut depth = around.filter(|at| definitions[*at].kind == Kind::Module).count();

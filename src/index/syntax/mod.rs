@@ -7,6 +7,7 @@ mod outline;
 pub mod parts;
 mod python;
 mod rust;
+mod sites;
 mod spans;
 pub mod types;
 pub mod uses;
@@ -18,7 +19,8 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 use outline::Reader;
-pub use outline::{Definition, Import, Kind, Outline, Reference, ReferenceKind};
+pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
+pub use sites::{ImportSite, SiteForm, SiteName, import_sites};
 pub use spans::{Spans, spans};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; ours stops and says so.

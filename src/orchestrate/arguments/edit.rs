@@ -123,7 +123,11 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
         let Some(new) = fitting(&line[start..end], &intent.new) else { continue };
         let mut keys = lines.to_vec();
         keys[i] = &line[..start];
-        let score = places::answers(&keys[i.saturating_sub(64)..=i], i.min(64), &intent.about);
+        let mut score = places::answers(&keys[i.saturating_sub(64)..=i], i.min(64), &intent.about);
+        let key = line[..start].trim_matches(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').to_lowercase();
+        if intent.about.contains(&key) {
+            score += MARGIN;
+        }
         ranked.push((score, i, format!("{}{new}{}", &line[..start], &line[end..])));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -36,6 +36,9 @@ const LISTS: &[Builtin] = &[
 /// Tools whose result a model words.
 const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
 
+/// Words without which no files are looked for.
+const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
+
 /// Whether all that is asked for is a list that the index has.
 pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
     let [part] = parts else { return false };
@@ -49,7 +52,9 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
     let symbol = forms::symbol_of(job.scene.toolkit, &planned.part);
     let tool = forms::asked(&planned.part, symbol.as_deref());
     let mut result = String::new();
-    if let Some(tool) = tool.filter(|tool| LISTS.contains(tool) || LOOKS.contains(tool)) {
+    let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.to_lowercase().as_str()));
+    let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
+    if let Some(tool) = tool.filter(|tool| LISTS.contains(tool) || looks(tool)) {
         let known = evidence.entries().len();
         let end = looked(job, &planned, evidence).await?;
         let found = evidence.entries().get(known..).unwrap_or_default();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::edit;
 use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Grammar, Request, Sampling};
-use crate::index::Index;
+use crate::index::{Index, language_of};
 use crate::models::dialect::Message;
 use crate::orchestrate::arguments::settle_edit;
 use crate::orchestrate::conversation;
@@ -21,7 +21,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, verify, written};
+use super::{Done, Job, code, items, verify, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -243,6 +243,10 @@ pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
     messages
 }
 
+/// Prose with at most one block of code in it: a model that may write more goes on to the next section.
+const ONE_EXAMPLE: &str = "start: \"````\\n\" LINE{1,60} (FENCE LINE{1,20} \"```\\n\" LINE{0,10})? \"````\"\n\
+    FENCE: /```[a-z]*\\n/\nLINE: /([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n/\n";
+
 /// A block of text; other blocks stand in it only where it may have them.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
@@ -261,7 +265,13 @@ async fn create(
     let mut messages = opening(job, CREATE);
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job, step))));
     for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(true, TEXT_TOKENS, round, "writing a file")).await?;
+        let mut form = text_ask(true, TEXT_TOKENS, round, "writing a file");
+        // Only prose has blocks of code in it.
+        if !matches!(language_of(path), "markdown" | "text") {
+            form.grammar = items::free_grammar(path);
+        }
+        let answer = ask(job, &messages, form).await?;
+        tracing::debug!(round, answer, "written");
         let content = written::blocks(&answer).into_iter().next().map(|block| block.code + "\n").unwrap_or_default();
         let problems = verify::problems(job.index, path, "", &content, &[]);
         let Some(problem) = problems.first().filter(|_| round + 1 < ROUNDS_MAX) else {
@@ -302,7 +312,11 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     let mut messages = opening(job, PASSAGE);
     messages.push(Message::user(passage_task(job, step, path, &before, &chosen, place)));
     for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
+        let mut form = text_ask(before.contains("```"), tokens, round, "writing text");
+        if language_of(path) == "markdown" && !before.contains("```") {
+            form.grammar = ONE_EXAMPLE.to_owned();
+        }
+        let answer = ask(job, &messages, form).await?;
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?place, answer, "written");
         let code = passage::own(path, &before, &chosen, &code);

@@ -19,8 +19,11 @@ const NAME: &str = "First name the definitions to write.";
 const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 400;
 const LONGEST_TOKENS: usize = 900;
+const TEST_TOKENS: usize = 260;
 /// How often a definition is drawn until it differs from what is there.
 const DRAFTS_MAX: usize = 3;
+/// Cases of a new test: who may write more counts on for ever.
+const CASES_MAX: usize = 5;
 /// Longest sentence about what is wrong.
 const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
@@ -70,10 +73,14 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     if mentions.adds && mentions.speaks_of_definitions {
         choices.beside_new(mentions);
     }
+    if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {
+        choices.of_what_is_there();
+    }
     let mut messages = opening(job, WRITE);
     let tried = verify::examples(job, step, &files, evidence).await?;
     let tried = tried.map(|wrong| format!("\nTried as it is now: {wrong}")).unwrap_or_default();
     messages.push(Message::user(format!("{}{task}{tried}\n\n{NAME}", pack.text)));
+    let asked_for = messages.len();
     let mut trouble = String::new();
     let mut written = false;
     // What was wrong with what was written first, and whether that is wrong in any case.
@@ -86,7 +93,9 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         next.given = choices.that_goes(&text, &asked).map(|item| (vec![item], true));
     }
     for round in 0..ROUNDS_MAX {
-        let pieces = write(job, &files, &choices, std::mem::take(&mut next), &mut messages, round).await?;
+        let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round };
+        let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
+        trouble.clear();
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
             Err(Refusal { message, unchanged }) if doubted.is_none_or(|doubted| doubted + 1 != round) => {
                 next = match unchanged.as_slice() {
@@ -126,7 +135,11 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                         Some(format!("It is written, and was tried:\n{wrong}"))
                     }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
-                    (None, None) => verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?,
+                    (None, None) => {
+                        let wrong = verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?;
+                        next = Next { given: Some((items_of(pieces), true)), think: false };
+                        wrong
+                    }
                 }
             }
         };
@@ -138,7 +151,12 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         }
         trouble = words::shorten(&problem, SAID_CHARS);
         tracing::debug!(round, trouble, "not right yet");
-        messages.push(Message::user(format!("{trouble}\n{NAME}")));
+        // Who sees what he wrote writes it again; what was wrong with it is told.
+        messages.truncate(asked_for);
+        if next.given.is_none() {
+            let last = messages.len() - 1;
+            messages[last].content.push_str(&format!("\n{trouble}"));
+        }
     }
     let why = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
     if !written {
@@ -190,17 +208,27 @@ fn asks_to_remove(asked: &str) -> bool {
     REMOVALS.iter().any(|word| has(word)) || has("take") && has("out")
 }
 
+/// What is written in a round, and for what.
+struct Round<'a> {
+    choices: &'a Choices,
+    text: &'a str,
+    /// What was wrong with what was written before.
+    trouble: &'a str,
+    round: usize,
+}
+
 /// What the model names and then writes; what it said is put behind `messages`.
 async fn write(
     job: Job<'_>,
     files: &Files,
-    choices: &Choices,
+    Round { choices, text, trouble, round }: Round<'_>,
     next: Next,
     messages: &mut Vec<Message>,
-    round: usize,
 ) -> Result<Vec<(Item, String)>, TurnError> {
-    let is_drawn = next.think || round + 1 == ROUNDS_MAX;
-    let form = |grammar: String, tokens: usize, phase| Ask { grammar, tokens, seed: is_drawn.then_some(round), phase };
+    // Greedily a model repeats what a check has refused.
+    let is_drawn = next.think || round > 0;
+    let form =
+        |grammar: String, tokens: usize, phase| Ask { grammar, tokens, seed: next.think.then_some(round), phase };
     let (given, is_all) = next.given.unwrap_or_default();
     let items = if is_all {
         given
@@ -228,21 +256,21 @@ async fn write(
             tracing::debug!(round, answer, "thought");
             messages.push(Message::assistant(answer));
         }
-        messages.push(Message::user(order_of(&item, files)));
+        let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
+        messages.push(Message::user(format!("{}\nIt is for this: {text}{warned}", order_of(&item, files))));
         let grammar = items::code_grammar(&item, files.text(&item.path));
         let mut answer = String::new();
         let mut code = String::new();
-        for draft in 0..if next.think { DRAFTS_MAX } else { 1 } {
+        for draft in 0..if is_drawn { DRAFTS_MAX } else { 1 } {
             let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
-            let form = Ask {
-                grammar: grammar.clone(),
-                tokens: CODE_TOKENS.max((2 * tokens_of(&item, files)).min(LONGEST_TOKENS)),
-                seed,
-                phase: "writing code",
-            };
+            let form = Ask { grammar: grammar.clone(), tokens: most_tokens(&item, files), seed, phase: "writing code" };
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+            if !answer.trim_end().ends_with("```") && item.path.ends_with(".py") {
+                // The end was not reached: the last line is not whole.
+                code.truncate(code.rfind('\n').unwrap_or(0));
+            }
             if !files.has(&item, &code) {
                 break;
             }
@@ -253,13 +281,15 @@ async fn write(
     Ok(pieces)
 }
 
-fn tokens_of(item: &Item, files: &Files) -> usize {
+/// Longest code for an item.
+fn most_tokens(item: &Item, files: &Files) -> usize {
     let text = match &item.what {
         What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
         What::Statement(text) => text,
+        What::Add if verify::is_test(&item.path) => return TEST_TOKENS,
         _ => "",
     };
-    crate::retrieve::tokens(text)
+    CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
 }
 
 fn order_of(item: &Item, files: &Files) -> String {
@@ -276,6 +306,9 @@ fn order_of(item: &Item, files: &Files) -> String {
         }
         What::Statement(text) => {
             format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
+        }
+        What::Add if verify::is_test(path) => {
+            format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
         }
         What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
         What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),

@@ -16,7 +16,7 @@ const HITS: usize = 12;
 /// Largest file that is looked into, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// A definition longer than this is shown as its head, its signatures and the part that was found.
-const WHOLE_LINES_MAX: usize = 120;
+pub const WHOLE_LINES_MAX: usize = 120;
 /// Lines of the head of a file (imports, constants) that go with a part of it.
 const HEAD_LINES: usize = 14;
 /// A file of at most this share of the tokens is shown whole when it is named or found.

@@ -18,6 +18,9 @@ const NAMES_MAX: usize = 80;
 /// A container longer than this is changed by its members, a function longer than this by what is defined in it.
 const CONTAINER_LINES_MAX: usize = 25;
 const FUNCTION_LINES_MAX: usize = 70;
+/// Most lines behind the head of a definition, and of a new test.
+const CODE_LINES_MAX: usize = 200;
+const TEST_LINES_MAX: usize = 16;
 /// Letters of the first line of a statement, by which it is named.
 const TITLE_CHARS: usize = 60;
 
@@ -69,17 +72,22 @@ pub struct Choices {
     may_remove: bool,
     /// What a new name has to begin with.
     prefix: &'static str,
+    /// New definitions may be named.
+    may_add: bool,
+    /// The class that a new test is a member of.
+    test_class: Option<String>,
 }
 
 impl Choices {
     pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
         let old = files.iter().flat_map(|file| named(file, may_remove)).collect();
-        Choices { paths, new: new.to_vec(), old, may_remove, prefix: "" }
+        Choices { paths, new: new.to_vec(), old, may_remove, prefix: "", may_add: true, test_class: None }
     }
 
     /// Only new tests, in the file of tests if there is one.
     pub fn of_tests(mut self) -> Choices {
+        self.test_class = self.class_of_tests();
         self.old.clear();
         let is_test = |path: &String| super::verify::is_test(path);
         if self.paths.iter().chain(&self.new).any(is_test) {
@@ -92,6 +100,19 @@ impl Choices {
             _ => "",
         };
         self
+    }
+
+    /// The last class that has tests, where all tests are members of classes.
+    fn class_of_tests(&self) -> Option<String> {
+        let tests = self.old.iter().filter(|item| super::verify::is_test(&item.path));
+        let tests = tests.filter(|item| matches!(&item.what, What::Change(span) if span.name.starts_with("test_")));
+        let classes: Option<Vec<&str>> = tests.map(|item| Some(item.name.rsplit_once('.')?.0)).collect();
+        classes?.last().map(|class| (*class).to_owned())
+    }
+
+    /// Only what is there: who reports what is wrong wants that changed, and a model of 1.5B adds a copy beside it instead.
+    pub fn of_what_is_there(&mut self) {
+        self.may_add = self.old.is_empty();
     }
 
     /// Where a new definition is asked for, functions that the request does not name stay as they are.
@@ -141,7 +162,7 @@ impl Choices {
                 items.push("\"remove \" OLD");
             }
         }
-        if !self.paths.is_empty() {
+        if self.may_add && !self.paths.is_empty() {
             let ends: Vec<String> = self.paths.iter().map(|path| quoted(&place(path))).collect();
             let end = if self.paths.len() > 1 { format!(" ({})", ends.join(" | ")) } else { String::new() };
             rules.push_str(&format!("new: \"add \" NAME{end}\nlines: \"add lines\"{end}\n"));
@@ -277,7 +298,14 @@ impl Choices {
             ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
             // What is there already is changed, whatever it is called.
             ("add", Some(item)) => Some(item.clone()),
-            ("add", None) => Some(Item { path, name, what: What::Add }),
+            ("add", None) if self.old.iter().any(|item| item.name == name) => {
+                self.old.iter().find(|item| item.name == name).cloned()
+            }
+            ("add", None) => {
+                let class = self.test_class.as_ref().filter(|_| !name.contains('.') && super::verify::is_test(&path));
+                let name = class.map_or(name.clone(), |class| format!("{class}.{name}"));
+                Some(Item { path, name, what: What::Add })
+            }
             _ => None,
         }
     }
@@ -303,7 +331,8 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     let is_offered = |span: &&Span| {
         let fits = match span.sort {
             Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
-            _ => true,
+            // It was not shown whole, so it cannot be written whole.
+            _ => length(span) <= super::context::WHOLE_LINES_MAX,
         };
         let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
         let reached = match inside.map(|outer| (outer.sort, length(outer))) {
@@ -314,7 +343,8 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
         fits && reached
     };
     let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    found.sort_by_key(|span| !is_shown(span));
+    // Of several under one name, as overloads are, the longest is the one that does it.
+    found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
     let item = |name: String, what: What| Item { path: file.path.to_owned(), name, what };
     let mut items: Vec<Item> = Vec::new();
@@ -324,6 +354,7 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
             items.push(item(name, What::Change(span.clone())));
         }
     }
+    items.sort_by_key(|item| if let What::Change(span) = &item.what { span.bytes.start } else { 0 });
     for (title, text) in statements(file, all_statements) {
         if !items.iter().any(|item| item.name == title) {
             items.push(item(title, What::Statement(text)));
@@ -340,7 +371,8 @@ fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
         let line = line_of(part.core.start);
         all || file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
     };
-    let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement).filter(is_shown);
+    let is_package = |part: &&Part| file.text[part.core.start..].starts_with("package ");
+    let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement && !is_package(part)).filter(is_shown);
     let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
     let named = text.map(|text| (words::shorten(text.lines().next().unwrap_or_default().trim(), TITLE_CHARS), text));
     named.filter(|(title, _)| title.len() > 3 && !title.starts_with(['"', '\''])).take(NAMES_MAX).collect()
@@ -356,10 +388,15 @@ pub fn code_grammar(item: &Item, text: &str) -> String {
         _ => return free_grammar(&item.path),
     };
     let fence = fence_of(&item.path);
+    // Who may write a longer test counts on for ever.
+    let is_test = matches!(item.what, What::Add) && super::verify::is_test(&item.path);
+    // Decorators; comments in Python stand inside.
+    let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
+    let lines = if is_test { TEST_LINES_MAX } else { CODE_LINES_MAX };
     format!(
-        "start: {fence} {lead} HEAD REST BODY{{0,200}} \"```\"\n\
+        "start: {fence} {lead} HEAD REST BODY{{0,{lines}}} \"```\"\n\
          IMPORT: /((import|from|use) [^\\n`]*|(const|var|let) [^\\n=`]* = require\\([^\\n`]*)?\\n/\n\
-         LEAD: /([@#\\/][^\\n`]*| \\*[^\\n`]*)\\n/\n\
+         LEAD: /({above}[^\\n`]*)\\n/\n\
          HEAD: {head}\n\
          REST: /{LINE}\\n/\n\
          BODY: /([ \\t)\\]}}>]{LINE}|where{LINE})?\\n/\n"
@@ -375,7 +412,7 @@ fn fence_of(path: &str) -> String {
 }
 
 /// Any code in a block.
-fn free_grammar(path: &str) -> String {
+pub fn free_grammar(path: &str) -> String {
     format!("start: {} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
@@ -419,7 +456,7 @@ fn new_head(item: &Item) -> String {
         ),
     };
     match (container, language) {
-        (Some(_), "python") => format!("((async )?def|class) {name}|{name}( =|: )"),
+        (Some(_), "python") => format!("(async )?def {name}|{name}( =|: )"),
         (Some(_), "rust" | "go") => keyed,
         (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
         (None, _) => keyed,

@@ -15,6 +15,7 @@ mod leftover;
 mod mentions;
 mod passage;
 pub mod read;
+mod relocate;
 mod rename;
 mod repair;
 mod verify;
@@ -139,7 +140,11 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
         Kind::Run => command::run(job, step, evidence).await?,
         Kind::Fix => repair::fix(job, step, evidence).await?,
         Kind::Rename => rename::rename(job, step, evidence).await?,
-        Kind::Edit | Kind::Move => change::change(job, step, evidence).await?,
+        Kind::Move => match relocate::relocate(job, step, evidence).await? {
+            Some(done) => done,
+            None => change::change(job, step, evidence).await?,
+        },
+        Kind::Edit => change::change(job, step, evidence).await?,
     })
 }
 
@@ -186,6 +191,9 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         let tests = (mentions.speaks_of_tests, mentions.adds_tests);
         mentions = mentions::of(earlier, index).map_err(lost)?;
         (mentions.speaks_of_tests, mentions.adds_tests) = tests;
+    }
+    if purpose == Purpose::Change && mentions.adds_tests {
+        verify::add_test_file(job, &mut mentions);
     }
     let vector = scene.toolkit.vector(text).await;
     let tokens = CONTEXT_TOKENS.min(job.model.engine.limits().context / SLOT_SHARE);

@@ -9,7 +9,9 @@ use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::{classify, conversation, decompose, words};
 use crate::protocol::Exchange;
+use regex::Regex;
 use serde_json::json;
+use std::sync::LazyLock;
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Most steps of one request; nobody approves a longer plan.
@@ -20,6 +22,9 @@ const TOKENS_MAX: usize = 400;
 const REQUEST_CHARS: usize = 2_000;
 /// Share of a clause's words that a step has to say for the clause to be covered.
 const COVERED: f64 = 0.4;
+
+/// Content words that make what no step has taken worth keeping.
+const GAP_WORDS: usize = 3;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +104,7 @@ pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
     let request: String = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");
     let request = words::shorten(&request, REQUEST_CHARS);
     if let Some(step) = plain(scene.request) {
-        return Ok(vec![step]);
+        return Ok(numbered(tests_apart(vec![(step.kind, step.text)])));
     }
     let planner = scene.toolkit.model(Role::Planner, scene.host).await?;
     let generation = generation(&planner, &request, &scene.toolkit.earlier, TOKENS_MAX);
@@ -167,6 +172,13 @@ const ORDERS: &[&str] = &[
     "repair",
     "should",
     "must",
+    "note",
+    "mention",
+    "bump",
+    "put",
+    "document",
+    "insert",
+    "append",
     "füge",
     "ändere",
     "behebe",
@@ -209,17 +221,55 @@ const QUESTIONS: &[&str] = &[
     "comment",
 ];
 
+/// Words that say what is wrong, which is to be mended, and words that ask to be shown such places.
+const REPORTS: &[&str] = &[
+    "gives",
+    "returns",
+    "prints",
+    "yields",
+    "crashes",
+    "throws",
+    "raises",
+    "hangs",
+    "loses",
+    "drops",
+    "ignores",
+    "forgets",
+    "wrong",
+    "bug",
+    "broken",
+    "incorrect",
+    "incorrectly",
+    "instead",
+    "doesn't",
+    "gibt",
+    "liefert",
+    "falsch",
+    "kaputt",
+    "renvoie",
+    "devuelve",
+    "возвращает",
+];
+const LOOKS: &[&str] = &["list", "find", "search", "read", "count", "look", "print", "give", "compare", "thanks"];
+
 /// Orders in the form of a question.
 const POLITE: &[&str] =
     &["can you", "could you", "would you", "will you", "kannst du", "könntest du", "peux-tu", "puedes", "можешь"];
 
 /// Whether a text asks for a change, though a model took it for a question: it has none.
 fn is_order(text: &str) -> bool {
-    let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let low = text.to_lowercase();
     let polite = POLITE.iter().any(|words| low.contains(words));
-    has(ORDERS) && (polite || !text.contains('?') && !has(QUESTIONS))
+    let asks = text.contains('?') || has_word(text, QUESTIONS);
+    has_order(text) && (polite || !asks) || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+}
+
+fn has_order(text: &str) -> bool {
+    has_word(text, ORDERS)
+}
+
+fn has_word(text: &str, list: &[&str]) -> bool {
+    words::split(text).iter().any(|word| list.contains(&word.to_lowercase().as_str()))
 }
 
 /// The kind of such a text: failing tests are repaired by running them.
@@ -265,14 +315,74 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if is_order(request) && steps.iter().any(|(kind, _)| *kind == Kind::Ask) && only(&[Kind::Ask, Kind::Edit]) {
         steps = vec![(ordered(request), request.to_owned())];
     }
+    with_gaps(&mut steps, request);
+    // What does not say by itself what to do goes on with the change before it.
+    steps.dedup_by(|(kind, text), (before, earlier)| {
+        let has_verb = || has_order(text) || decompose::parts(text).iter().any(|part| part.verb.is_some());
+        let goes_on = *kind == Kind::Edit && *before == Kind::Edit && !has_verb();
+        if goes_on {
+            *earlier = format!("{earlier} {text}");
+        }
+        goes_on
+    });
     if let [(kind, text)] = steps.as_mut_slice()
         && !matches!(kind, Kind::Rename | Kind::Move)
     {
         // A single step is all of the request, whatever words of it were taken.
         *text = request.to_owned();
     }
-    let numbered = steps.into_iter().enumerate();
-    numbered.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
+    numbered(tests_apart(steps))
+}
+
+fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
+    let steps = steps.into_iter().enumerate();
+    steps.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
+}
+
+/// `Add a function f to a.py, with a test in test_a.py`: the test is written when the code is there.
+fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
+    static TESTS: LazyLock<Regex> = LazyLock::new(|| {
+        let joined = r"[,;.]?\s+(?:and|with|plus|und|mit|et|avec|y|con)\s+(?:also\s+)?";
+        let tests =
+            r"((?:add|write|create|include)\s+)?((?:an?|one|two|three|some|its|unit|eine[mn]?|une?|una)\s+)*tests?\b";
+        Regex::new(&format!("(?i){joined}({tests})")).expect("a pattern")
+    });
+    let mut found = Vec::new();
+    for (kind, text) in steps {
+        let place = TESTS.captures(&text).and_then(|found| Some((found.get(0)?.start(), found.get(1)?.start())));
+        match place.filter(|_| kind == Kind::Edit) {
+            Some((end, begin))
+                if words::content(&text[..end]).len() >= GAP_WORDS && !text[..end].to_lowercase().contains("test") =>
+            {
+                let tests = &text[begin..];
+                let verb = if has_order(tests) { "" } else { "Write " };
+                let tests = format!("{verb}{tests}");
+                found.extend([(kind, text[..end].to_owned()), (kind, tests)]);
+            }
+            _ => found.push((kind, text)),
+        }
+    }
+    found
+}
+
+/// Words of the request that no step has taken belong to the step behind them, the last ones to the step before.
+fn with_gaps(steps: &mut [(Kind, String)], request: &str) {
+    let says_something = |gap: &str| words::content(gap).len() >= GAP_WORDS;
+    let mut end = 0;
+    let mut last = None;
+    for (place, (kind, text)) in steps.iter_mut().enumerate() {
+        let Some(at) = request[end..].find(text.as_str()).filter(|_| !matches!(kind, Kind::Rename | Kind::Move)) else {
+            continue;
+        };
+        let (begin, after) = (end, end + at + text.len());
+        if says_something(&request[begin..end + at]) {
+            *text = request[begin..after].trim_start_matches([',', '.', ';', ' ']).to_owned();
+        }
+        (end, last) = (after, Some(place));
+    }
+    if let Some(place) = last.filter(|place| place + 1 == steps.len() && says_something(&request[end..])) {
+        steps[place].1.push_str(&request[end..]);
+    }
 }
 
 /// What the clause rules take a clause for.
@@ -331,6 +441,8 @@ mod tests {
         let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
         assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
         assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
+        assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
+        assert_eq!(kind("Find the function that returns None"), Kind::Ask);
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
         assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
@@ -341,6 +453,37 @@ mod tests {
         let request = "Read setup.py, then run the tests";
         check("ask: setup.py", "Read setup.py", &[(Kind::Ask, "Read setup.py")]);
         check("ask: Read setup.py", request, &[(Kind::Ask, "Read setup.py"), (Kind::Run, "Run the tests")]);
+    }
+
+    #[test]
+    fn what_no_step_has_taken_is_kept_with_its_neighbour() {
+        let request = "Stores get a method count() that says how many listeners there are. Add it in a.ts and to the Store interface";
+        check("edit: Add it in a.ts\nedit: to the Store interface", request, &[(Kind::Edit, request)]);
+        let request = "Add a method `clear` to Queue that empties it and mention it in the README";
+        let steps =
+            [(Kind::Edit, "Add a method `clear` to Queue that empties it"), (Kind::Edit, "mention it in the README")];
+        check("edit: Add a method `clear` to Queue that empties it\nedit: mention it in the README", request, &steps);
+        let request = "Parsing an empty list gives None here, not a list. Fix that, then run the tests";
+        let first = "Parsing an empty list gives None here, not a list. Fix that";
+        check("edit: Fix that\nrun: run the tests", request, &[(Kind::Edit, first), (Kind::Run, "run the tests")]);
+    }
+
+    #[test]
+    fn a_test_is_written_behind_its_code() {
+        let apart = |text: &str| -> Vec<String> {
+            tests_apart(vec![(Kind::Edit, text.to_owned())]).into_iter().map(|(_, text)| text).collect()
+        };
+        assert_eq!(
+            apart("Add a function tail(text) to a.py and a test for it in test_a.py"),
+            ["Add a function tail(text) to a.py", "Write a test for it in test_a.py"]
+        );
+        assert_eq!(
+            apart("count says one for ''; make it 0 and add a test"),
+            ["count says one for ''; make it 0", "add a test"]
+        );
+        for whole in ["Add a test for zero and one for ten", "Add a flag and make the tests pass", "Add f, with care"] {
+            assert_eq!(apart(whole), [whole]);
+        }
     }
 
     #[test]

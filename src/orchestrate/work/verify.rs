@@ -13,6 +13,7 @@ use crate::protocol::StepStatus;
 
 use super::context::text_of;
 use super::files::Files;
+use super::mentions::Mentions;
 use super::read::Step;
 use super::{Job, command};
 
@@ -75,6 +76,19 @@ pub async fn tests_of(
     tests.truncate(TESTS_MAX);
     let Some(command) = checks_of(job).covering(&tests) else { return Ok(None) };
     run(job, step, &command.line, evidence).await
+}
+
+/// Where tests are asked for and no file of tests is named, the one that covers what is meant is.
+pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
+    if mentions.paths.iter().chain(&mentions.new_paths).any(|path| is_test(path)) {
+        return;
+    }
+    let graph = job.index.graph().ok();
+    let all = crate::index::files_of(job.scene.context.root.path());
+    let symbols = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| symbol.nodes.iter().take(1));
+    let code = job.touched.iter().map(|one| &one.path).chain(&mentions.paths).chain(symbols.map(|node| &node.path));
+    let tests = code.flat_map(|path| checks::tests_of(path, &all, graph.as_deref())).next();
+    mentions.paths.extend(tests);
 }
 
 /// The command that runs the whole test suite.

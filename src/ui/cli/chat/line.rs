@@ -16,6 +16,7 @@ anything else      is a request, as with `monobloc ask`
 /undo              take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not
 /rewind C          go back to a checkpoint, c3 say
 /checkpoints       the states to go back to
+/resume            the conversations of this project; /resume 1 goes on with the last one
 /help              this list
 /exit              end, after what was asked before; so does Ctrl-D
 A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
@@ -36,6 +37,7 @@ pub enum Show {
     Memory,
     Files,
     Checkpoints,
+    Talks,
     Help,
 }
 
@@ -44,6 +46,8 @@ pub enum Work {
     Request(String),
     Models(ModelsOp),
     Back(Back),
+    /// Goes on with the conversation of this number, the last one being 1.
+    Resume(usize),
     Exit,
 }
 
@@ -64,6 +68,11 @@ pub fn read(line: &str) -> Line {
         ("undo", words) => back(None, words),
         ("rewind", [name, words @ ..]) => back(Some(name), words),
         ("rewind", []) => Line::Wrong("/rewind takes a checkpoint: /rewind c3; /checkpoints lists them".into()),
+        ("resume", []) => Line::Show(Show::Talks),
+        ("resume", [number]) if number.parse().is_ok_and(|number: usize| number > 0) => {
+            Line::Work(Work::Resume(number.parse().unwrap_or(1)))
+        }
+        ("resume", _) => Line::Wrong("/resume takes a number: /resume 1; /resume alone lists them".into()),
         ("help", []) => Line::Show(Show::Help),
         ("exit" | "quit", []) => Line::Work(Work::Exit),
         ("load", [name]) => models(ModelsOp::Load((*name).into())),
@@ -77,7 +86,7 @@ pub fn read(line: &str) -> Line {
             Line::Wrong(format!("/{command} stands alone"))
         }
         _ => Line::Wrong(format!(
-            "/{command} is no command; there are /models, /load, /unload, /swap, /ps, /pin, /unpin, /undo, /rewind, /checkpoints, /help and /exit"
+            "/{command} is no command; there are /models, /load, /unload, /swap, /ps, /pin, /unpin, /undo, /rewind, /checkpoints, /resume, /help and /exit"
         )),
     }
 }
@@ -111,6 +120,8 @@ mod tests {
         check("/load planner", Line::Work(Work::Models(ModelsOp::Load("planner".into()))));
         check("/swap a b", Line::Work(Work::Models(ModelsOp::Swap("a".into(), "b".into()))));
         check("/quit", Line::Work(Work::Exit));
+        check("/resume", Line::Show(Show::Talks));
+        check("/resume 2", Line::Work(Work::Resume(2)));
         check("/undo", Line::Work(Work::Back(Back::default())));
         let back = Back { to: Some("c3".into()), foreign: Some(Foreign::Keep) };
         check("/rewind c3 keep", Line::Work(Work::Back(back)));

@@ -29,6 +29,9 @@ use crate::session::{Message, Session};
 /// Requests that wait behind the running one. With more, no further line is read until one is done.
 const QUEUE_MAX: usize = 16;
 
+/// Conversations that are listed.
+const TALKS_MAX: usize = 20;
+
 /// Talk: every line is a request, with the models kept in memory between them; /help lists the commands
 #[derive(Args)]
 pub struct Chat {
@@ -41,6 +44,9 @@ pub struct Chat {
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
+    /// Go on where the last conversation of this project ended
+    #[arg(long = "continue")]
+    goes_on: bool,
 }
 
 impl Chat {
@@ -58,7 +64,7 @@ impl Chat {
             yes: self.yes,
             mode: self.mode.into(),
             terminal,
-            queue: VecDeque::new(),
+            queue: self.goes_on.then_some(Work::Resume(1)).into_iter().collect(),
             running: None,
             question: None,
             listening: true,
@@ -170,12 +176,26 @@ impl Conversation {
         let cancel = Cancel::new();
         let messages = match work {
             Work::Request(text) => self.asked(text, cancel.clone()),
-            Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation().clone(), back),
+            Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation(), back),
             Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),
+            Work::Resume(number) => return self.resume(number),
             Work::Exit => return Ok(()),
         };
         self.running = Some(Running { messages, cancel });
         Ok(())
+    }
+
+    fn resume(&mut self, number: usize) -> Result<()> {
+        let talks = self.session.talks()?;
+        let Some(talk) = talks.get(number - 1) else {
+            let known = talks.len();
+            return self
+                .fail(format!("there is no conversation {number} to go on with; /resume lists the {known} there are"));
+        };
+        self.session.resume(talk)?;
+        let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
+        self.event(Event::Notice { text })?;
+        self.prompt()
     }
 
     /// A turn, after a look at the files that have changed since the last one; where none has, that takes milliseconds.
@@ -267,6 +287,14 @@ impl Conversation {
                 Ok((text, all)) => (text, serde_json::json!({ "type": "checkpoints", "data": { "checkpoints": all } })),
                 Err(error) => return self.fail(super::told(&error)),
             },
+            Show::Talks => {
+                let mut talks = self.session.talks()?;
+                talks.truncate(TALKS_MAX);
+                (
+                    table::talks(&talks),
+                    serde_json::json!({ "type": "conversations", "data": { "conversations": talks } }),
+                )
+            }
             Show::Files => {
                 let files = self.session.model_files();
                 (table::files(&files), serde_json::json!({ "type": "models", "data": { "files": files } }))
@@ -284,7 +312,7 @@ impl Conversation {
     }
 
     fn event(&mut self, event: Event) -> Result<()> {
-        self.printer.print(&Record::now(self.session.conversation(), event))
+        self.printer.print(&Record::now(&self.session.conversation(), event))
     }
 
     /// What stands before the cursor, on a terminal.

@@ -1,6 +1,10 @@
 //! What is in memory and what could be, as tables for people.
 
 use crate::protocol::{Memory, ModelFile, ModelRow};
+use crate::session::Talk;
+
+/// Letters of a conversation's first request.
+const FIRST_CHARS: usize = 70;
 
 /// `/ps`.
 pub fn memory(memory: &Memory) -> String {
@@ -49,6 +53,18 @@ fn parts(model: &ModelRow) -> String {
         parts.push(format!("LoRA {}", model.lora.join(", ")));
     }
     parts.join(", ")
+}
+
+/// `/resume`.
+pub fn talks(talks: &[Talk]) -> String {
+    let shown = |(place, talk): (usize, &Talk)| {
+        let first: String = talk.first.lines().next().unwrap_or_default().chars().take(FIRST_CHARS).collect();
+        format!("{:>3}  {}  {} requests: {first}", place + 1, talk.time, talk.requests)
+    };
+    match talks {
+        [] => "there is no conversation to go on with".to_owned(),
+        talks => talks.iter().enumerate().map(shown).collect::<Vec<_>>().join("\n"),
+    }
 }
 
 /// `/models`.

@@ -1,0 +1,269 @@
+//! Moves a file with every import that leads to it: plans all of it, or says why not.
+
+mod paths;
+mod python;
+mod rust;
+mod script;
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+
+use super::rename::{Doubt, Edits, FileEdit, Plan, Read, RenameError};
+use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, Snapshot, language_of};
+
+/// Languages whose files import nothing; a script may import them.
+const PROSE: &[&str] = &["markdown", "json", "toml", "yaml"];
+
+/// Why nothing is moved.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    #[error("`{path}` is no path inside the project; give it from the project's folder, without `..`")]
+    Outside { path: String },
+    #[error("{path} is not in the project")]
+    NoFile { path: String },
+    #[error("{path} is there already; choose another path")]
+    Exists { path: String },
+    #[error("{path} has a `{name}` of its own, which the module of that name would hide; choose another name")]
+    Taken { path: String, name: String },
+    #[error("{from} is {from_language} and {to} is {to_language}; a move keeps the language")]
+    OtherLanguage { from: String, to: String, from_language: &'static str, to_language: &'static str },
+    #[error("moving {what} is not done: {way_out}")]
+    NotDone { what: String, way_out: &'static str },
+    #[error("{path} has its own modules, {child} among them; move those first")]
+    HasChildren { path: String, child: String },
+    #[error("no file of the module that {to} would belong to is there; make {wanted} first")]
+    NoParent { to: String, wanted: String },
+    #[error("{path}, line {line}: `{text}` cannot be redirected; change it by hand first")]
+    Stuck { path: String, line: usize, text: String },
+    #[error("{path}, line {line}: `{text}` may not be seen from the new place; make it public first")]
+    Hidden { path: String, line: usize, text: String },
+    #[error("the imports of {path} would not all lead where they led; nothing was moved")]
+    Astray { path: String },
+    #[error("{path} cannot be read: {source}; nothing was moved")]
+    Unreadable { path: String, source: io::Error },
+    #[error(transparent)]
+    Edit(#[from] RenameError),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+/// The project as the move sees it.
+struct View<'a> {
+    snapshot: &'a Snapshot,
+    names: &'a Names<'a>,
+    /// Path and text of the files that may have to change.
+    texts: &'a [(String, String)],
+    from: &'a str,
+    to: &'a str,
+}
+
+impl View<'_> {
+    fn text(&self, path: &str) -> &str {
+        self.texts.iter().find(|(known, _)| known == path).map_or("", |(_, text)| text)
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.names.file(path).is_some()
+    }
+
+    fn changes_folder(&self) -> bool {
+        paths::folder(self.from) != paths::folder(self.to)
+    }
+}
+
+/// Plans the move of one file: its own relative imports and the imports of all files that lead to it. The new text of the moved
+/// file, if it changes, stands under `to`.
+pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, MoveError> {
+    let (from, to) = (inside(from)?, inside(to)?);
+    let (language, to_language) = (family(from), family(to));
+    if language != to_language {
+        let (from_language, to_language) = (language_of(from), language_of(to));
+        return Err(MoveError::OtherLanguage { from: from.into(), to: to.into(), from_language, to_language });
+    }
+    if is_there(read, to)? {
+        return Err(MoveError::Exists { path: to.to_owned() });
+    }
+    let all = texts(index, read, language, from)?;
+    let (texts, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(path, _)| family(path) == language);
+    let snapshot = index.snapshot(&texts)?;
+    let names = snapshot.names();
+    let view = View { snapshot: &snapshot, names: &names, texts: &texts, from, to };
+    let mut edits = Edits::default();
+    let mut new_files = Vec::new();
+    match language {
+        "script" => {
+            script::keeps_others(from, &others)?;
+            script::move_file(&view, &mut edits)?;
+        }
+        "python" => new_files = python::move_file(&view, &mut edits)?,
+        "rust" => rust::move_file(&view, &mut edits)?,
+        prose if PROSE.contains(&prose) => {
+            script::keeps_others(from, &others)?;
+            doubt_folder(&view, &["](", "./"], &mut edits);
+        }
+        _ => {
+            let way_out = "only imports of TypeScript, JavaScript, Python and Rust are followed; use `mv` and change them by hand";
+            return Err(MoveError::NotDone { what: from.to_owned(), way_out });
+        }
+    }
+    let mut plan = edits.finish(&texts, from)?;
+    for edit in plan.edits.iter_mut().filter(|edit| edit.path == from) {
+        to.clone_into(&mut edit.path);
+    }
+    plan.edits.sort_by(|a, b| a.path.cmp(&b.path));
+    plan.moved = Some((from.to_owned(), to.to_owned()));
+    plan.edits.extend(new_files.into_iter().map(empty_file));
+    leads_where_it_led(&view, &plan)?;
+    Ok(mention(&view, &others, plan))
+}
+
+fn empty_file(path: String) -> FileEdit {
+    FileEdit { path, text_after: String::new(), places: Vec::new() }
+}
+
+/// A path as the index has it.
+fn inside(path: &str) -> Result<&str, MoveError> {
+    let clean = path.trim().trim_start_matches("./");
+    let parts_fit = clean.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if parts_fit && !clean.contains('\\') {
+        return Ok(clean);
+    }
+    Err(MoveError::Outside { path: path.to_owned() })
+}
+
+/// Languages that import each other's files go by one name.
+fn family(path: &str) -> &'static str {
+    match language_of(path) {
+        "typescript" | "tsx" | "javascript" | "jsx" => "script",
+        other => other,
+    }
+}
+
+fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
+    match read(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(true),
+        Err(source) => Err(MoveError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Path and text of the indexed files, with `from` among them. All files of its language have to be readable.
+fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(String, String)>, MoveError> {
+    let mut found = Vec::new();
+    for path in index.paths()? {
+        match read(&path) {
+            Ok(text) => found.push((path, text)),
+            Err(gone) if gone.kind() == ErrorKind::NotFound || family(&path) != language => {}
+            Err(source) => return Err(MoveError::Unreadable { path, source }),
+        }
+    }
+    match found.iter().any(|(path, _)| path == from) {
+        true => Ok(found),
+        false => Err(MoveError::NoFile { path: from.to_owned() }),
+    }
+}
+
+/// Every import of every file leads to the same file as before, or to where that went.
+fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
+    let mut after = view.snapshot.clone();
+    after.move_file(view.from, view.to);
+    plan.edits.iter().for_each(|edit| after.put(&edit.path, &edit.text_after));
+    let names = after.names();
+    let place = |path: &str| if path == view.from { view.to } else { path }.to_owned();
+    for (path, _) in view.texts {
+        let (Some(old), Some(new)) = (view.names.file(path), names.file(&place(path))) else { continue };
+        let before: BTreeSet<String> = imported(view.names, old).into_iter().map(place).collect();
+        let later: BTreeSet<String> = imported(&names, new).into_iter().map(str::to_owned).collect();
+        // A module that was taken along with others may be named alone now; none may be lost.
+        if before.difference(&later).any(|one| !one.ends_with("__init__.py")) {
+            return Err(MoveError::Astray { path: path.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// The files that a file imports or hands on. Inside a module that is written out, `super` begins at the file itself: those are left out.
+fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
+    let outline = names.outline(file);
+    let written_out = |line: usize| {
+        let around = |d: &Definition| d.kind == Kind::Module && d.start < d.end && (d.start..=d.end).contains(&line);
+        outline.definitions.iter().any(around)
+    };
+    // `mod name;` belongs to the parent, and another parent may have it now.
+    let declares = |import: &Import| import.local != "*" && import.source == format!("self::{}", import.local);
+    let own = outline.imports.iter().filter(|import| !declares(import));
+    let own = own.filter(|import| !(import.source.starts_with("super") && written_out(import.line)));
+    let imports = own.filter_map(|import| names.module_of(file, import));
+    let declared = |e: &Export| e.local == "*" && e.source.as_deref() == Some(format!("self::{}", e.name).as_str());
+    let exports = outline.exports.iter().filter(|e| !declared(e)).filter_map(|e| e.source.as_deref());
+    let exports = exports.filter_map(|source| names.module(file, source));
+    imports.chain(exports).map(|module| names.path(module)).collect()
+}
+
+/// Lines that still contain the old path, with or without its ending, or the old name of a Python module.
+fn mention(view: &View, others: &[(String, String)], plan: Plan) -> Plan {
+    let mut edits = Edits::of(plan);
+    let stem = paths::without_extension(view.from);
+    let dotted = stem.strip_prefix("src/").unwrap_or(stem).replace('/', ".");
+    let mut needles = vec![if stem.contains('/') { stem } else { view.from }];
+    needles.extend((language_of(view.from) == "python" && dotted.contains('.')).then_some(dotted.as_str()));
+    for (path, before) in view.texts.iter().chain(others) {
+        let path = if path == view.from { view.to } else { path };
+        let after = edits.plan.edits.iter().find(|edit| edit.path == path).map(|edit| edit.text_after.clone());
+        let text = after.as_ref().unwrap_or(before);
+        for (number, line) in text.lines().enumerate() {
+            if needles.iter().any(|needle| has_whole(line, needle)) {
+                edits.mention(path, text, number + 1);
+            }
+        }
+    }
+    let mut plan = edits.plan;
+    for path in plan.mentions.iter_mut().map(|m| &mut m.path).chain(plan.doubtful.iter_mut().map(|d| &mut d.path)) {
+        if path == view.from {
+            view.to.clone_into(path);
+        }
+    }
+    plan
+}
+
+/// Whether `needle` stands in the line and no longer word around it.
+fn has_whole(line: &str, needle: &str) -> bool {
+    let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let mut found = line.match_indices(needle);
+    found.any(|(at, _)| !goes_on(line[..at].chars().next_back()) && !goes_on(line[at + needle.len()..].chars().next()))
+}
+
+/// Tells places of the moved file whose meaning may hang on its folder.
+fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
+    for (number, line) in view.text(view.from).lines().enumerate().filter(|_| view.changes_folder()) {
+        if words.iter().any(|word| line.contains(word)) {
+            let why = "it depends on the folder of the file".to_owned();
+            let text = line.trim().to_owned();
+            edits.plan.doubtful.push(Doubt { path: view.from.to_owned(), line: number + 1, text, why });
+        }
+    }
+}
+
+fn stuck(path: &str, text: &str, at: usize) -> MoveError {
+    let (line, text) = line_at(text, at);
+    MoveError::Stuck { path: path.to_owned(), line, text }
+}
+
+fn hidden(path: &str, text: &str, at: usize) -> MoveError {
+    let (line, text) = line_at(text, at);
+    MoveError::Hidden { path: path.to_owned(), line, text }
+}
+
+fn line_at(text: &str, at: usize) -> (usize, String) {
+    let line = text[..at].matches('\n').count() + 1;
+    (line, text.lines().nth(line - 1).unwrap_or_default().trim().to_owned())
+}
+
+/// The line end that a text uses.
+fn line_end(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Finds the import statements of a text to the byte, so that they can be written anew.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use tree_sitter::Node;
+
+use super::{PARSE_TIME_MAX, grammar_of, parse};
+
+/// Most imports that are looked at in one file.
+const SITES_MAX: usize = 10_000;
+/// Calls whose first argument names a module.
+const CALLS: &[&str] = &[
+    "import",
+    "jest.doMock",
+    "jest.mock",
+    "jest.requireActual",
+    "jest.requireMock",
+    "jest.unmock",
+    "require",
+    "require.resolve",
+    "vi.doMock",
+    "vi.importActual",
+    "vi.importMock",
+    "vi.mock",
+    "vi.unmock",
+];
+
+/// One place that names a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportSite {
+    /// The whole statement, or the argument alone of a call.
+    pub statement: Range<usize>,
+    pub form: SiteForm,
+    /// The module as written, without quotes.
+    pub source: String,
+    pub source_bytes: Range<usize>,
+    /// What a Python statement brings in by name, in order; empty for scripts.
+    pub names: Vec<SiteName>,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteForm {
+    /// `import … from 'source'`, `export … from 'source'`, `require('source')` and other calls.
+    Script,
+    /// `require(expression)`: which module that is, is known at run time. `source` is the expression.
+    Computed,
+    /// `from source import …`.
+    From,
+    /// `import source`, `import source as alias`: one site a module.
+    Module,
+}
+
+/// `name as local`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteName {
+    pub name: String,
+    pub local: String,
+    pub bytes: Range<usize>,
+}
+
+/// The import statements of scripts and of Python, in order; `None` for other languages.
+pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
+    let python = language == "python";
+    if !python && !matches!(language, "typescript" | "tsx" | "javascript" | "jsx") {
+        return None;
+    }
+    let tree = parse(grammar_of(language)?, source, Instant::now() + PARSE_TIME_MAX)?;
+    let mut found = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let enough = found.len() >= SITES_MAX;
+        match node.kind() {
+            _ if enough => return Some(found),
+            "import_from_statement" => found.extend(from(node, source)),
+            "import_statement" if python => modules(node, source, &mut found),
+            "import_statement" | "export_statement" => found.extend(script(node, source)),
+            "call_expression" => found.extend(call(node, source)),
+            _ => {}
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Some(found);
+            }
+        }
+    }
+}
+
+fn text<'s>(node: Node, source: &'s str) -> &'s str {
+    source.get(node.byte_range()).unwrap_or_default()
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.child_count()).filter_map(move |at| node.child(at))
+}
+
+fn line(node: Node) -> usize {
+    node.start_position().row + 1
+}
+
+/// `from a.b import c as d, e`.
+fn from(node: Node, source: &str) -> Option<ImportSite> {
+    let module = node.child_by_field_name("module_name")?;
+    let named = children(node).filter(|child| *child != module);
+    let names = named.filter_map(|child| match child.kind() {
+        "dotted_name" => Some(listed(text(child, source), text(child, source), child)),
+        "aliased_import" => Some(aliased(child, source)),
+        _ => None,
+    });
+    Some(ImportSite {
+        statement: node.byte_range(),
+        form: SiteForm::From,
+        source: text(module, source).split_whitespace().collect(),
+        source_bytes: module.byte_range(),
+        names: names.collect(),
+        line: line(node),
+    })
+}
+
+fn listed(name: &str, local: &str, node: Node) -> SiteName {
+    SiteName { name: name.to_owned(), local: local.to_owned(), bytes: node.byte_range() }
+}
+
+fn aliased(node: Node, source: &str) -> SiteName {
+    let field = |field: &str| node.child_by_field_name(field).map_or("", |n| text(n, source));
+    listed(field("name"), field("alias"), node)
+}
+
+/// `import a.b, c as d`.
+fn modules(node: Node, source: &str, found: &mut Vec<ImportSite>) {
+    for child in children(node) {
+        let (module, local) = match child.kind() {
+            "dotted_name" => (Some(child), ""),
+            "aliased_import" => {
+                (child.child_by_field_name("name"), child.child_by_field_name("alias").map_or("", |n| text(n, source)))
+            }
+            _ => continue,
+        };
+        let Some(module) = module else { continue };
+        found.push(ImportSite {
+            statement: node.byte_range(),
+            form: SiteForm::Module,
+            source: text(module, source).to_owned(),
+            source_bytes: module.byte_range(),
+            names: vec![listed("*", local, child)],
+            line: line(child),
+        });
+    }
+}
+
+fn inner(string: Node) -> Range<usize> {
+    string.start_byte() + 1..string.end_byte().saturating_sub(1).max(string.start_byte() + 1)
+}
+
+fn script(node: Node, source: &str) -> Option<ImportSite> {
+    let clause = children(node).find(|c| c.kind() == "import_require_clause");
+    let string = node.child_by_field_name("source").or_else(|| clause?.child_by_field_name("source"))?;
+    Some(site(node, SiteForm::Script, inner(string), source))
+}
+
+fn site(node: Node, form: SiteForm, bytes: Range<usize>, source: &str) -> ImportSite {
+    let module = source.get(bytes.clone()).unwrap_or_default().to_owned();
+    let statement = node.byte_range();
+    ImportSite { statement, form, source: module, source_bytes: bytes, names: Vec::new(), line: line(node) }
+}
+
+fn call(node: Node, source: &str) -> Option<ImportSite> {
+    let function = node.child_by_field_name("function")?;
+    let argument = children(node.child_by_field_name("arguments")?).find(|c| c.is_named() && c.kind() != "comment")?;
+    if !CALLS.contains(&text(function, source)) {
+        return None;
+    }
+    Some(match argument.kind() {
+        "string" => site(argument, SiteForm::Script, inner(argument), source),
+        _ => site(argument, SiteForm::Computed, argument.byte_range(), source),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(language: &str, source: &str, expected: &[&str]) {
+        let sites = import_sites(language, source).unwrap();
+        let one = |site: &ImportSite| {
+            let names: Vec<String> = site.names.iter().map(|n| format!("{} as {}", n.name, n.local)).collect();
+            assert_eq!(source[site.source_bytes.clone()], *site.source);
+            format!("{}: {}", site.source, names.join(", "))
+        };
+        assert_eq!(sites.iter().map(one).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn every_form_of_import_is_found_with_its_names() {
+        check(
+            "typescript",
+            "import a, { b as c } from './x';\nimport './z';\nexport * from './y';\nimport z = require('z');\n",
+            &["./x: ", "./z: ", "./y: ", "z: "],
+        );
+        check(
+            "javascript",
+            "const { a } = require('./x');\nimport(/* c */ './y');\njest.mock('./z');\nf('./w');\nrequire(`./${v}`);\n",
+            &["./x: ", "./y: ", "./z: ", "`./${v}`: "],
+        );
+        check(
+            "python",
+            "from .a import (b, c as d,\n)\nfrom . import *\nimport e.f, g as h\n",
+            &[".a: b as b, c as d", ".: ", "e.f: * as ", "g: * as h"],
+        );
+    }
+}

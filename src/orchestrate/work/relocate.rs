@@ -1,0 +1,150 @@
+//! Moves a file with the imports that lead to it, by code: the whole plan is worked out before anything is written.
+
+use std::io::{Error, ErrorKind};
+
+use serde_json::{Value, json};
+
+use crate::edit::relocate;
+use crate::edit::rename::Plan;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::protocol::StepStatus;
+use crate::tools::builtin::Builtin;
+use crate::tools::confine::Access;
+
+use super::context::text_of;
+use super::mentions::{self, Mentions};
+use super::read::Step;
+use super::{Done, Job, change};
+
+/// Mentions and doubtful places that are told.
+const TOLD_MAX: usize = 8;
+
+/// Moves the file that `step` names; refuses, with the reason, where that is not sure. `None` if what it names is no file.
+pub async fn relocate(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
+    let Some((what, place)) = step.text.split_once(" -> ") else { return Ok(None) };
+    let known = job.index.paths().map_err(lost)?;
+    let said = mentions::of(what, job.index).map_err(lost)?;
+    let Some(from) = file_of(&said) else { return Ok(None) };
+    let read = |path: &str| {
+        let there = job.scene.context.root.resolve(path, Access::Read).is_ok_and(|inside| inside.exists());
+        let kind = if there { ErrorKind::Other } else { ErrorKind::NotFound };
+        text_of(job.scene.context, path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
+    };
+    let planned = only_one(what, from, &known).and_then(|()| destination(place, from, &known)).and_then(|to| {
+        let plan = relocate::file(job.index, &read, from, &to).map_err(|error| error.to_string())?;
+        Ok((plan, to))
+    });
+    match planned {
+        Ok((plan, to)) => write(job, step, (&plan, from, &to), evidence).await.map(Some),
+        Err(why) => Ok(Some(Done { notes: vec![format!("not done: {why}")], ..Done::default() })),
+    }
+}
+
+/// The file that is to be moved, if it is no definition in it that is meant.
+fn file_of(said: &Mentions) -> Option<&str> {
+    let from = said.paths.first()?;
+    let name = from.rsplit('/').next()?;
+    let stem = name.split('.').next()?;
+    let of_file = said.symbols.iter().all(|symbol| symbol.name == stem);
+    (of_file && !said.speaks_of_definitions).then_some(from)
+}
+
+/// An error if `what` may mean another file as well.
+fn only_one(what: &str, from: &str, known: &[String]) -> Result<(), String> {
+    let name = from.rsplit('/').next().unwrap_or(from);
+    let same: Vec<&str> =
+        known.iter().map(String::as_str).filter(|path| path.rsplit('/').next() == Some(name)).collect();
+    match what.contains(from) || same.len() < 2 {
+        true => Ok(()),
+        false => Err(format!("`{name}` may be {}; give the whole path", same.join(" or "))),
+    }
+}
+
+/// The new path: the word of `text` that is most like one. A folder takes the file under its name.
+fn destination(text: &str, from: &str, known: &[String]) -> Result<String, String> {
+    let name = from.rsplit('/').next().unwrap_or(from);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    const MARKS: [char; 11] = ['`', '"', '\'', ',', ';', ':', '(', ')', '.', '?', '!'];
+    let words = text.split_whitespace().map(|word| word.trim_start_matches(&MARKS[..8]).trim_end_matches(MARKS));
+    let words: Vec<&str> = words.filter(|word| *word != from).collect();
+    let is_file = |word: &&&str| {
+        word.rsplit('/').next().is_some_and(|last| last.rsplit_once('.').is_some_and(|(_, e)| e == ending))
+    };
+    let is_folder = |word: &str| known.iter().any(|path| path.starts_with(&format!("{}/", word.trim_matches('/'))));
+    let file = words.iter().find(is_file);
+    let folder = words.iter().find(|word| word.contains('/')).or_else(|| words.iter().find(|word| is_folder(word)));
+    match (file, folder) {
+        (Some(file), _) if !file.contains('/') && from.contains('/') => {
+            Err(format!("`{file}` has no folder; write `./{file}` for the project's own folder"))
+        }
+        (Some(file), _) => Ok(file.trim_start_matches("./").to_owned()),
+        (None, Some(folder)) => Ok(format!("{}/{name}", folder.trim_start_matches("./").trim_end_matches('/'))
+            .trim_start_matches('/')
+            .to_owned()),
+        (None, None) => Err(format!("`{text}` does not say to which path {from} goes")),
+    }
+}
+
+async fn write(
+    job: Job<'_>,
+    step: &Step,
+    (plan, from, to): (&Plan, &str, &str),
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
+    let mut calls: Vec<(Builtin, Value)> = vec![(Builtin::MoveFile, json!({ "source": from, "destination": to }))];
+    calls.extend(
+        plan.edits.iter().map(|edit| (Builtin::WriteFile, json!({ "path": edit.path, "content": edit.text_after }))),
+    );
+    for (at, (tool, arguments)) in calls.into_iter().enumerate() {
+        if change::perform(job.scene, step, tool, arguments, evidence).await? == StepStatus::Succeeded {
+            continue;
+        }
+        let open =
+            plan.edits[at.saturating_sub(1)..].iter().map(|edit| edit.path.as_str()).collect::<Vec<_>>().join(", ");
+        let notes =
+            if at == 0 { Vec::new() } else { vec![format!("the file is moved, and not yet changed is: {open}")] };
+        return Ok(Done { notes, ..Done::default() });
+    }
+    let doubtful = plan
+        .doubtful
+        .iter()
+        .take(TOLD_MAX)
+        .map(|one| format!("not changed, not sure: {}:{}: {} {}", one.path, one.line, one.why, one.text));
+    let mentions = plan.mentions.iter().take(TOLD_MAX);
+    let mentions =
+        mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
+    Ok(Done { said: doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect(), ..Done::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_new_path_is_told_from_the_words_around_it() {
+        let known: Vec<String> = ["src/a.ts", "src/utils/a.ts", "lib/b.ts"].map(str::to_owned).to_vec();
+        let check =
+            |text: &str, expected: Result<&str, &str>| match (destination(text, "src/utils/a.ts", &known), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+                (found, _) => panic!("{text}: {found:?}"),
+            };
+        check("to src/b.ts and fix the imports", Ok("src/b.ts"));
+        check("`src/codec/a.ts`.", Ok("src/codec/a.ts"));
+        check("into src/codec/", Ok("src/codec/a.ts"));
+        check("the lib folder", Ok("lib/a.ts"));
+        check("./b.ts", Ok("b.ts"));
+        check("./", Ok("a.ts"));
+        check("b.ts", Err("write `./b.ts`"));
+        check("somewhere else", Err("does not say"));
+    }
+
+    #[test]
+    fn a_name_that_two_files_have_is_no_path() {
+        let known: Vec<String> = ["src/a.ts", "lib/a.ts"].map(str::to_owned).to_vec();
+        assert!(only_one("move a.ts", "lib/a.ts", &known).unwrap_err().contains("src/a.ts or lib/a.ts"));
+        assert!(only_one("move lib/a.ts", "lib/a.ts", &known).is_ok());
+    }
+}
