@@ -365,6 +365,12 @@ impl App {
         self.servers.end();
     }
 
+    /// Ends the process now, whatever runs.
+    pub fn exit(&self, code: i32) -> ! {
+        self.end();
+        crate::engine::llama::exit(code)
+    }
+
     /// Tools, models and index for turns on this project.
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Index>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;

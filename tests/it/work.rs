@@ -132,3 +132,35 @@ async fn a_file_that_is_there_and_ignored_is_not_made_anew() {
         run_turn(&toolkit, "Create a file notes.txt with a list of the functions", &host).await.expect("a turn");
     assert_eq!(std::fs::read_to_string(notes).expect("a file"), "old\n", "{}", finished.answer);
 }
+
+#[tokio::test]
+async fn a_file_moves_with_the_imports_that_lead_to_it() {
+    let script = Script::saying("").on("Request: Move", "move: src/retry.ts -> src/net/retry.ts");
+    let (project, toolkit) = prepared(script);
+    std::fs::write(project.path().join("src/main.ts"), "import { MAX_ATTEMPTS } from './retry';\n").expect("a file");
+    let toolkit = indexed(&project, toolkit);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Move src/retry.ts to src/net/retry.ts and adjust the imports";
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    assert_eq!(project.text("src/main.ts"), "import { MAX_ATTEMPTS } from './net/retry';\n", "{}", finished.answer);
+    assert!(project.text("src/net/retry.ts").contains("MAX_ATTEMPTS") && !project.path().join("src/retry.ts").exists());
+}
+
+#[tokio::test]
+async fn a_test_is_written_into_the_file_of_tests_behind_its_code() {
+    let tests = "import unittest\n\nfrom a import first\n\n\nclass FirstTest(unittest.TestCase):\n    def test_first(self):\n        self.assertEqual(first(1), [1] * 128)\n";
+    let script = Script::saying("")
+        .on("Write the new `FirstTest.test_second`", &code("def test_second(self):\n    self.assertEqual(second(), 2)"))
+        .on("Write the new `second`", &code("def second():\n    return 2"))
+        .on("Do only this now: Write a test", "add test_second")
+        .on("Request: Add", "edit: Add a function second() to a.py and a test for it");
+    let (project, toolkit) = prepared(script);
+    std::fs::write(project.path().join("test_a.py"), tests).expect("a file");
+    let toolkit = indexed(&project, toolkit);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished =
+        run_turn(&toolkit, "Add a function second() to a.py and a test for it", &host).await.expect("a turn");
+    let expected = tests.replace("import first", "import first, second")
+        + "\n    def test_second(self):\n        self.assertEqual(second(), 2)\n";
+    assert_eq!(project.text("test_a.py"), expected, "{}", finished.answer);
+}

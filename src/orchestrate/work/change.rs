@@ -245,7 +245,7 @@ pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
 
 /// Prose with at most one block of code in it: a model that may write more goes on to the next section.
 const ONE_EXAMPLE: &str = "start: \"````\\n\" LINE{1,60} (FENCE LINE{1,20} \"```\\n\" LINE{0,10})? \"````\"\n\
-    FENCE: /```[a-z]*\\n/\nLINE: /([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n/\n";
+    FENCE: /```[a-z]+\\n/\nLINE: /([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n/\n";
 
 /// A block of text; other blocks stand in it only where it may have them.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
@@ -302,7 +302,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         None => place(job, step, path, &all).await?,
     };
     let (Place::Change(at) | Place::After(at)) = place;
-    let chosen = match place {
+    let mut chosen = match place {
         Place::Change(_) => passage::narrowed(&before, &all[at], &step.text),
         Place::After(_) => all[at].clone(),
     };
@@ -323,7 +323,11 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         // Who begins with the passage itself writes it anew.
         let begins =
             passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
-        let place = if let (Place::After(at), true) = (place, begins) { Place::Change(at) } else { place };
+        let mut place = if let (Place::After(at), true) = (place, begins) { Place::Change(at) } else { place };
+        // A key that is there already is changed where it stands.
+        if let Some(known) = passage::of_same_key(path, &before, &all, &code) {
+            (place, chosen) = (Place::Change(known), all[known].clone());
+        }
         let after = passage::put(path, &before, &chosen, place, &code);
         let problem = match () {
             () if code.trim().is_empty() => Some("There is no text in the answer.".to_owned()),

@@ -73,6 +73,12 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     if mentions.adds && mentions.speaks_of_definitions {
         choices.beside_new(mentions);
     }
+    if command.is_none() {
+        choices.in_named(mentions, &asked);
+    }
+    if !asked.to_lowercase().contains("export") && !asked.contains("__all__") {
+        choices.without_exports();
+    }
     if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {
         choices.of_what_is_there();
     }
@@ -137,6 +143,22 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
                     (None, None) => {
                         let wrong = verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?;
+                        let mut wrong = wrong;
+                        for _ in 0..CASES_MAX {
+                            // What code does now is what a test that is only added to it has to expect.
+                            let Some(trouble) = wrong.as_deref().filter(|_| job.touched.is_empty()) else { break };
+                            if !files.expect_what_is(trouble) {
+                                break;
+                            }
+                            if let Some(notes) = files.write(job, step, evidence).await? {
+                                return Ok(files.done(notes));
+                            }
+                            wrong = verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?;
+                        }
+                        if let Some(wrong) = wrong.as_ref().filter(|wrong| files.is_wanted(&asked, wrong)) {
+                            let first = wrong.lines().take(2).collect::<Vec<_>>().join(" ");
+                            return Ok(files.done(vec![format!("changed; a check expects what was before: {first}")]));
+                        }
                         next = Next { given: Some((items_of(pieces), true)), think: false };
                         wrong
                     }
@@ -267,9 +289,8 @@ async fn write(
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
-            if !answer.trim_end().ends_with("```") && item.path.ends_with(".py") {
-                // The end was not reached: the last line is not whole.
-                code.truncate(code.rfind('\n').unwrap_or(0));
+            if !answer.trim_end().ends_with("```") {
+                code = up_to_a_whole(&item.path, &code);
             }
             if !files.has(&item, &code) {
                 break;
@@ -279,6 +300,16 @@ async fn write(
         pieces.push((item, code));
     }
     Ok(pieces)
+}
+
+/// Code whose end was not reached, without what is not whole.
+fn up_to_a_whole(path: &str, code: &str) -> String {
+    let lines: Vec<&str> = code.lines().collect();
+    let end = match path.ends_with(".py") {
+        true => lines.len().saturating_sub(1),
+        false => lines.iter().rposition(|line| line.starts_with(['}', ')'])).map_or(0, |at| at + 1),
+    };
+    lines[..end].join("\n")
 }
 
 /// Longest code for an item.

@@ -1,7 +1,9 @@
 //! The files of a change of code: as they were, as they are to be, and as they were written last.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::json;
 
 use crate::edit::{self, Hints};
@@ -107,9 +109,37 @@ impl Files {
 
     /// Whether a file has the code of an item already, whatever its white space.
     pub fn has(&self, item: &Item, code: &str) -> bool {
-        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let texts = [self.before.get(&item.path), self.after.get(&item.path)];
-        texts.into_iter().flatten().any(|text| plain(text).contains(&plain(code)))
+        texts.into_iter().flatten().any(|text| has_code(text, code))
+    }
+
+    /// Puts what was found into the line of a new test that expected something else; says whether there is such a line.
+    pub fn expect_what_is(&mut self, trouble: &str) -> bool {
+        static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\(([^()\s]+):(\d+)\)").expect("a pattern"));
+        static DIFFERS: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"(?m)^\s*(?:AssertionError:? ?)?(\S.*?) !==? (.*\S)\s*$").expect("a pattern"));
+        let found = PLACE.captures(trouble).zip(DIFFERS.captures(trouble));
+        let Some((place, differs)) = found.filter(|_| self.only_tests) else { return false };
+        let (path, is, expected) = (&place[1], &differs[1], &differs[2]);
+        let Some(text) = self.after.get_mut(path) else { return false };
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let number = place[2].parse::<usize>().unwrap_or(0);
+        let Some(line) = number.checked_sub(1).and_then(|at| lines.get_mut(at)) else { return false };
+        let Some(at) = line.rfind(expected).filter(|_| is != expected) else { return false };
+        line.replace_range(at..at + expected.len(), is);
+        *text = lines.join("\n") + "\n";
+        true
+    }
+
+    /// Whether what a failed check says is what was asked for: it got a value that the request names and that the change brought in.
+    pub fn is_wanted(&self, asked: &str, trouble: &str) -> bool {
+        let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
+        let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
+        let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
+            self.after.keys().filter_map(|path| files.get(path)).map(|text| text.matches(value).count()).sum()
+        };
+        let is_new = |value: &String| count(&self.after, value) > count(&self.before, value);
+        values.into_iter().any(|value| is_new(&value) && trouble.contains(&value))
     }
 
     /// Whether a function of that name was there before.
@@ -139,7 +169,16 @@ impl Files {
     /// nowhere, or a value that was changed in one place of a definition and not in another.
     pub fn doubt(&self, asked: &str) -> Option<Doubt> {
         let everywhere = || self.before.values().chain(self.after.values());
-        let missing = quoted(asked).into_iter().find(|text| !everywhere().any(|file| file.contains(text.as_str())));
+        // What an example gives is made by code and stands nowhere in it.
+        let given = edit::examples::of(asked, &self.new_names, &|_| true);
+        let is_given = |text: &String| {
+            let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
+            let shows =
+                ["like", "e.g.", "such as", "wie", "z.B.", "comme", "como"].iter().any(|word| before.ends_with(word));
+            shows || given.iter().any(|one| one.expected.contains(text.as_str()))
+        };
+        let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
+        let missing = missing.find(|text| !everywhere().any(|file| file.contains(text.as_str())));
         if let Some(text) = missing {
             let question = format!(
                 "The request is about '{text}', but what you wrote does not have it. Something else has to change."
@@ -173,6 +212,10 @@ impl Files {
         for (item, code) in pieces {
             let path = &item.path;
             let known = after.get(path).or(self.before.get(path)).cloned();
+            if matches!(item.what, What::Change(_)) && has_code(self.text(path), code) {
+                unchanged.push(item.clone());
+                continue;
+            }
             let text = match (&item.what, known) {
                 (What::File, None) => Ok(format!("{}\n", code.trim_end())),
                 (_, None) => Err(format!("{path} is none of the files shown.")),
@@ -378,6 +421,16 @@ fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, Stri
         true => Ok(now.replacen(old, code.trim_end(), 1)),
         false => Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default())),
     }
+}
+
+/// Whether a text has some code already, whatever its white space and the imports in front of it.
+fn has_code(text: &str, code: &str) -> bool {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_import =
+        |line: &&str| line.trim().is_empty() || ["import ", "from ", "use "].iter().any(|word| line.starts_with(word));
+    let own: Vec<&str> = code.lines().skip_while(is_import).collect();
+    let own = if own.is_empty() { plain(code) } else { plain(&own.join("\n")) };
+    plain(text).contains(&own)
 }
 
 /// `now` without a definition of that name, or without a statement that is that text; the blank lines behind it go with it.

@@ -27,6 +27,9 @@ const TITLE_CHARS: usize = 60;
 /// Words that say that there is more to do than what is new.
 const MORE: &[&str] =
     &["too", "also", "export", "exported", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
+/// Words that say that something changes in other files too.
+const MORE_ELSEWHERE: &[&str] =
+    &["too", "also", "use", "uses", "using", "call", "calls", "everywhere", "auch", "aussi", "también"];
 /// Kinds of definitions that have members.
 const HOLDERS: &[&str] = &["class", "struct", "interface", "trait", "enum"];
 
@@ -113,6 +116,21 @@ impl Choices {
     /// Only what is there: who reports what is wrong wants that changed, and a model of 1.5B adds a copy beside it instead.
     pub fn of_what_is_there(&mut self) {
         self.may_add = self.old.is_empty();
+    }
+
+    /// Where files are named, what changes stands in them, unless there is more to do elsewhere.
+    pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
+        let has_more = words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.to_lowercase().as_str()));
+        let named = |path: &String| mentions.paths.contains(path);
+        if !has_more && self.paths.iter().any(named) {
+            self.paths.retain(named);
+            self.old.retain(|item| named(&item.path));
+        }
+    }
+
+    /// Lists of what a module hands out change only where that is asked for.
+    pub fn without_exports(&mut self) {
+        self.old.retain(|item| item.name != "__all__");
     }
 
     /// Where a new definition is asked for, functions that the request does not name stay as they are.
@@ -392,13 +410,20 @@ pub fn code_grammar(item: &Item, text: &str) -> String {
     let is_test = matches!(item.what, What::Add) && super::verify::is_test(&item.path);
     // Decorators; comments in Python stand inside.
     let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
+    // Imports as the file has them, so that no module is made up.
+    let import = match language_of(&item.path) {
+        "python" => "(import|from) [^\\n`]*",
+        "rust" => "use [^\\n`]*",
+        "javascript" | "jsx" if text.contains("require(") => "(const|var|let) [^\\n=`]* = require\\([^\\n`]*",
+        _ => "import [^\\n`]*",
+    };
     let lines = if is_test { TEST_LINES_MAX } else { CODE_LINES_MAX };
     format!(
         "start: {fence} {lead} HEAD REST BODY{{0,{lines}}} \"```\"\n\
-         IMPORT: /((import|from|use) [^\\n`]*|(const|var|let) [^\\n=`]* = require\\([^\\n`]*)?\\n/\n\
+         IMPORT: /({import})?\\n/\n\
          LEAD: /({above}[^\\n`]*)\\n/\n\
          HEAD: {head}\n\
-         REST: /{LINE}\\n/\n\
+         REST: /([^A-Za-z0-9_$`\\n]{LINE})?\\n/\n\
          BODY: /([ \\t)\\]}}>]{LINE}|where{LINE})?\\n/\n"
     )
 }
@@ -446,7 +471,7 @@ fn new_head(item: &Item) -> String {
     let name = name.replace('$', "\\$");
     let language = language_of(&item.path);
     let keyed = match language {
-        "python" => format!("((async )?def|class) {name}|{name}( =|: )"),
+        "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
         "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),
         "rust" => format!(
             "(pub(\\([a-z]+\\))? )?((default|const|async|unsafe) )*(fn|struct|enum|trait|type|const|static|mod|union) {name}|macro_rules! {name}|impl[^\\n]*{name}"
@@ -456,7 +481,7 @@ fn new_head(item: &Item) -> String {
         ),
     };
     match (container, language) {
-        (Some(_), "python") => format!("(async )?def {name}|{name}( =|: )"),
+        (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),
         (Some(_), "rust" | "go") => keyed,
         (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
         (None, _) => keyed,

@@ -148,6 +148,20 @@ pub fn own(path: &str, text: &str, passage: &Passage, written: &str) -> String {
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
 }
 
+/// The entry of a file of keys that `written` begins to say again.
+pub fn of_same_key(path: &str, text: &str, all: &[Passage], written: &str) -> Option<usize> {
+    let mark = match language_of(path) {
+        "json" | "yaml" => ':',
+        "toml" => '=',
+        _ => return None,
+    };
+    let key = |line: &str| line.split_once(mark).map(|(key, _)| key.trim().to_owned());
+    let wanted = key(written.lines().find(|line| !line.trim().is_empty())?)?;
+    let first = |one: &Passage| text.lines().nth(one.lines.0 - 1).and_then(key);
+    let mut same = (0..all.len()).filter(|at| first(&all[*at]).as_ref() == Some(&wanted));
+    same.next().filter(|_| same.next().is_none())
+}
+
 /// Entries of JSON without the brackets that close what they stand in.
 fn balanced(written: &str) -> &str {
     let mut text = written.trim_end();
@@ -310,6 +324,10 @@ mod tests {
         let passage = Passage { lines: (1, 3), title: "# A".into() };
         assert_eq!(own("a.md", text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
         assert_eq!(own("a.md", text, &passage, "# A\nz"), "# A\nz");
+        let keys = "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2\n  }\n}\n";
+        let all = passages("a.json", keys);
+        let same = |written: &str| of_same_key("a.json", keys, &all, written).map(|at| all[at].lines.0);
+        assert_eq!((same("  \"b\": {\n    \"c\": 3\n  }"), same("\"d\": 1")), (Some(3), None));
         assert_eq!(own("a.json", text, &passage, "  \"a\": [1],\n  \"b\": {}\n}\n}"), "  \"a\": [1],\n  \"b\": {}");
     }
 

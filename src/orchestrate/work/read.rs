@@ -274,9 +274,13 @@ fn has_word(text: &str, list: &[&str]) -> bool {
 
 /// The kind of such a text: failing tests are repaired by running them.
 fn ordered(text: &str) -> Kind {
-    let low = text.to_lowercase();
-    let red = ["fail", " red", "rot"].iter().any(|word| low.contains(word));
-    if red && (text.contains('`') || low.contains("test")) { Kind::Fix } else { Kind::Edit }
+    let about_tests = text.contains('`') || text.to_lowercase().contains("test");
+    if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
+}
+
+fn is_red(text: &str) -> bool {
+    let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    words.iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
 }
 
 /// The steps, with the clauses that none of them speaks of put in where they stand in the request.
@@ -330,6 +334,9 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     {
         // A single step is all of the request, whatever words of it were taken.
         *text = request.to_owned();
+        if *kind == Kind::Edit && is_red(text) && super::command::quoted(text).is_some() {
+            *kind = Kind::Fix;
+        }
     }
     numbered(tests_apart(steps))
 }
@@ -339,13 +346,15 @@ fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
     steps.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
 }
 
-/// `Add a function f to a.py, with a test in test_a.py`: the test is written when the code is there.
+/// `Add a function f to a.py, with a test in test_a.py`: the test is written when the code is there, and so is what tells of it.
 fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     static TESTS: LazyLock<Regex> = LazyLock::new(|| {
         let joined = r"[,;.]?\s+(?:and|with|plus|und|mit|et|avec|y|con)\s+(?:also\s+)?";
         let tests =
             r"((?:add|write|create|include)\s+)?((?:an?|one|two|three|some|its|unit|eine[mn]?|une?|una)\s+)*tests?\b";
-        Regex::new(&format!("(?i){joined}({tests})")).expect("a pattern")
+        let docs =
+            r"(?:update|mention|adjust|document|note|describe|change|add)\s[^.]*\b(?:readme|changelog|changes)\b";
+        Regex::new(&format!("(?i){joined}({tests}|{docs})")).expect("a pattern")
     });
     let mut found = Vec::new();
     for (kind, text) in steps {
@@ -437,6 +446,12 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_fails_is_made_to_pass() {
+        let request = "`python3 -m unittest a` fails. Find out why and fix the code";
+        check("edit: Find out why and fix the code", request, &[(Kind::Fix, request)]);
+    }
+
+    #[test]
     fn an_order_is_no_question() {
         let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
         assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
@@ -480,6 +495,10 @@ mod tests {
         assert_eq!(
             apart("count says one for ''; make it 0 and add a test"),
             ["count says one for ''; make it 0", "add a test"]
+        );
+        assert_eq!(
+            apart("Raise the default ttl to 5 minutes and update the README"),
+            ["Raise the default ttl to 5 minutes", "update the README"]
         );
         for whole in ["Add a test for zero and one for ten", "Add a flag and make the tests pass", "Add f, with care"] {
             assert_eq!(apart(whole), [whole]);

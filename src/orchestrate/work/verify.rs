@@ -160,6 +160,8 @@ pub fn is_fatal(trouble: &str) -> bool {
         "cannot find",
         "error[E",
         "undefined:",
+        // Not even what passed before runs.
+        "failed, 0 passed",
     ];
     ERRORS.iter().any(|error| trouble.contains(error))
 }

@@ -187,7 +187,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
 async fn watch_for_interrupt(app: App) {
     while tokio::signal::ctrl_c().await.is_ok() {
         if app.cancel.is_cancelled() {
-            leave(&app, i32::from(CANCELLED));
+            app.exit(i32::from(CANCELLED));
         }
         app.cancel.cancel();
     }
@@ -201,13 +201,7 @@ async fn watch_for_end(app: App) {
         _ = terminated.recv() => SignalKind::terminate(),
         _ = hung_up.recv() => SignalKind::hangup(),
     };
-    leave(&app, 128 + number.as_raw_value());
-}
-
-/// Ends the process now, and before it what it started.
-fn leave(app: &App, code: i32) -> ! {
-    app.end();
-    std::process::exit(code)
+    app.exit(128 + number.as_raw_value());
 }
 
 /// `MONOBLOC_LOG=debug` shows the program's log, llama.cpp's included, on standard error.

@@ -83,7 +83,7 @@ fn interrupts(app: App, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()>
                 // The conversation is over; then the program ends anyway.
                 let _ = sender.send(());
             } else if app.cancel.is_cancelled() {
-                super::leave(&app, i32::from(super::CANCELLED));
+                app.exit(i32::from(super::CANCELLED));
             } else {
                 app.cancel.cancel();
             }
