@@ -243,10 +243,6 @@ pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
     messages
 }
 
-/// Prose with at most one block of code in it: a model that may write more goes on to the next section.
-const ONE_EXAMPLE: &str = "start: \"````\\n\" LINE{1,60} (FENCE LINE{1,20} \"```\\n\" LINE{0,10})? \"````\"\n\
-    FENCE: /```[a-z]+\\n/\nLINE: /([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n/\n";
-
 /// A block of text; other blocks stand in it only where it may have them.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
@@ -312,21 +308,17 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     let mut messages = opening(job, PASSAGE);
     messages.push(Message::user(passage_task(job, step, path, &before, &chosen, place)));
     for round in 0..ROUNDS_MAX {
-        let mut form = text_ask(before.contains("```"), tokens, round, "writing text");
-        if language_of(path) == "markdown" && !before.contains("```") {
-            form.grammar = ONE_EXAMPLE.to_owned();
-        }
-        let answer = ask(job, &messages, form).await?;
+        let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?place, answer, "written");
-        let code = passage::own(path, &before, &chosen, &code);
+        let mut code = passage::own(path, &before, &chosen, &code);
         // Who begins with the passage itself writes it anew.
         let begins =
             passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
         let mut place = if let (Place::After(at), true) = (place, begins) { Place::Change(at) } else { place };
         // A key that is there already is changed where it stands.
-        if let Some(known) = passage::of_same_key(path, &before, &all, &code) {
-            (place, chosen) = (Place::Change(known), all[known].clone());
+        if let Some((known, entry)) = passage::said_again(path, &before, &all, place, &code) {
+            (place, chosen, code) = (Place::Change(known), all[known].clone(), entry);
         }
         let after = passage::put(path, &before, &chosen, place, &code);
         let problem = match () {

@@ -184,15 +184,13 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     if !written {
         return Ok(files.done(vec![format!("not done: {why}")]));
     }
-    // Something new does not change what tests expect; a change may.
+    // What failed before too is kept; what broke something is not.
+    files.restore(job, step, evidence).await?;
     let keeps = command.is_none() && !broken;
-    if !keeps || mentions.adds {
-        files.restore(job, step, evidence).await?;
-        let failed_before =
-            keeps && verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?.is_some();
-        if !failed_before {
-            return Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() });
-        }
+    let failed_before =
+        keeps && verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?.is_some();
+    if !failed_before {
+        return Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() });
     }
     files.back_to_first();
     if let Some(notes) = files.write(job, step, evidence).await? {
@@ -289,7 +287,8 @@ async fn write(
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
-            if !answer.trim_end().ends_with("```") {
+            let is_cut = verify::is_test(&item.path) && code.lines().count() >= items::TEST_LINES_MAX;
+            if is_cut || !answer.trim_end().ends_with("```") {
                 code = up_to_a_whole(&item.path, &code);
             }
             if !files.has(&item, &code) {

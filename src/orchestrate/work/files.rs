@@ -118,9 +118,13 @@ impl Files {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\(([^()\s]+):(\d+)\)").expect("a pattern"));
         static DIFFERS: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"(?m)^\s*(?:AssertionError:? ?)?(\S.*?) !==? (.*\S)\s*$").expect("a pattern"));
-        let found = PLACE.captures(trouble).zip(DIFFERS.captures(trouble));
-        let Some((place, differs)) = found.filter(|_| self.only_tests) else { return false };
-        let (path, is, expected) = (&place[1], &differs[1], &differs[2]);
+        static SAID: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"(?m)^\s*expected: (.*\S)\s*\n\s*actual: (.*\S)\s*$").expect("a pattern"));
+        let said = SAID.captures(trouble).map(|found| (found[2].to_owned(), found[1].to_owned()));
+        let said = said.or_else(|| DIFFERS.captures(trouble).map(|found| (found[1].to_owned(), found[2].to_owned())));
+        let found = PLACE.captures(trouble).zip(said).filter(|_| self.only_tests);
+        let Some((place, (is, expected))) = found else { return false };
+        let (path, is, expected) = (&place[1], is.as_str(), expected.as_str());
         let Some(text) = self.after.get_mut(path) else { return false };
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let number = place[2].parse::<usize>().unwrap_or(0);
@@ -220,7 +224,7 @@ impl Files {
                 (What::File, None) => Ok(format!("{}\n", code.trim_end())),
                 (_, None) => Err(format!("{path} is none of the files shown.")),
                 (What::File, Some(_)) => Err(format!("{path} is there already.")),
-                (What::Statement(old), Some(now)) => replaced(path, &now, old, code),
+                (What::Statement(old), Some(now)) => replaced(path, &now, old, &with_names(old, code, self.may_remove)),
                 (What::Remove(name), Some(now)) => {
                     may_go.push(name.clone());
                     removed(path, &now, name)
@@ -423,6 +427,22 @@ fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, Stri
     }
 }
 
+/// `new` with the names that `old` hands out or brings in, unless something is to go: `export { a, b } from './c'`.
+fn with_names(old: &str, new: &str, may_remove: bool) -> String {
+    static LIST: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$").expect("a pattern"));
+    let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };
+    if may_remove || was[3].trim_end_matches(';') != is[3].trim_end_matches(';') {
+        return new.to_owned();
+    }
+    let names = |list: &str| -> Vec<String> {
+        list.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+    };
+    let mut all = names(&was[2]);
+    all.extend(names(&is[2]).into_iter().filter(|name| !was[2].split(',').any(|other| other.trim() == name)));
+    format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
+}
+
 /// Whether a text has some code already, whatever its white space and the imports in front of it.
 fn has_code(text: &str, code: &str) -> bool {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -478,6 +498,14 @@ mod tests {
     fn what_a_request_quotes_is_read_outside_of_calls() {
         let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
         assert_eq!(quoted(text), ["a b", "c d", "gh"]);
+    }
+
+    #[test]
+    fn names_that_are_handed_out_stay() {
+        let (old, new) = ("export { a, b } from './c.js';", "export { d } from './c.js';");
+        assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
+        assert_eq!(with_names(old, new, true), new);
+        assert_eq!(with_names(old, "export { d } from './e.js';", false), "export { d } from './e.js';");
     }
 
     #[test]

@@ -20,7 +20,7 @@ const CONTAINER_LINES_MAX: usize = 25;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Most lines behind the head of a definition, and of a new test.
 const CODE_LINES_MAX: usize = 200;
-const TEST_LINES_MAX: usize = 16;
+pub const TEST_LINES_MAX: usize = 16;
 /// Letters of the first line of a statement, by which it is named.
 const TITLE_CHARS: usize = 60;
 

@@ -185,6 +185,8 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         let mut around = mentions::of(scene.request, index).map_err(lost)?;
         (around.speaks_of_tests, around.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
         around.new_paths = mentions.new_paths;
+        // Prose is changed by the step that names it.
+        around.paths.retain(|path| crate::edit::has_grammar(path));
         mentions = around;
     }
     if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {

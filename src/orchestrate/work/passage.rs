@@ -148,18 +148,30 @@ pub fn own(path: &str, text: &str, passage: &Passage, written: &str) -> String {
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
 }
 
-/// The entry of a file of keys that `written` begins to say again.
-pub fn of_same_key(path: &str, text: &str, all: &[Passage], written: &str) -> Option<usize> {
+/// The entry of a file of keys that `written` says again beside what `place` is about, and how.
+pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written: &str) -> Option<(usize, String)> {
     let mark = match language_of(path) {
         "json" | "yaml" => ':',
         "toml" => '=',
         _ => return None,
     };
     let key = |line: &str| line.split_once(mark).map(|(key, _)| key.trim().to_owned());
-    let wanted = key(written.lines().find(|line| !line.trim().is_empty())?)?;
     let first = |one: &Passage| text.lines().nth(one.lines.0 - 1).and_then(key);
-    let mut same = (0..all.len()).filter(|at| first(&all[*at]).as_ref() == Some(&wanted));
-    same.next().filter(|_| same.next().is_none())
+    let lines: Vec<&str> = written.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let outer = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min()?;
+    let starts: Vec<usize> =
+        (0..lines.len()).filter(|at| indent(lines[*at]) == outer && key(lines[*at]).is_some()).collect();
+    for (place_in, start) in starts.iter().enumerate() {
+        let wanted = key(lines[*start]);
+        let mut same = (0..all.len()).filter(|at| first(&all[*at]) == wanted);
+        let known = same.next().filter(|_| same.next().is_none());
+        if let Some(known) = known.filter(|known| place != Place::Change(*known)) {
+            let end = starts.get(place_in + 1).copied().unwrap_or(lines.len());
+            return Some((known, lines[*start..end].join("\n")));
+        }
+    }
+    None
 }
 
 /// Entries of JSON without the brackets that close what they stand in.
@@ -326,8 +338,10 @@ mod tests {
         assert_eq!(own("a.md", text, &passage, "# A\nz"), "# A\nz");
         let keys = "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2\n  }\n}\n";
         let all = passages("a.json", keys);
-        let same = |written: &str| of_same_key("a.json", keys, &all, written).map(|at| all[at].lines.0);
-        assert_eq!((same("  \"b\": {\n    \"c\": 3\n  }"), same("\"d\": 1")), (Some(3), None));
+        let entry = "  \"b\": {\n    \"c\": 3\n  }";
+        let again = |place, written: &str| said_again("a.json", keys, &all, place, written);
+        assert_eq!(again(Place::Change(1), &format!("  \"a\": 1,\n{entry}")), Some((2, entry.to_owned())));
+        assert_eq!((again(Place::Change(2), entry), again(Place::After(1), "  \"d\": 1")), (None, None));
         assert_eq!(own("a.json", text, &passage, "  \"a\": [1],\n  \"b\": {}\n}\n}"), "  \"a\": [1],\n  \"b\": {}");
     }
 
