@@ -170,7 +170,7 @@ pub fn spec(text: &str) -> Option<Report> {
         let end = starts.get(number_of + 1).map_or(lines.len(), |next| next - 1);
         let name = TEST.captures(lines[at]).map_or(String::new(), |found| found[1].to_owned());
         let place = at.checked_sub(1).and_then(|above| AT.captures(lines[above]));
-        let body: Vec<&str> = lines[at + 1..end].to_vec();
+        let body: Vec<&str> = lines[at + 1..end.max(at + 1)].to_vec();
         if body.iter().any(|line| line.trim() == "'test failed'") && inside(&name).is_some() {
             errors.extend(of_file(&name, bare_script(&lines[..from].join("\n"))));
             continue;

@@ -30,15 +30,16 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
         let Some(file) = view.names.file(path) else { continue };
         for import in import_sites("python", text).unwrap_or_default() {
             let leads = view.names.module(file, &import.source).map(|module| view.names.path(module));
-            match (leads == Some(view.from), import.form) {
-                (true, SiteForm::Module) => module(view, path, text, &import, edits)?,
-                (true, _) => edits.put(path, import.source_bytes.clone(), named(view, path, &import.source, view.to)),
-                (false, SiteForm::From) => {
-                    if !submodule(view, (path, text, file), &import, edits) && path == view.from {
-                        own(view, &import, edits);
-                    }
-                }
-                _ => {}
+            let (leads_here, form) = (leads == Some(view.from), import.form);
+            if leads_here && form == SiteForm::Module {
+                module(view, path, text, &import, edits)?;
+            } else if leads_here {
+                edits.put(path, import.source_bytes.clone(), named(view, path, &import.source, view.to));
+            } else if form == SiteForm::From
+                && !submodule(view, (path, text, file), &import, edits)
+                && path == view.from
+            {
+                own(view, &import, edits);
             }
         }
     }

@@ -380,9 +380,13 @@ fn with_gaps(steps: &mut [(Kind, String)], request: &str) {
     let mut end = 0;
     let mut last = None;
     for (place, (kind, text)) in steps.iter_mut().enumerate() {
-        let Some(at) = request[end..].find(text.as_str()).filter(|_| !matches!(kind, Kind::Rename | Kind::Move)) else {
+        if matches!(kind, Kind::Rename | Kind::Move) {
+            // What stands between the two names was taken too.
+            let to = text.split(" -> ").last().and_then(|to| Some(request[end..].find(to)? + to.len()));
+            end += to.unwrap_or(0);
             continue;
-        };
+        }
+        let Some(at) = request[end..].find(text.as_str()) else { continue };
         let (begin, after) = (end, end + at + text.len());
         if says_something(&request[begin..end + at]) {
             *text = request[begin..after].trim_start_matches([',', '.', ';', ' ']).to_owned();
