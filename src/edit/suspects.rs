@@ -11,6 +11,10 @@ const FAILURES_MAX: usize = 10;
 /// Lines above a failed assertion in which a test outside every function is looked for. Most tests are shorter.
 const TEST_LINES_MAX: usize = 12;
 
+/// Words of a test's name that are looked at, and letters of the shortest that is taken for a name.
+const NAME_WORDS_MAX: usize = 8;
+const NAME_LETTERS_MIN: usize = 4;
+
 /// A definition that may have to be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
@@ -42,6 +46,7 @@ pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
         let mut of_one: Vec<(Tier, Suspect)> = Vec::new();
         on_traceback(failure, report.kind, graph, &mut of_one);
         called(failure, graph, &mut of_one);
+        spoken_of(failure, graph, &mut of_one);
         mentioned(failure, graph, &mut of_one);
         let mut seen: Vec<(String, usize)> = Vec::new();
         for (tier, suspect) in of_one {
@@ -186,6 +191,30 @@ fn near_the_place(failure: &Failure, graph: &Graph) -> Vec<Neighbour> {
     graph.callees(file).into_iter().filter(near).collect()
 }
 
+/// What the name of the test speaks of: `test_parse_date_of_nothing` of `parse_date`, `slugify trims` of `slugify`.
+fn spoken_of(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+    let name = failure.test.as_deref().unwrap_or_default();
+    let last = name.split([':', '.', '/', '>']).rfind(|part| !part.trim().is_empty()).unwrap_or_default();
+    let words: Vec<&str> = last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words = &words[..words.len().min(NAME_WORDS_MAX)];
+    let runs = (1..=words.len()).rev().flat_map(|length| words.windows(length));
+    let capital = |word: &&str| {
+        word.chars().next().into_iter().flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect::<String>()
+    };
+    for run in runs {
+        let names = [run.join("_"), run[0].to_owned() + &run[1..].iter().map(capital).collect::<String>()];
+        let named = names.iter().filter(|name| name.len() >= NAME_LETTERS_MIN).flat_map(|name| graph.named(name));
+        let named: Vec<&Node> = named.filter(|node| !is_test(graph, node) && node.kind != "module").collect();
+        for node in &named {
+            let tier = if is_type(node) { Tier::Mentioned } else { Tier::CalledByTest };
+            found.push((tier, suspect(node, "the failed test is named after it".to_owned())));
+        }
+        if !named.is_empty() {
+            return;
+        }
+    }
+}
+
 /// Files of the project that the message names, such as the module that lacks what is imported from it.
 fn mentioned(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     let ends = |path: &str| failure.message.split(['(', ')', '\'', '"', ' ', '\n']).any(|word| word == path);
@@ -246,6 +275,21 @@ mod tests {
                 "total shop/cart.py:8-9 the failed test test_total calls it",
                 "tax shop/cart.py:12-13 total calls it, which the failed test calls",
             ],
+        );
+    }
+
+    #[test]
+    fn a_test_is_named_after_what_it_tries() {
+        check(
+            &[
+                ("keys.py", "def typed_key(a):\n    return a\n"),
+                (
+                    "tests/test_keys.py",
+                    "import keys\n\n\ndef test_typed_key_of_text(key=keys.typed_key):\n    assert key('x') == 1\n",
+                ),
+            ],
+            "=== FAILURES ===\n___ test_typed_key_of_text ___\n\n    def test_typed_key_of_text(key=keys.typed_key):\n>       assert key('x') == 1\nE       assert 'x' == 1\n\ntests/test_keys.py:5: AssertionError\n=== short test summary info ===\nFAILED tests/test_keys.py::test_typed_key_of_text - assert 'x' == 1\n1 failed in 0.07s\n",
+            &["typed_key keys.py:1-2 the failed test is named after it"],
         );
     }
 

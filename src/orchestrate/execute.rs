@@ -17,7 +17,7 @@ use super::evidence::{Evidence, Record};
 use super::learn::Recollection;
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, edit, fill, forms, route};
+use super::{call, classify, edit, fill, forms, route};
 
 /// Calls one step may make, one a file it names.
 const CALLS_A_STEP_MAX: usize = 12;
@@ -29,6 +29,10 @@ const DESCRIPTION_CHARS: usize = 100;
 /// How much it speaks against a tool, in nats, that nothing is said for any of its required arguments: with 3, two development suites
 /// together lost least (of requests without a tool those that got one, of the others those that got none).
 const MISSING_WEIGHT: f32 = 3.0;
+/// How much it speaks for a tool, in nats, that a model has called it, and against it that nothing is said for any of its arguments. Measured on
+/// 30 requests without a tool and 44 with one: 21 and 43 right.
+const CALLED_WEIGHT: f32 = 2.0;
+const UNSAID_WEIGHT: f32 = 5.0;
 /// A tool chosen with this confidence stands out among the others.
 const STANDS_OUT: f64 = 0.9;
 
@@ -189,8 +193,36 @@ pub async fn intent(
     evidence: &Evidence,
     memory: &mut Recollection,
 ) -> Result<Option<Intent>, TurnError> {
+    let Undecided { toolkit, host, .. } = undecided;
+    if call::is_trusted(toolkit, host).await? {
+        return called(undecided).await;
+    }
     let chosen = choose(undecided, memory).await?;
     settled(undecided, chosen, evidence, memory).await
+}
+
+/// Tool and arguments of a step as a model writes them.
+async fn called(undecided: Undecided<'_>) -> Result<Option<Intent>, TurnError> {
+    let Undecided { toolkit, step, host, .. } = undecided;
+    let text = step.text();
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
+    let ranked = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered).ranked;
+    let Some(found) = call::called(toolkit, &text, &ranked, host).await? else { return Ok(None) };
+    let specs = toolkit.catalog.specs();
+    let is_it = |index: usize| specs.get(index).is_some_and(|spec| spec.name == found.tool);
+    let Some(choice) = route::known(&ranked, is_it, 1.0) else { return Ok(None) };
+    let fits = ranked.iter().find(|one| one.index == choice.tool).map_or(0.0, |one| one.fits);
+    let unsaid = call::unsaid(&found, &text);
+    tracing::debug!(tool = found.tool, fits, unsaid, "called for a step");
+    if fits + CALLED_WEIGHT < UNSAID_WEIGHT * unsaid {
+        return Ok(None);
+    }
+    Ok(specs.get(choice.tool).cloned().map(|tool| Intent {
+        tool,
+        choice,
+        arguments: found.arguments,
+        missing: Vec::new(),
+    }))
 }
 
 /// Puts the tool that is meant in the place of the chosen one where several are as good: as the user says, else it stays the best. Gives

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod asked;
+pub mod call;
 pub mod check;
 pub mod classify;
 pub mod cognitive;

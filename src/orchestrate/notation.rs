@@ -23,10 +23,22 @@ pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     }
 }
 
-/// Words, or one call. Words begin unlike a call, so that the first tokens decide.
-pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
+/// What a reply may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Words, or one call. Words begin unlike a call, so that the first tokens decide.
+    Either,
+    /// One call.
+    Call,
+}
+
+pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
     let (before, after) = dialect.call_marks();
-    let start = marked(Prompt::default().text("start: "), dialect.words_mark()).text(" WORDS | ");
+    let start = Prompt::default().text("start: ");
+    let start = match reply {
+        Reply::Either => marked(start, dialect.words_mark()).text(" WORDS | "),
+        Reply::Call => start,
+    };
     let mut prompt = marked(marked(start, before).text(" tool "), after).text("\ntool: ");
     for (index, tool) in tools.iter().enumerate() {
         prompt = prompt.text(if index > 0 { "\n  | " } else { "" });
@@ -42,7 +54,11 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText]) -> Grammar {
     // Phi's calls begin with a word, which then begins nothing else.
     let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
     let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
-    Grammar::Marked(prompt.text(format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}\nARGUMENTS: /({ARGUMENT})*/\n")))
+    let words = match reply {
+        Reply::Either => format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}"),
+        Reply::Call => String::new(),
+    };
+    Grammar::Marked(prompt.text(format!("{words}\nARGUMENTS: /({ARGUMENT})*/\n")))
 }
 
 /// Marks of a dialect, which may be control tokens.
@@ -115,7 +131,7 @@ mod tests {
     fn check(name: &str, control: &[&'static str], text: &str, expected: Fits) {
         let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
         let marks = Arc::new(Marks(control.to_vec(), (0..=255u8).map(|byte| [byte]).collect()));
-        let grammar = grammar(&*dialect::by_name(name).unwrap(), &[tool]);
+        let grammar = grammar(&*dialect::by_name(name).unwrap(), &[tool], Reply::Either);
         let mut constraint = Grammars::new(marks.clone()).compile(&grammar).unwrap();
         let mut may = |token: Token| {
             let mut logits = vec![0.0; marks.size()];

@@ -1,9 +1,13 @@
 //! What is done with a model that was measured to be able to write: it names, it writes, code puts in place, checks and refuses.
 
+use std::sync::Arc;
+
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Choosing, Deciding, Host, Toolkit, run_turn};
 use monobloc::protocol::{Decision, Doubt, Event, Proposal};
 use monobloc::tools::policy::Policy;
+use monobloc::tools::{Catalog, Prefilter, ToolSpec};
+use serde_json::json;
 
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
@@ -163,4 +167,28 @@ async fn a_test_is_written_into_the_file_of_tests_behind_its_code() {
     let expected = tests.replace("import first", "import first, second")
         + "\n    def test_second(self):\n        self.assertEqual(second(), 2)\n";
     assert_eq!(project.text("test_a.py"), expected, "{}", finished.answer);
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_is_called_where_a_step_asks_for_it() {
+    let garden = |name: &str, description: &str| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        server: "garden".to_owned(),
+        server_description: String::new(),
+        mutates: false,
+        destructive: false,
+        parameters: json!({"type": "object", "properties": {"bed": {"type": "integer"}}, "required": ["bed"]}),
+    };
+    let tools = vec![garden("water", "Water the plants in a bed"), garden("weed", "Weed a bed of the garden")];
+    for (reply, called) in [("[water(bed=3)]", true), ("[sow(bed=3)]", false)] {
+        let (_project, toolkit) = prepared(Script::saying("Nothing.").on("Call the one tool", reply));
+        let catalog = Catalog::described(tools.clone()).expect("a catalogue");
+        let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
+        let toolkit = Toolkit { catalog: Arc::new(catalog), prefilter, ..toolkit };
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        run_turn(&toolkit, "Can you water the plants in bed 3?", &host).await.expect("a turn");
+        let reports = host.reports();
+        assert_eq!(reports.iter().any(|report| report.tool == "water"), called, "{reports:?}");
+    }
 }

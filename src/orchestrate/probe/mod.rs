@@ -15,7 +15,7 @@ use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
 
 use super::Host;
-use super::notation;
+use super::notation::{self, Reply};
 use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
@@ -172,7 +172,7 @@ impl Probe<'_> {
         let dialect = &*self.model.dialect;
         let messages =
             [Message::system(format!("{CALL_PROMPT}\n\n{}", dialect.tool_list(&texts))), Message::user(task)];
-        let grammar = grammar.then(|| notation::grammar(dialect, &texts));
+        let grammar = grammar.then(|| notation::grammar(dialect, &texts, Reply::Either));
         let text = self.ask(&messages, CALL_TOKENS, grammar).await?.text;
         let reading = call::read(&text, Some(&*self.model.dialect), tools, Tier::Prose);
         let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());

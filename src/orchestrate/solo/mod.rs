@@ -24,9 +24,10 @@ use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::gate::{self, Cell};
 use super::graph::Transitions;
+use super::notation::{self, Reply};
 use super::plan::{Plan, Step};
 use super::toolkit::{Toolkit, TurnError};
-use super::{classify, conversation, decompose, notation, probe, words};
+use super::{classify, conversation, decompose, probe, words};
 use offer::Shelf;
 pub use talk::reply;
 use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
@@ -192,7 +193,7 @@ impl<'a> Loop<'a> {
             reuse: Reuse::Continue,
             ..model.engine.request(&model.dialect.render(&self.messages), reply)
         };
-        let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools));
+        let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools, Reply::Either));
         let request = Request { grammar, ..free.clone() };
         let mut output = match self.scene.toolkit.generate(model, request, "thinking", self.scene.host).await {
             // Marks of the family that are no tokens of this file.

@@ -73,8 +73,10 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     if mentions.adds && mentions.speaks_of_definitions {
         choices.beside_new(mentions);
     }
-    if command.is_none() {
-        choices.in_named(mentions, &asked);
+    match command {
+        Some(_) if !verify::doubts_tests(&asked) => choices.without_tests(),
+        Some(_) => {}
+        None => choices.in_named(mentions, &asked),
     }
     if !asked.to_lowercase().contains("export") && !asked.contains("__all__") {
         choices.without_exports();
@@ -287,9 +289,11 @@ async fn write(
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
-            let is_cut = verify::is_test(&item.path) && code.lines().count() >= items::TEST_LINES_MAX;
+            let is_cut = matches!(item.what, What::Add)
+                && verify::is_test(&item.path)
+                && code.lines().count() >= items::TEST_LINES_MAX;
             if is_cut || !answer.trim_end().ends_with("```") {
-                code = up_to_a_whole(&item.path, &code);
+                code = written::up_to_a_whole(&item.path, &code);
             }
             if !files.has(&item, &code) {
                 break;
@@ -301,22 +305,12 @@ async fn write(
     Ok(pieces)
 }
 
-/// Code whose end was not reached, without what is not whole.
-fn up_to_a_whole(path: &str, code: &str) -> String {
-    let lines: Vec<&str> = code.lines().collect();
-    let end = match path.ends_with(".py") {
-        true => lines.len().saturating_sub(1),
-        false => lines.iter().rposition(|line| line.starts_with(['}', ')'])).map_or(0, |at| at + 1),
-    };
-    lines[..end].join("\n")
-}
-
 /// Longest code for an item.
 fn most_tokens(item: &Item, files: &Files) -> usize {
     let text = match &item.what {
         What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
         What::Statement(text) => text,
-        What::Add if verify::is_test(&item.path) => return TEST_TOKENS,
+        What::Add | What::File if verify::is_test(&item.path) => return TEST_TOKENS,
         _ => "",
     };
     CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
@@ -339,6 +333,9 @@ fn order_of(item: &Item, files: &Files) -> String {
         }
         What::Add if verify::is_test(path) => {
             format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
+        }
+        What::File if verify::is_test(path) => {
+            format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.")
         }
         What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
         What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),

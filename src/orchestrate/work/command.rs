@@ -1,5 +1,6 @@
 //! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -22,6 +23,10 @@ const PROMPT: &str = "Write the one shell command that does what the developer a
 const TOKENS_MAX: usize = 60;
 /// Files of the project that the model is told of.
 const FILES_SHOWN: usize = 40;
+
+/// Commands that are no files.
+const BUILT_INTO_SHELLS: &[&str] =
+    &["cd", "echo", "export", "set", "source", ".", "type", "ulimit", "command", "for", "if", "while"];
 
 /// Runs what `step` asks for. A failed command is told with what it printed.
 pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
@@ -92,5 +97,33 @@ async fn written(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError>
     };
     let output = scene.toolkit.generate(model, generation, "writing a command", scene.host).await?;
     let line = output.text.trim().to_owned();
-    Ok((!line.is_empty()).then_some(line))
+    Ok(is_command(&line, scene.context.root.path()).then_some(line))
+}
+
+/// Whether the first word of a line is a program that is there: prose is none.
+fn is_command(line: &str, root: &Path) -> bool {
+    let is_set = |word: &&str| {
+        word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    let Some(program) = line.split_whitespace().find(|word| !is_set(word)) else { return false };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = || std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    BUILT_INTO_SHELLS.contains(&program) || root.join(program).is_file() || !program.contains('/') && in_path()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_begins_with_a_program_that_is_there() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("run.sh"), "").unwrap();
+        for line in ["ls -la", "LANG=C ls", "cd src && ls", "./run.sh --all"] {
+            assert!(is_command(line, root.path()), "{line}");
+        }
+        for line in ["To run the tests, use make", "no_such_program_here x", "", "A=1"] {
+            assert!(!is_command(line, root.path()), "{line}");
+        }
+    }
 }

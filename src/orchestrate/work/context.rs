@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 
-use crate::index::{Definition, Index, Kind, language_of, outline, paths};
+use crate::index::{Definition, Index, Kind, Node, language_of, outline, paths};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
 
 use super::Touched;
-use super::mentions::Mentions;
+use super::mentions::{Mentions, Symbol};
 
 /// Places that retrieval is asked for.
 const HITS: usize = 12;
+/// Of those, so many come before what a question may only seem to name.
+const HITS_FIRST: usize = 3;
 /// Largest file that is looked into, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// A definition longer than this is shown as its head, its signatures and the part that was found.
@@ -192,14 +194,19 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
             name: one.name.clone(),
         }));
     }
-    for symbol in mentions.symbols.iter().chain(&mentions.likely).take(NAMES_MAX) {
-        let nodes = symbol.nodes.iter().filter(|node| {
+    let of_symbols = |symbols: &[Symbol]| -> Vec<Stretch> {
+        let is_meant = |node: &&Node| {
             purpose == Purpose::Answer || mentions.paths.contains(&node.path) || !is_declaration(&node.path)
-        });
-        for node in nodes.take(3) {
-            let lines = (node.start, node.end);
-            found.push(Stretch { path: node.path.clone(), lines, name: node.name.clone() });
-        }
+        };
+        let nodes = symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().filter(is_meant).take(3));
+        nodes
+            .map(|node| Stretch { path: node.path.clone(), lines: (node.start, node.end), name: node.name.clone() })
+            .collect()
+    };
+    found.extend(of_symbols(&mentions.symbols));
+    let mut likely = of_symbols(&mentions.likely);
+    if purpose == Purpose::Change {
+        found.append(&mut likely);
     }
     let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
@@ -213,11 +220,15 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
                     && (mentions.speaks_of_tests || !is_test(&hit.path))
                     && !is_declaration(&hit.path)
         });
-        for hit in inside.into_iter().chain(outside) {
+        for (place, hit) in inside.into_iter().chain(outside).enumerate() {
+            if place == HITS_FIRST {
+                found.append(&mut likely);
+            }
             let lines = files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end));
             found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
+    found.extend(likely);
     found
 }
 

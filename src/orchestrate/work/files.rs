@@ -172,7 +172,10 @@ impl Files {
     /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
     /// nowhere, or a value that was changed in one place of a definition and not in another.
     pub fn doubt(&self, asked: &str) -> Option<Doubt> {
-        let everywhere = || self.before.values().chain(self.after.values());
+        let is_there = |text: &str| {
+            self.before.values().any(|file| file.contains(text))
+                || self.after.values().any(|file| leftover::has_in_code(file, text))
+        };
         // What an example gives is made by code and stands nowhere in it.
         let given = edit::examples::of(asked, &self.new_names, &|_| true);
         let is_given = |text: &String| {
@@ -182,7 +185,7 @@ impl Files {
             shows || given.iter().any(|one| one.expected.contains(text.as_str()))
         };
         let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
-        let missing = missing.find(|text| !everywhere().any(|file| file.contains(text.as_str())));
+        let missing = missing.find(|text| !is_there(text));
         if let Some(text) = missing {
             let question = format!(
                 "The request is about '{text}', but what you wrote does not have it. Something else has to change."

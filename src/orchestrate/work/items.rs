@@ -133,6 +133,15 @@ impl Choices {
         self.old.retain(|item| item.name != "__all__");
     }
 
+    /// Failing tests are right; they are changed only where there is nothing else.
+    pub fn without_tests(&mut self) {
+        let is_code = |path: &String| !super::verify::is_test(path);
+        if self.paths.iter().any(is_code) {
+            self.paths.retain(is_code);
+            self.old.retain(|item| is_code(&item.path));
+        }
+    }
+
     /// Where a new definition is asked for, functions that the request does not name stay as they are.
     pub fn beside_new(&mut self, mentions: &Mentions) {
         let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();

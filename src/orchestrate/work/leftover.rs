@@ -27,6 +27,18 @@ pub fn value(before: &str, after: &str) -> Option<Value> {
     Some(Value { old: from.to_owned(), new: to.to_owned(), line: new[line].trim().to_owned() })
 }
 
+/// Whether code has `value` outside of comments and docstrings.
+pub fn has_in_code(code: &str, value: &str) -> bool {
+    let mut in_docs = false;
+    code.lines().any(|line| {
+        let bare = line.trim_start();
+        let marks = line.matches("\"\"\"").count() + line.matches("'''").count();
+        let is_said = in_docs || marks > 0 || ["#", "//", "*", "/*"].iter().any(|mark| bare.starts_with(mark));
+        in_docs ^= marks % 2 == 1;
+        !is_said && line.contains(value)
+    })
+}
+
 /// Whether no definition begins between two lines: none is indented less than the first of them and follows a blank line.
 fn same_block(lines: &[&str], first: usize, last: usize) -> bool {
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -68,6 +80,12 @@ fn tokens(line: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_docstring_says_is_not_code() {
+        let code = "def f(a):\n    \"\"\"\n    >>> f('x')\n    \"\"\"\n    # 'y'\n    return 'z'\n";
+        assert_eq!(["x", "y", "z"].map(|value| has_in_code(code, value)), [false, false, true]);
+    }
 
     #[test]
     fn a_number_that_still_stands_near_is_found() {

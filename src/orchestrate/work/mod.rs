@@ -18,6 +18,8 @@ pub mod read;
 mod relocate;
 mod rename;
 mod repair;
+mod spelled;
+mod tool;
 mod verify;
 pub mod written;
 
@@ -135,6 +137,9 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
 }
 
 async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    if let Some(done) = tool::call(job, step, evidence).await? {
+        return Ok(done);
+    }
     Ok(match step.kind {
         Kind::Ask => Done { said: answer::answer(job, step, evidence).await?, ..Done::default() },
         Kind::Run => command::run(job, step, evidence).await?,
@@ -174,6 +179,10 @@ fn planned(step: &Step) -> plan::Step {
     plan::Step { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
 }
 
+fn is_prose(path: &str) -> bool {
+    [".md", ".rst", ".txt", ".adoc"].iter().any(|ending| path.to_lowercase().ends_with(ending))
+}
+
 /// What the model sees for `text`, in the middle of a conversation also by what was said last.
 async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
     let Job { scene, index, .. } = job;
@@ -184,9 +193,12 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     if job.of_several && !named(&mentions) {
         let mut around = mentions::of(scene.request, index).map_err(lost)?;
         (around.speaks_of_tests, around.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
-        around.new_paths = mentions.new_paths;
-        // Prose is changed by the step that names it.
-        around.paths.retain(|path| crate::edit::has_grammar(path));
+        // What was new to an earlier step is there now.
+        (around.new_paths, around.new_names) = (mentions.new_paths, mentions.new_names);
+        // Prose is changed by the step that names it; data too, where there is code.
+        let is_code = |path: &String| crate::edit::has_grammar(path);
+        let has_code = around.paths.iter().any(is_code);
+        around.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
         mentions = around;
     }
     if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {

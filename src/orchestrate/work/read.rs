@@ -106,6 +106,9 @@ pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
     if let Some(step) = plain(scene.request) {
         return Ok(numbered(tests_apart(vec![(step.kind, step.text)])));
     }
+    if let Some(steps) = super::spelled::all(&request) {
+        return Ok(numbered(steps));
+    }
     let planner = scene.toolkit.model(Role::Planner, scene.host).await?;
     let generation = generation(&planner, &request, &scene.toolkit.earlier, TOKENS_MAX);
     let output = scene.toolkit.generate(&planner, generation, "reading the request", scene.host).await?;
@@ -126,7 +129,7 @@ pub fn kinds(text: &str) -> Vec<Kind> {
     read(text).into_iter().map(|(kind, _)| kind).collect()
 }
 
-/// Lines of `kind: words of the request`.
+/// Lines of `kind: words of the request`. A space behind words may have been taken for one of theirs.
 fn grammar(request: &str) -> String {
     let text = json!({ "substring_words": request });
     let most = STEPS_MAX - 1;
@@ -134,7 +137,7 @@ fn grammar(request: &str) -> String {
         "start: step (\"\\n\" step){{0,{most}}}\n\
          step: one | two\n\
          one: (\"ask: \" | \"edit: \" | \"run: \" | \"fix: \") TEXT\n\
-         two: (\"rename: \" | \"move: \") TEXT \" -> \" TEXT\n\
+         two: (\"rename: \" | \"move: \") TEXT (\" -> \" | \"-> \") TEXT\n\
          TEXT: %regex {text}\n"
     )
 }
@@ -252,6 +255,32 @@ const REPORTS: &[&str] = &[
 ];
 const LOOKS: &[&str] = &["list", "find", "search", "read", "count", "look", "print", "give", "compare", "thanks"];
 
+/// Words of commands.
+const COMMANDS: &[&str] = &[
+    "run",
+    "runs",
+    "execute",
+    "start",
+    "launch",
+    "build",
+    "compile",
+    "lint",
+    "format",
+    "install",
+    "check",
+    "test",
+    "tests",
+    "testing",
+    "commit",
+    "führe",
+    "starte",
+    "teste",
+    "lance",
+    "exécute",
+    "ejecuta",
+    "запусти",
+];
+
 /// Orders in the form of a question.
 const POLITE: &[&str] =
     &["can you", "could you", "would you", "will you", "kannst du", "könntest du", "peux-tu", "puedes", "можешь"];
@@ -266,6 +295,11 @@ fn is_order(text: &str) -> bool {
 
 fn has_order(text: &str) -> bool {
     has_word(text, ORDERS)
+}
+
+/// Whether a word, in small letters, begins an order, a question or a command.
+pub fn begins_something(word: &str) -> bool {
+    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| list.contains(&word))
 }
 
 fn has_word(text: &str, list: &[&str]) -> bool {
@@ -320,6 +354,26 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps = vec![(ordered(request), request.to_owned())];
     }
     with_gaps(&mut steps, request);
+    // What something is to be done with is no command.
+    steps.dedup_by(|(kind, text), (before, earlier)| {
+        let is_with = || {
+            let begin = request.find(text.as_str()).unwrap_or(0);
+            let words = request[..begin].trim_end().rsplit(' ').next().map(str::to_lowercase);
+            ["with", "using", "mit", "avec", "con"]
+                .iter()
+                .any(|word| words.as_deref() == Some(word) || text.to_lowercase().starts_with(&format!("{word} ")))
+        };
+        let goes_on = *kind == Kind::Run
+            && *before == Kind::Edit
+            && (is_with() || !has_word(text, COMMANDS) && !text.contains('`'));
+        if goes_on {
+            *earlier = match request.find(earlier.as_str()).zip(request.find(text.as_str())) {
+                Some((begin, end)) if begin < end => request[begin..end + text.len()].to_owned(),
+                _ => format!("{earlier} {text}"),
+            };
+        }
+        goes_on
+    });
     // What does not say by itself what to do goes on with the change before it.
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let has_verb = || has_order(text) || decompose::parts(text).iter().any(|part| part.verb.is_some());
@@ -465,6 +519,16 @@ mod tests {
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
         assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
+    }
+
+    #[test]
+    fn what_tests_are_written_with_is_no_command() {
+        let request = "write a test for f in f.test.js, with node:test and node:assert";
+        check(
+            "edit: write a test for f in f.test.js\nrun: node:test and node:assert",
+            request,
+            &[(Kind::Edit, request)],
+        );
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Checks what was written before it counts: the text by its syntax and names, then the project by its own tests.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use regex::Regex;
 
 use crate::edit::checks::{self, Checks, Task};
 use crate::edit::examples;
@@ -164,6 +167,19 @@ pub fn is_fatal(trouble: &str) -> bool {
         "failed, 0 passed",
     ];
     ERRORS.iter().any(|error| trouble.contains(error))
+}
+
+/// Whether a request says that it is the tests that are wrong.
+pub fn doubts_tests(asked: &str) -> bool {
+    static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {
+        let wrong = r"\btests?\s+(?:is|are|itself|themselves)?\s*(?:\w+ly\s+)?(?:wrong|outdated|stale|old|incorrect)\b";
+        let change = r"\b(?:update|adjust|adapt|correct|change)\s+(?:the\s+|its\s+)?(?:failing\s+)?tests?\b";
+        Regex::new(&format!("(?i){wrong}|{change}")).expect("a pattern")
+    });
+    static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)(?:\b(?:not|never|without)|n['’]t)\b[^.]{0,30}\btests?\b").expect("a pattern")
+    });
+    DOUBTS.is_match(asked) && !KEEPS.is_match(asked)
 }
 
 /// Whether a file is a test of the project.

@@ -61,6 +61,52 @@ fn commented(line: &str) -> Option<String> {
     (!inner.contains(' ')).then(|| named(inner)).flatten()
 }
 
+/// Code whose end was not reached, to its last whole line; what is open there is closed.
+pub fn up_to_a_whole(path: &str, code: &str) -> String {
+    let mut lines: Vec<&str> = code.lines().collect();
+    lines.pop();
+    if path.ends_with(".py") {
+        return lines.join("\n");
+    }
+    while lines.last().is_some_and(|line| !line.trim_end().ends_with([';', '}', ')', '{', ','])) {
+        lines.pop();
+    }
+    let mut whole = lines.join("\n");
+    for (indent, closers) in open_at_the_end(&whole).into_iter().rev() {
+        let end = if closers.ends_with(')') { ";" } else { "" };
+        whole.push_str(&format!("\n{}{closers}{end}", " ".repeat(indent)));
+    }
+    whole
+}
+
+/// The brackets that are open at the end of a code, outermost first: of each line the signs that close it, with the line's indentation.
+fn open_at_the_end(code: &str) -> Vec<(usize, String)> {
+    let mut open: Vec<(usize, char)> = Vec::new();
+    for (number, line) in code.lines().enumerate() {
+        let mut quote = None;
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(mark), _) if mark == c => quote = None,
+                (None, '"' | '\'' | '`') => quote = Some(c),
+                (None, '(') => open.push((number, ')')),
+                (None, '[') => open.push((number, ']')),
+                (None, '{') => open.push((number, '}')),
+                (None, ')' | ']' | '}') => drop(open.pop()),
+                _ => {}
+            }
+        }
+    }
+    let lines: Vec<&str> = code.lines().collect();
+    let mut closers: Vec<(usize, usize, String)> = Vec::new();
+    for (number, sign) in open {
+        match closers.last_mut().filter(|(line, ..)| *line == number) {
+            Some((.., signs)) => signs.insert(0, sign),
+            None => closers.push((number, lines[number].len() - lines[number].trim_start().len(), sign.to_string())),
+        }
+    }
+    closers.into_iter().map(|(_, indent, signs)| (indent, signs)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +133,13 @@ mod tests {
         check("a.md\n````\n```\nx\n```\n````", &[(Some("a.md"), "```\nx\n```")]);
         check("def f():\n    return 1", &[(None, "def f():\n    return 1")]);
         check("I cannot do that.", &[]);
+    }
+
+    #[test]
+    fn what_was_cut_is_closed_behind_its_last_whole_line() {
+        let cut = "describe('a', () => {\n  it('b', () => {\n    expect(f(1)).toBe(')');\n    expect(f(";
+        let whole = "describe('a', () => {\n  it('b', () => {\n    expect(f(1)).toBe(')');\n  });\n});";
+        assert_eq!(up_to_a_whole("a.test.js", cut), whole);
+        assert_eq!(up_to_a_whole("a.py", "def f():\n    a()\n    b("), "def f():\n    a()");
     }
 }

@@ -1,0 +1,34 @@
+//! Calls a tool of a server where a step asks for it: retrieval says that it may, the model writes the call.
+
+use crate::orchestrate::call;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute;
+use crate::orchestrate::toolkit::TurnError;
+use crate::tools::Ranked;
+
+use super::read::{Kind, Step};
+use super::{Done, Job};
+
+/// What came of the call; `None` if no such tool is meant, and the step is to be done with what is built in.
+pub async fn call(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let toolkit = job.scene.toolkit;
+    let specs = toolkit.catalog.specs();
+    let is_of_a_server =
+        |one: &Ranked| specs.get(one.index).is_some_and(|spec| toolkit.catalog.executor(&spec.name).is_none());
+    if !matches!(step.kind, Kind::Ask | Kind::Edit | Kind::Run)
+        || specs.iter().all(|spec| toolkit.catalog.executor(&spec.name).is_some())
+    {
+        return Ok(None);
+    }
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(&step.text)).await;
+    let mut ranked = toolkit.prefilter.select(&step.text, vector.as_deref(), None, specs.len()).ranked;
+    // Where a built-in tool fits best, what is built in does it.
+    if !ranked.first().is_some_and(|best| is_of_a_server(best) && best.fits > 0.0) {
+        return Ok(None);
+    }
+    ranked.retain(is_of_a_server);
+    let Some(called) = call::called(toolkit, &step.text, &ranked, job.scene.host).await? else { return Ok(None) };
+    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(None) };
+    execute::perform(job.scene, step.id, called, spec, evidence).await?;
+    Ok(Some(Done::default()))
+}
