@@ -13,6 +13,7 @@ use std::path::Path;
 pub use covers::{is_test_file, tests_of};
 use files::Files;
 pub use files::quoted;
+pub use script::Style;
 
 /// What a project can be checked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,11 @@ pub struct Checks {
     /// What hinders a check, in words for a person.
     notes: Vec<String>,
     has_typescript: bool,
+}
+
+/// What tests in JavaScript and TypeScript are written for in a project; `None` where nothing says it.
+pub fn script_style(root: &Path) -> Option<Style> {
+    script::kit(&Files::new(root, crate::index::files_of(root)))?.style()
 }
 
 /// How the project at `root` is checked.

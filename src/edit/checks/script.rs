@@ -7,6 +7,8 @@ use super::{Kit, Task};
 
 /// Most test files that are looked into to find out what they are written for, and that are named in one command.
 const TEST_FILES_MAX: usize = 20;
+/// Most test files of which it is known whether they are written for the runner of Node.js.
+const TESTS_READ_MAX: usize = 300;
 /// Options of Node.js that a module follows.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
@@ -22,12 +24,23 @@ enum Runner {
     Plain,
 }
 
+/// What a test file is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    Jest,
+    Vitest,
+    Mocha,
+    Node,
+}
+
 pub struct Script {
     scripts: Vec<(String, String)>,
     /// `npm`, `pnpm`, `yarn`, `bun`
     manager: &'static str,
     runner: Runner,
     tests: Vec<String>,
+    /// Tests that are written for the runner of Node.js, whatever the others are written for.
+    of_node: Vec<String>,
     /// Programs in node_modules/.bin that were asked for.
     installed: Vec<&'static str>,
     has_typescript: bool,
@@ -51,9 +64,11 @@ pub fn kit(files: &Files<'_>) -> Option<Script> {
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
     let runner = runner(script, &manifest, files, &tests);
+    let is_of_node = |path: &&String| files.text(path).contains("node:test");
+    let of_node = tests.iter().take(TESTS_READ_MAX).filter(is_of_node).cloned().collect();
     let programs = ["jest", "vitest", "mocha", "tsc", "eslint"];
     let installed = programs.into_iter().filter(|name| files.has(&format!("node_modules/.bin/{name}"))).collect();
-    Some(Script { scripts, manager, runner, tests, installed, has_typescript: files.has("tsconfig.json") })
+    Some(Script { scripts, manager, runner, tests, of_node, installed, has_typescript: files.has("tsconfig.json") })
 }
 
 fn is_script(path: &str) -> bool {
@@ -107,6 +122,17 @@ fn start_of(script: &str) -> String {
 }
 
 impl Script {
+    /// What a new test of the project is written for; `None` for plain files.
+    pub fn style(&self) -> Option<Style> {
+        match self.runner {
+            Runner::Jest => Some(Style::Jest),
+            Runner::Vitest => Some(Style::Vitest),
+            Runner::Mocha => Some(Style::Mocha),
+            Runner::Node(_) => Some(Style::Node),
+            Runner::Plain => None,
+        }
+    }
+
     /// A script of package.json as it is started.
     fn script(&self, names: &[&str]) -> Option<String> {
         let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;
@@ -165,6 +191,12 @@ impl Kit for Script {
         let is_typescript = |path: &&str| {
             matches!(path.rsplit_once('.').map_or("", |(_, ending)| ending), "ts" | "tsx" | "mts" | "cts")
         };
+        if !matches!(self.runner, Runner::Node(_))
+            && !files.is_empty()
+            && files.iter().all(|path| self.of_node.iter().any(|one| one == path))
+        {
+            return Some(format!("node --test {}", all_quoted(files)));
+        }
         // Node.js itself reads no TypeScript; the project's own script knows how.
         if self.runner == Runner::Plain && (files.iter().any(is_typescript) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);

@@ -264,7 +264,7 @@ async fn create(
         let mut form = text_ask(true, TEXT_TOKENS, round, "writing a file");
         // Only prose has blocks of code in it.
         if !matches!(language_of(path), "markdown" | "text") {
-            form.grammar = items::free_grammar(path);
+            form.grammar = items::free_grammar(path, "");
         }
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(round, answer, "written");

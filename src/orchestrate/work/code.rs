@@ -74,8 +74,14 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         choices.beside_new(mentions);
     }
     match command {
-        Some(_) if !verify::doubts_tests(&asked) => choices.without_tests(),
-        Some(_) => {}
+        Some(_) => {
+            if !verify::doubts_tests(&asked) {
+                choices.without_tests();
+            }
+            if !verify::misses_something(&task) {
+                choices.of_what_is_there();
+            }
+        }
         None => choices.in_named(mentions, &asked),
     }
     if !asked.to_lowercase().contains("export") && !asked.contains("__all__") {
@@ -105,7 +111,9 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
         trouble.clear();
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
-            Err(Refusal { message, unchanged }) if doubted.is_none_or(|doubted| doubted + 1 != round) => {
+            Err(Refusal { message, unchanged })
+                if doubted.is_none_or(|at| round < at + 2 && round + 1 < ROUNDS_MAX) =>
+            {
                 next = match unchanged.as_slice() {
                     [item, ..] => after_unchanged(item, &files, &mut choices),
                     // What does not parse or misses a name is written again.
@@ -122,13 +130,18 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 if let Some(doubt) = files.doubt(&asked).filter(|_| may_ask) {
                     doubted = Some(round);
                     if !doubt.same_place {
+                        // Who sees what he wrote in the wrong place goes on with it.
+                        messages.truncate(asked_for);
                         pieces.iter().for_each(|(item, _)| choices.without(item));
                         next.given = choices.data_of(&pieces).map(|item| (vec![item], true));
                         files.set_aside();
                     } else {
                         next.given = Some((items_of(pieces), true));
                     }
-                    messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
+                    match messages.last_mut().filter(|_| !doubt.same_place) {
+                        Some(last) => last.content.push_str(&format!("\n{}", doubt.question)),
+                        None => messages.push(Message::user(format!("{}\n{NAME}", doubt.question))),
+                    }
                     continue;
                 }
                 if let Some(notes) = files.write(job, step, evidence).await? {
@@ -280,7 +293,10 @@ async fn write(
         }
         let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
         messages.push(Message::user(format!("{}\nIt is for this: {text}{warned}", order_of(&item, files))));
-        let grammar = items::code_grammar(&item, files.text(&item.path));
+        let grammar = match &item.what {
+            What::File => items::free_grammar(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
+            _ => items::code_grammar(&item, files.text(&item.path)),
+        };
         let mut answer = String::new();
         let mut code = String::new();
         for draft in 0..if is_drawn { DRAFTS_MAX } else { 1 } {
@@ -335,7 +351,8 @@ fn order_of(item: &Item, files: &Files) -> String {
             format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
         }
         What::File if verify::is_test(path) => {
-            format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.")
+            let form = files.form_of_tests().map(|form| format!(" A test is written as {form}")).unwrap_or_default();
+            format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.{form}")
         }
         What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
         What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),

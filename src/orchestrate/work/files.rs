@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::json;
 
+use crate::edit::checks::Style;
 use crate::edit::{self, Hints};
+use crate::index::parts::Sort;
 use crate::index::{Index, language_of};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
@@ -19,7 +21,7 @@ use super::items::{Choices, Item, Offered, What};
 use super::leftover;
 use super::mentions::Mentions;
 use super::read::Step;
-use super::{Done, Job, Touched, verify};
+use super::{Done, Job, Touched, entries, new_test, verify};
 
 pub struct Files {
     shown: Vec<Shown>,
@@ -29,6 +31,9 @@ pub struct Files {
     may_remove: bool,
     /// Nothing but tests is asked for.
     only_tests: bool,
+    /// What new tests in JavaScript and TypeScript are written for, and the names and files that they test.
+    style: Option<Style>,
+    tested: Vec<(String, String)>,
     before: BTreeMap<String, String>,
     after: BTreeMap<String, String>,
     /// A change that is only made if there is no better one.
@@ -73,7 +78,16 @@ impl Files {
         new.retain(|path| !exists(job.scene.context, path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
         let new_names = mentions.new_names.clone();
+        let style = new.iter().any(|path| verify::is_test(path)).then(|| new_test::style(job)).flatten();
+        let named = mentions.symbols.iter().filter_map(|symbol| {
+            let node = symbol.nodes.iter().find(|node| !verify::is_test(&node.path))?;
+            Some((node.name.clone(), node.path.clone()))
+        });
+        let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
+        let tested = named.chain(touched).collect();
         Files {
+            style,
+            tested,
             only_tests,
             new_names,
             shown,
@@ -94,6 +108,21 @@ impl Files {
         let files: Vec<Offered<'_>> = files.collect();
         let choices = Choices::of(&files, &self.new, self.may_remove);
         if self.only_tests { choices.of_tests() } else { choices }
+    }
+
+    /// The first lines of a new file of tests, where code knows them.
+    pub fn head_of_tests(&self, path: &str) -> Option<String> {
+        let style = self.style.filter(|_| verify::is_test(path))?;
+        let subjects = self.tested.iter().filter_map(|(name, path)| {
+            let text = self.shown.iter().find(|file| file.path == *path)?.text.as_str();
+            Some(new_test::Subject { name, path, text })
+        });
+        new_test::head(path, style, &subjects.collect::<Vec<_>>())
+    }
+
+    /// How a new test is written.
+    pub fn form_of_tests(&self) -> Option<&'static str> {
+        self.style.map(new_test::form)
     }
 
     /// A file as it was.
@@ -285,7 +314,16 @@ impl Files {
             }
             _ => self.hints(item),
         };
-        let merged = match edit::merge(path, now, code, &hints) {
+        let mut code = code.to_owned();
+        if let What::Change(span) = &item.what
+            && matches!(span.sort, Sort::Value | Sort::Record)
+            && !self.may_remove
+            && let Some(old) = self.text(path).get(span.bytes.clone())
+            && let Some(kept) = entries::kept(old, &code, asked)
+        {
+            code = kept.map_err(|lost| format!("{path}: `{}`: {lost}", item.name))?;
+        }
+        let merged = match edit::merge(path, now, &code, &hints) {
             Ok(merged) => merged,
             Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
             Err(error) => return Err(format!("{path}: {error}")),

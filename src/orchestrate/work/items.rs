@@ -412,7 +412,7 @@ pub fn code_grammar(item: &Item, text: &str) -> String {
         What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
         What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
         What::Add => ("IMPORT{0,3} LEAD{0,8}", format!("/{}/", new_head(item))),
-        _ => return free_grammar(&item.path),
+        _ => return free_grammar(&item.path, ""),
     };
     let fence = fence_of(&item.path);
     // Who may write a longer test counts on for ever.
@@ -445,9 +445,10 @@ fn fence_of(path: &str) -> String {
     Value::String(format!("```{}\n", if language == "text" { "" } else { language })).to_string()
 }
 
-/// Any code in a block.
-pub fn free_grammar(path: &str) -> String {
-    format!("start: {} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
+/// Any code in a block, from these first lines on.
+pub fn free_grammar(path: &str, head: &str) -> String {
+    let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
+    format!("start: {} {head} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
 /// The text of a definition from its decorators to its name, without the indentation.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::edit::rename::{self, Plan, Target};
+use crate::edit::rename::{self, Plan, RenameError, Target};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::StepStatus;
@@ -36,10 +36,43 @@ pub async fn rename(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
         rename::plan(job.index, &read, &target, &to)
     };
     // A file that is named need not be the one of the definition.
-    match plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) }) {
+    let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
+    let planned = planned.or_else(|error| match &error {
+        RenameError::Several { .. } => with_declarations(job, &name, &plan).unwrap_or(Err(error)),
+        _ => Err(error),
+    });
+    match planned {
         Ok(plan) => write(job, step, &plan, evidence).await,
         Err(error) => Ok(refused(error.to_string())),
     }
+}
+
+/// One definition beside declarations of it, `a.js` and `a.d.ts`: both are renamed. `None` if there are several definitions, or a file would be
+/// changed by both.
+fn with_declarations(
+    job: Job<'_>,
+    name: &str,
+    plan: &dyn Fn(Option<String>) -> Result<Plan, RenameError>,
+) -> Option<Result<Plan, RenameError>> {
+    let graph = job.index.graph().ok()?;
+    let is_declaration = |path: &str| path.ends_with(".d.ts") || path.ends_with(".pyi");
+    let places = graph.named(name).into_iter().filter(|node| node.kind != "module").map(|node| node.path.clone());
+    let (declared, defined): (Vec<String>, Vec<String>) = places.partition(|path| is_declaration(path));
+    let [defined] = defined.as_slice() else { return None };
+    let mut whole = match plan(Some(defined.clone())) {
+        Ok(whole) => whole,
+        Err(error) => return Some(Err(error)),
+    };
+    for path in declared {
+        match plan(Some(path)) {
+            Ok(more) if more.edits.iter().all(|edit| whole.edits.iter().all(|other| other.path != edit.path)) => {
+                whole.edits.extend(more.edits);
+            }
+            Ok(_) => return None,
+            Err(error) => return Some(Err(error)),
+        }
+    }
+    Some(Ok(whole))
 }
 
 /// The two names of a step: the first is one that the project has, the second is written as a name of its kind is.

@@ -169,6 +169,26 @@ pub fn is_fatal(trouble: &str) -> bool {
     ERRORS.iter().any(|error| trouble.contains(error))
 }
 
+/// Whether a failed run asks for something that is not there.
+pub fn misses_something(trouble: &str) -> bool {
+    const SIGNS: &[&str] = &[
+        "ImportError",
+        "ModuleNotFoundError",
+        "AttributeError",
+        "NameError",
+        "ReferenceError",
+        "is not defined",
+        "is not a function",
+        "cannot find",
+        "undefined",
+        "has no ",
+        "no method",
+        "unresolved",
+        "not found",
+    ];
+    SIGNS.iter().any(|sign| trouble.contains(sign))
+}
+
 /// Whether a request says that it is the tests that are wrong.
 pub fn doubts_tests(asked: &str) -> bool {
     static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {

@@ -1,0 +1,127 @@
+//! Begins a new file of tests in JavaScript or TypeScript: what its runner needs and what is tested are imported by code, so that a model
+//! writes for the runner there is.
+
+use std::path::{Component, Path, PathBuf};
+
+use regex::Regex;
+
+use crate::edit::checks::{self, Style};
+
+use super::Job;
+
+/// What is tested: a name and the file that defines it, with its text.
+pub struct Subject<'a> {
+    pub name: &'a str,
+    pub path: &'a str,
+    pub text: &'a str,
+}
+
+/// What tests are written for here: what the request says, else what the project's are.
+pub fn style(job: Job<'_>) -> Option<Style> {
+    let asked = job.scene.request.to_lowercase();
+    let said = [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
+    let said = said.into_iter().find(|(name, _)| asked.contains(name)).map(|(_, style)| style);
+    said.or_else(|| checks::script_style(job.scene.context.root.path()))
+}
+
+/// The first lines of the test file `path`; `None` where it is not told what is tested.
+pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String> {
+    let subject = subjects.first()?;
+    let of_file: Vec<&Subject<'_>> = subjects.iter().filter(|other| other.path == subject.path).collect();
+    let exports = |name: &str| {
+        let name = regex::escape(name);
+        Regex::new(&format!(r"(?m)^\s*(export\b.*\b{name}\b|(module\.)?exports\b.*\b{name}\b)"))
+            .is_ok_and(|one| one.is_match(subject.text))
+    };
+    let in_list = |name: &str| {
+        let lists = Regex::new(r"(?s)(?:export|module\.exports\s*=)\s*\{[^}]*\}").expect("a pattern");
+        let has = |list: regex::Match<'_>| {
+            list.as_str().split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').any(|word| word == name)
+        };
+        lists.find_iter(subject.text).any(has)
+    };
+    let names: Vec<&str> = of_file.iter().map(|one| one.name).filter(|name| exports(name) || in_list(name)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let is_module = Regex::new(r"(?m)^\s*export\b").expect("a pattern").is_match(subject.text);
+    let is_default = |name: &str| {
+        Regex::new(&format!(r"(?m)^\s*export default (async )?(function|class)?\*?\s*{}\b", regex::escape(name)))
+            .is_ok_and(|one| one.is_match(subject.text))
+    };
+    let from = relative(path, subject.path);
+    let names = match names.as_slice() {
+        [name] if is_default(name) => (*name).to_owned(),
+        names => format!("{{ {} }}", names.join(", ")),
+    };
+    let line = |names: &str, from: &str| match is_module {
+        true => format!("import {names} from '{from}';\n"),
+        false => format!("const {names} = require('{from}');\n"),
+    };
+    let runner = match style {
+        Style::Node => line("test", "node:test") + &line("assert", "node:assert"),
+        Style::Vitest => line("{ describe, expect, it }", "vitest"),
+        Style::Mocha => line("assert", "node:assert"),
+        Style::Jest => String::new(),
+    };
+    Some(format!("{runner}{}\n", line(&names, &from)))
+}
+
+/// How a test in this style is written, for a model.
+pub fn form(style: Style) -> &'static str {
+    match style {
+        Style::Node => "test('…', () => { assert.strictEqual(…); });",
+        Style::Vitest | Style::Jest => "it('…', () => { expect(…).toBe(…); });",
+        Style::Mocha => "it('…', () => { assert.strictEqual(…); });",
+    }
+}
+
+/// `to` as a file at `from` imports it; TypeScript without its ending.
+fn relative(from: &str, to: &str) -> String {
+    let folder = Path::new(from).parent().unwrap_or(Path::new(""));
+    let mut here: Vec<Component<'_>> = folder.components().collect();
+    let mut there: Vec<Component<'_>> = Path::new(to).components().collect();
+    while !here.is_empty() && here.first() == there.first() {
+        here.remove(0);
+        there.remove(0);
+    }
+    let up = if here.is_empty() { "./".to_owned() } else { "../".repeat(here.len()) };
+    let path: PathBuf = there.iter().collect();
+    let path = path.to_string_lossy().replace('\\', "/");
+    let bare = [".ts", ".tsx"].iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(&path);
+    format!("{up}{bare}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_file_imports_its_runner_and_what_it_tests() {
+        let check = |path: &str, style, subject: (&str, &str, &str), expected: &str| {
+            let (name, of, text) = subject;
+            let found = head(path, style, &[Subject { name, path: of, text }]);
+            assert_eq!(found.as_deref(), Some(expected), "{path}");
+        };
+        check(
+            "src/name.test.js",
+            Style::Node,
+            ("name_of", "src/utils.js", "export function name_of(n) {}\n"),
+            "import test from 'node:test';\nimport assert from 'node:assert';\nimport { name_of } from './utils.js';\n\n",
+        );
+        check(
+            "test/cart.test.ts",
+            Style::Vitest,
+            ("total", "src/shop/cart.ts", "export default function total() {}\n"),
+            "import { describe, expect, it } from 'vitest';\nimport total from '../src/shop/cart';\n\n",
+        );
+        check(
+            "cart.test.js",
+            Style::Jest,
+            ("total", "lib/cart.js", "function total() {}\nmodule.exports = {\n  total,\n};\n"),
+            "const { total } = require('./lib/cart.js');\n\n",
+        );
+        let hidden = Subject { name: "total", path: "a.js", text: "function total() {}\n" };
+        assert_eq!(head("a.test.js", Style::Jest, &[hidden]), None);
+    }
+}
