@@ -118,6 +118,10 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
         return None;
     }
     let mut ranked: Vec<(f32, usize, String)> = Vec::new();
+    let is_number = |value: &str| {
+        value.trim_start_matches(['"', '\'', '^', '~', '=', 'v', '>']).starts_with(|c: char| c.is_ascii_digit())
+    };
+    let mut numbers: Vec<usize> = Vec::new();
     for (i, line) in lines.iter().enumerate().filter(|(_, line)| !places::is_comment(line)) {
         let Some((start, end)) = value_span(line) else { continue };
         let Some(new) = fitting(&line[start..end], &intent.new) else { continue };
@@ -128,7 +132,16 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
         if intent.about.contains(&key) {
             score += MARGIN;
         }
+        if is_number(&line[start..end]) {
+            numbers.push(i);
+        }
         ranked.push((score, i, format!("{}{new}{}", &line[..start], &line[end..])));
+    }
+    // Of keys of one name, `"version"` of a script and of the package, a number belongs to the one that has a number.
+    let same = |score: f32| ranked.iter().any(|(other, i, _)| (other - score).abs() < MARGIN && numbers.contains(i));
+    let best = ranked.iter().map(|(score, ..)| *score).fold(f32::MIN, f32::max);
+    if is_number(&intent.new) && same(best) {
+        ranked.retain(|(_, i, _)| numbers.contains(i));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let (score, at, new) = ranked.first()?.clone();

@@ -10,7 +10,7 @@ use super::context::Pack;
 use super::files::{Files, Refusal};
 use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
-use super::read::Step;
+use super::read::{self, Step};
 use super::{Done, Job, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
@@ -82,7 +82,12 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 choices.of_what_is_there();
             }
         }
-        None => choices.in_named(mentions, &asked),
+        None => {
+            choices.in_named(mentions, &asked);
+            if verify::keeps_tests(&asked) {
+                choices.without_tests();
+            }
+        }
     }
     if !asked.to_lowercase().contains("export") && !asked.contains("__all__") {
         choices.without_exports();
@@ -106,8 +111,11 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let text = |path: &str| files.text(path).to_owned();
         next.given = choices.that_goes(&text, &asked).map(|item| (vec![item], true));
     }
+    // Who reports what is wrong has one mistake in mind, and a model of 1.5B that may name more changes what is right.
+    let is_report = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
+    let most = if is_report && read::is_report(&asked) { 1 } else { items::ITEMS_MAX };
     for round in 0..ROUNDS_MAX {
-        let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round };
+        let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round, most };
         let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
         trouble.clear();
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
@@ -250,13 +258,15 @@ struct Round<'a> {
     /// What was wrong with what was written before.
     trouble: &'a str,
     round: usize,
+    /// Items that may be named at first.
+    most: usize,
 }
 
 /// What the model names and then writes; what it said is put behind `messages`.
 async fn write(
     job: Job<'_>,
     files: &Files,
-    Round { choices, text, trouble, round }: Round<'_>,
+    Round { choices, text, trouble, round, most }: Round<'_>,
     next: Next,
     messages: &mut Vec<Message>,
 ) -> Result<Vec<(Item, String)>, TurnError> {
@@ -269,7 +279,7 @@ async fn write(
         given
     } else {
         // What a check found is wrong in one place.
-        let most = if round == 0 { items::ITEMS_MAX } else { 1 };
+        let most = if round == 0 { most } else { 1 };
         let grammar = choices.grammar(&given, most);
         choices.read(&ask(job, messages, form(grammar, NAMES_TOKENS, "finding what to change")).await?)
     };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 
 use crate::index::{Definition, Index, Kind, Node, language_of, outline, paths};
+use crate::orchestrate::words;
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
@@ -187,10 +188,12 @@ impl Files<'_> {
 fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     let Wanted { index, mentions, query, vector, purpose, .. } = wanted;
     let mut found = Vec::new();
+    let said = words::content(query);
     if purpose == Purpose::Change {
         found.extend(wanted.touched.iter().map(|one| Stretch {
             path: one.path.clone(),
-            lines: files.get(&one.path).map_or(one.lines, |open| around(open, one.lines.0, one.lines.1)),
+            lines:
+                files.get(&one.path).map_or(one.lines, |open| around(open, one.lines.0, one.lines.1, &HashSet::new())),
             name: one.name.clone(),
         }));
     }
@@ -224,7 +227,8 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
             if place == HITS_FIRST {
                 found.append(&mut likely);
             }
-            let lines = files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end));
+            let lines =
+                files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &said));
             found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
@@ -241,12 +245,19 @@ fn is_test(path: &str) -> bool {
     paths::sorts(path).contains(&paths::Sort::Test)
 }
 
-/// The innermost definition around the first line of a hit, if it is not too long; else the hit itself.
-fn around(open: &Open, start: usize, end: usize) -> (usize, usize) {
-    let holds = |definition: &&Definition| definition.doc_start <= start && start <= definition.end;
-    let short = |definition: &&Definition| definition.end - definition.doc_start < WHOLE_LINES_MAX;
-    let best = open.definitions.iter().filter(holds).filter(short).max_by_key(|d| d.end - d.doc_start);
-    best.map_or((start, end), |definition| (definition.doc_start, definition.end.max(end.min(definition.end))))
+/// Of the definitions in a hit that are not too long, the one that says most of `query`; of equals the one around its first line, then the
+/// longest. Without one the hit itself.
+fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (usize, usize) {
+    let lines: Vec<&str> = open.text.lines().collect();
+    let reaches = |one: &&Definition| one.doc_start <= end && start <= one.end;
+    let short = |one: &&Definition| one.end - one.doc_start < WHOLE_LINES_MAX;
+    let worth = |one: &&Definition| {
+        let text = lines.get(one.doc_start.saturating_sub(1)..one.end.min(lines.len())).unwrap_or_default().join("\n");
+        let said = words::content(&text).intersection(query).count();
+        (said, one.doc_start <= start && start <= one.end, one.end - one.doc_start)
+    };
+    let best = open.definitions.iter().filter(reaches).filter(short).max_by_key(worth);
+    best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
 /// `known` with a stretch more: its doc comment, the head of the file, and for a long container its first lines.
@@ -347,6 +358,17 @@ mod tests {
     #[test]
     fn stretches_that_touch_become_one() {
         assert_eq!(joined(vec![(9, 12), (1, 3), (4, 5), (20, 99)], 30), [(1, 5), (9, 12), (20, 30)]);
+    }
+
+    #[test]
+    fn of_a_hit_the_definition_that_is_asked_about_is_shown() {
+        let text = "function outer() {\n  function listen() {\n    return 1;\n  }\n\n  function dispatch(action) {\n    check(action);\n  }\n}\n";
+        let mut open = Open { text: text.into(), definitions: outline("javascript", text).definitions };
+        open.definitions.retain(|one| one.name != "outer");
+        let query = |text: &str| words::content(text);
+        assert_eq!(around(&open, 3, 8, &query("who dispatches an action?")), (6, 8));
+        assert_eq!(around(&open, 3, 8, &query("something else")), (2, 4));
+        assert_eq!(around(&open, 9, 9, &query("dispatch")), (9, 9));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::edit::checks::Style;
 use crate::edit::{self, Hints};
-use crate::index::parts::Sort;
+use crate::index::parts::{Sort, Span};
 use crate::index::{Index, language_of};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
@@ -248,7 +248,11 @@ impl Files {
         for (item, code) in pieces {
             let path = &item.path;
             let known = after.get(path).or(self.before.get(path)).cloned();
-            if matches!(item.what, What::Change(_)) && has_code(self.text(path), code) {
+            let only_words = |span: &Span| {
+                let was = self.text(path).get(span.bytes.clone()).unwrap_or_default();
+                !leftover::speaks_of_words(asked) && leftover::without_words(was) == leftover::without_words(code)
+            };
+            if matches!(&item.what, What::Change(span) if has_code(self.text(path), code) || only_words(span)) {
                 unchanged.push(item.clone());
                 continue;
             }
@@ -278,6 +282,10 @@ impl Files {
         }
         let graph = index.graph().ok();
         let place = |name: &str| {
+            // What an earlier step has written is not in the index yet.
+            if let Some((_, path)) = self.tested.iter().find(|(tested, _)| tested == name) {
+                return Some(path.clone());
+            }
             let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
             let mut free =
                 nodes.iter().filter(|node| node.name == name && !verify::is_test(&node.path) && node.kind != "method");

@@ -491,6 +491,9 @@ fn new_head(item: &Item) -> String {
         ),
     };
     match (container, language) {
+        (_, "python") if super::verify::is_test(&item.path) && name.starts_with("test_") => {
+            format!("(async )?def {name}")
+        }
         (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),
         (Some(_), "rust" | "go") => keyed,
         (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
@@ -542,6 +545,7 @@ mod tests {
         check("a.py", "f", "def f(x):", true);
         check("a.py", "A.f", "def f(self):", true);
         check("a.py", "f", "def g(x):", false);
+        check("test_a.py", "A.test_f", "test_f = [", false);
         check("a.go", "F", "func (q *Queue) F() {", true);
         check("a.rs", "f", "pub(crate) fn f() {", true);
         check("a.ts", "f", "export default function f(x) {", true);

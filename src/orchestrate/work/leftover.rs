@@ -29,13 +29,45 @@ pub fn value(before: &str, after: &str) -> Option<Value> {
 
 /// Whether code has `value` outside of comments and docstrings.
 pub fn has_in_code(code: &str, value: &str) -> bool {
+    code_lines(code).any(|line| line.contains(value))
+}
+
+/// The words of code without comments and docstrings.
+pub fn without_words(code: &str) -> Vec<&str> {
+    code_lines(code).flat_map(str::split_whitespace).collect()
+}
+
+/// Whether a request is about comments or the like, so that they may be all that changes.
+pub fn speaks_of_words(asked: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "doc",
+        "comment",
+        "typo",
+        "describe",
+        "explain",
+        "example",
+        "spell",
+        "word",
+        "text",
+        "say",
+        "mention",
+        "note",
+        "kommentar",
+        "todo",
+    ];
+    let low = asked.to_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
+}
+
+fn code_lines(code: &str) -> impl Iterator<Item = &str> {
     let mut in_docs = false;
-    code.lines().any(|line| {
+    code.lines().filter(move |line| {
         let bare = line.trim_start();
         let marks = line.matches("\"\"\"").count() + line.matches("'''").count();
-        let is_said = in_docs || marks > 0 || ["#", "//", "*", "/*"].iter().any(|mark| bare.starts_with(mark));
+        let is_said =
+            in_docs || marks > 0 || bare == "#" || ["# ", "//", "*", "/*"].iter().any(|mark| bare.starts_with(mark));
         in_docs ^= marks % 2 == 1;
-        !is_said && line.contains(value)
+        !is_said
     })
 }
 

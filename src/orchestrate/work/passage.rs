@@ -97,6 +97,9 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     }
 }
 
+/// Marks around quoted texts.
+const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
+
 /// The old and the new of two quoted texts: `'a' should be 'b'`, `say 'b' instead of 'a'`.
 pub fn rewording(task: &str) -> Option<(String, String)> {
     const BECOMES: &[&str] =
@@ -105,15 +108,18 @@ pub fn rewording(task: &str) -> Option<(String, String)> {
         &["instead of", "rather than", "not", ", not", "statt", "anstatt", "au lieu de", "en vez de"];
     let mut found: Vec<(usize, usize, &str)> = Vec::new();
     let mut at = 0;
-    while let Some(open) = task[at..].find(['\'', '"']).map(|open| at + open) {
+    while let Some((open, mark)) =
+        task[at..].char_indices().find(|(_, mark)| PAIRS.iter().any(|(open, _)| open == mark))
+    {
+        let (open, inside) = (at + open, at + open + mark.len_utf8());
         let behind_letter = task[..open].ends_with(char::is_alphanumeric);
-        let close = task[open + 1..].find(&task[open..open + 1]).map(|close| open + 1 + close);
-        match close {
+        let closer = PAIRS.iter().find(|(one, _)| *one == mark).map_or(mark, |(_, closer)| *closer);
+        match task[inside..].find(closer).map(|close| inside + close) {
             Some(close) if !behind_letter => {
-                found.push((open, close + 1, &task[open + 1..close]));
-                at = close + 1;
+                at = close + closer.len_utf8();
+                found.push((open, at, task[inside..close].trim_matches([' ', '\u{a0}'])));
             }
-            _ => at = open + 1,
+            _ => at = inside,
         }
     }
     let [(_, end, first), (start, _, second)] = found.as_slice() else { return None };
@@ -314,6 +320,7 @@ mod tests {
         };
         check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
         check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
+        check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
         check("it's 'a' and 'b'", None);
         check("f('a') is 'b' and f('c') is 'd'", None);
     }

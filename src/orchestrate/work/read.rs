@@ -312,6 +312,17 @@ fn ordered(text: &str) -> Kind {
     if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
 }
 
+/// Whether a text says what is wrong.
+pub fn is_report(text: &str) -> bool {
+    has_word(text, REPORTS)
+}
+
+/// Whether a request is about tests that fail and have to pass, and nothing else: new tests may be asked to fail, too.
+fn is_about_red_tests(text: &str) -> bool {
+    let passes = ["pass", "green", "fix", "repair", "mend", "work"].iter().any(|word| has_word(text, &[word]));
+    is_red(text) && passes && has_word(text, &["test", "tests"]) && !has_word(text, &["add", "write", "create", "new"])
+}
+
 fn is_red(text: &str) -> bool {
     let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
     words.iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
@@ -349,9 +360,13 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
             .any(|(at, other)| at + 1 != place && other.len() > text.len() && other.contains(text.as_str()))
     });
     // An order of which a part was taken for a question is one order.
-    let only = |kinds: &[Kind]| steps.iter().all(|(kind, _)| kinds.contains(kind));
-    if is_order(request) && steps.iter().any(|(kind, _)| *kind == Kind::Ask) && only(&[Kind::Ask, Kind::Edit]) {
+    let only = |steps: &[(Kind, String)], kinds: &[Kind]| steps.iter().all(|(kind, _)| kinds.contains(kind));
+    let asks = steps.iter().any(|(kind, _)| *kind == Kind::Ask);
+    if is_order(request) && asks && only(&steps, &[Kind::Ask, Kind::Edit]) {
         steps = vec![(ordered(request), request.to_owned())];
+    }
+    if is_about_red_tests(request) && only(&steps, &[Kind::Ask, Kind::Edit, Kind::Fix]) {
+        steps = vec![(Kind::Fix, request.to_owned())];
     }
     with_gaps(&mut steps, request);
     // What something is to be done with is no command.
@@ -507,6 +522,15 @@ mod tests {
     fn a_command_that_fails_is_made_to_pass() {
         let request = "`python3 -m unittest a` fails. Find out why and fix the code";
         check("edit: Find out why and fix the code", request, &[(Kind::Fix, request)]);
+    }
+
+    #[test]
+    fn failing_tests_are_made_to_pass() {
+        let request =
+            "Some parser tests fail since my last change. Please get them to pass again without touching the tests.";
+        check("edit: Some parser tests fail\nedit: get them to pass again", request, &[(Kind::Fix, request)]);
+        let new = "Write a test that fails when f gets 0 and make f pass it";
+        check(&format!("edit: {new}"), new, &[(Kind::Edit, new)]);
     }
 
     #[test]

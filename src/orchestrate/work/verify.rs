@@ -196,13 +196,47 @@ pub fn doubts_tests(asked: &str) -> bool {
         let change = r"\b(?:update|adjust|adapt|correct|change)\s+(?:the\s+|its\s+)?(?:failing\s+)?tests?\b";
         Regex::new(&format!("(?i){wrong}|{change}")).expect("a pattern")
     });
+    DOUBTS.is_match(asked) && !keeps_tests(asked)
+}
+
+/// Whether a request says that the tests are to stay as they are.
+pub fn keeps_tests(asked: &str) -> bool {
     static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)(?:\b(?:not|never|without)|n['’]t)\b[^.]{0,30}\btests?\b").expect("a pattern")
+        let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";
+        let refused =
+            format!(r"(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{change}\s+(?:[\w/.]+\s+){{0,3}}tests?\b");
+        Regex::new(&format!(r"(?i){refused}|\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?\s+(?:alone|as|un|intact)"))
+            .expect("a pattern")
     });
-    DOUBTS.is_match(asked) && !KEEPS.is_match(asked)
+    KEEPS.is_match(asked)
 }
 
 /// Whether a file is a test of the project.
 pub fn is_test(path: &str) -> bool {
     checks::is_test_file(path) || Path::new(path).components().any(|part| part.as_os_str() == "tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_the_tests_kept_says_so() {
+        let keeps = [
+            "get them to pass without touching the tests",
+            "don't change anything in the tests",
+            "Fix it, but do not edit tests/test_a.py or other tests",
+            "leave the tests alone",
+        ];
+        for asked in keeps {
+            assert!(keeps_tests(asked), "{asked}");
+        }
+        for asked in
+            ["It should not crash; add a test", "keep the tests green", "`f` does not test for zero, add tests"]
+        {
+            assert!(!keeps_tests(asked), "{asked}");
+        }
+        assert!(doubts_tests("the test is wrong: update the test"));
+        assert!(!doubts_tests("the test is not wrong, do not change the tests"));
+    }
 }
