@@ -30,8 +30,8 @@ pub use standing::Standing;
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
 pub use syntax::{
-    Definition, Export, Import, ImportSite, Kind, Occurrence, Outline, Role, SiteForm, SiteName, Spans, import_sites,
-    is_understood, language_of, names, outline, parts, spans, uses, words as whole_words,
+    Definition, Export, Import, ImportSite, Kind, Occurrence, Outline, Role, SiteForm, SiteName, Spans, Stretch,
+    import_sites, is_understood, language_of, names, outline, parts, spans, stretches, uses, words as whole_words,
 };
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};

@@ -57,6 +57,8 @@ pub fn stem(word: &str) -> String {
 pub fn marks(text: &str) -> Vec<String> {
     let mut marks = Vec::new();
     for raw in text.split_whitespace() {
+        // A sentence may end behind the quotation mark: `name`.
+        let raw = raw.trim_end_matches(['.', '?', '!', ',', ';', ':']);
         let word =
             raw.trim_matches(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '_' | '~' | '.'));
         let word = word.trim_end_matches(['.', '?', '!']);
@@ -103,6 +105,7 @@ mod tests {
     #[test]
     fn marks_are_what_must_survive() {
         assert_eq!(marks("In src/a.rs change `maxRetries` from 5 to 3."), ["src/a.rs", "maxRetries", "5", "3"]);
+        assert_eq!(marks("It raises `ParseError`."), ["ParseError"]);
         assert!(marks("Read the file, please.").is_empty());
     }
 }

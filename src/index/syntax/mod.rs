@@ -9,6 +9,7 @@ mod python;
 mod rust;
 mod sites;
 mod spans;
+mod stretches;
 pub mod types;
 pub mod uses;
 
@@ -22,6 +23,7 @@ use outline::Reader;
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 pub use sites::{ImportSite, SiteForm, SiteName, import_sites};
 pub use spans::{Spans, spans};
+pub use stretches::{Stretch, stretches};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; ours stops and says so.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);

@@ -21,7 +21,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, items, verify, written};
+use super::{Done, Job, code, is_prose, items, verify, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -293,12 +293,13 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     let adds = mentions::of(&step.text, job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(&before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let place = match passage::clearly_meant(&texts, &step.text).filter(|_| !adds) {
+    let called = passage::called(&all, &step.text);
+    let mut wanted = match called.or_else(|| passage::clearly_meant(&texts, &step.text).filter(|_| !adds)) {
         Some(at) => Place::Change(at),
         None => place(job, step, path, &all).await?,
     };
-    let (Place::Change(at) | Place::After(at)) = place;
-    let mut chosen = match place {
+    let (Place::Change(at) | Place::After(at)) = wanted;
+    let mut chosen = match wanted {
         Place::Change(_) => passage::narrowed(&before, &all[at], &step.text),
         Place::After(_) => all[at].clone(),
     };
@@ -306,16 +307,16 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     // A passage hardly grows to more than twice its length.
     let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(&before, &chosen)) + TEXT_MORE).min(TEXT_TOKENS);
     let mut messages = opening(job, PASSAGE);
-    messages.push(Message::user(passage_task(job, step, path, &before, &chosen, place)));
+    messages.push(Message::user(passage_task(job, step, path, &before, &chosen, wanted)));
     for round in 0..ROUNDS_MAX {
         let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
-        tracing::debug!(round, ?chosen, ?place, answer, "written");
+        tracing::debug!(round, ?chosen, ?wanted, answer, "written");
         let mut code = passage::own(path, &before, &chosen, &code);
         // Who begins with the passage itself writes it anew.
         let begins =
             passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
-        let mut place = if let (Place::After(at), true) = (place, begins) { Place::Change(at) } else { place };
+        let mut place = if let (Place::After(at), true) = (wanted, begins) { Place::Change(at) } else { wanted };
         // A key that is there already is changed where it stands.
         if let Some((known, entry)) = passage::said_again(path, &before, &all, place, &code) {
             (place, chosen, code) = (Place::Change(known), all[known].clone(), entry);
@@ -335,7 +336,15 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         };
         trouble = problem;
         messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{trouble}\nWrite the passage again as the request asks.")));
+        // Who repeats prose as it is may still know what to add to it.
+        let again = match place {
+            Place::Change(at) if after == before && is_prose(path) => {
+                wanted = Place::After(at);
+                "Write only the new lines that come behind this passage."
+            }
+            _ => "Write the passage again as the request asks.",
+        };
+        messages.push(Message::user(format!("{trouble}\n{again}")));
     }
     Ok(Done { notes: vec![format!("not done: {path}: {trouble}")], ..Done::default() })
 }

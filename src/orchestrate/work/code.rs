@@ -11,6 +11,7 @@ use super::files::{Files, Refusal};
 use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
 use super::read::{self, Step};
+use super::within::Within;
 use super::{Done, Job, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
@@ -28,6 +29,8 @@ const CASES_MAX: usize = 5;
 const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
 const ROUNDS_MAX: usize = 4;
+/// Rounds in which a long function is changed by some of its lines; after them it is written whole.
+const WITHIN_ROUNDS: usize = 3;
 /// Characters of a message that goes back to the model.
 const SAID_CHARS: usize = 900;
 /// Words that ask for something to go.
@@ -106,7 +109,12 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     let (mut first_trouble, mut broken) = (String::new(), false);
     // The round whose change was asked about, and is kept if the model has nothing better.
     let mut doubted = None;
-    let mut next = Next { given: choices.said(mentions, &asked), think: false };
+    // Who wants tests to pass may call them by what they test; where the mistake is the failure says.
+    let is_suspect = |(items, _): &(Vec<Item>, bool)| {
+        let suspect = job.touched.first().map(|first| first.name.as_str());
+        command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
+    };
+    let mut next = Next { given: choices.said(mentions, &asked).filter(is_suspect), think: false };
     if next.given.is_none() && mentions.symbols.is_empty() && asks_to_remove(&asked) {
         let text = |path: &str| files.text(path).to_owned();
         next.given = choices.that_goes(&text, &asked).map(|item| (vec![item], true));
@@ -302,7 +310,14 @@ async fn write(
             messages.push(Message::assistant(answer));
         }
         let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
-        messages.push(Message::user(format!("{}\nIt is for this: {text}{warned}", order_of(&item, files))));
+        let purpose = format!("It is for this: {text}{warned}");
+        let within = Within::of(&item, files).filter(|_| round < WITHIN_ROUNDS);
+        if let Some(within) = within {
+            let code = within.write(job, messages, &purpose, is_drawn.then_some(round)).await?;
+            pieces.push((item.clone(), code));
+            continue;
+        }
+        messages.push(Message::user(format!("{}\n{purpose}", order_of(&item, files))));
         let grammar = match &item.what {
             What::File => items::free_grammar(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => items::code_grammar(&item, files.text(&item.path)),

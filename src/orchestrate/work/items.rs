@@ -358,6 +358,8 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     let is_offered = |span: &&Span| {
         let fits = match span.sort {
             Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
+            // Some of its lines can be changed where they were shown.
+            Sort::Function if is_shown(span) => true,
             // It was not shown whole, so it cannot be written whole.
             _ => length(span) <= super::context::WHOLE_LINES_MAX,
         };
@@ -449,6 +451,14 @@ fn fence_of(path: &str) -> String {
 pub fn free_grammar(path: &str, head: &str) -> String {
     let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
     format!("start: {} {head} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
+}
+
+/// A few lines in a block, none of them further out than `indent`.
+pub fn lines_grammar(path: &str, indent: &str, most: usize) -> String {
+    let (fence, indent) = (fence_of(path), indent.replace('\t', "\\t"));
+    format!(
+        "start: {fence} FIRST MORE{{0,{most}}} \"```\"\nFIRST: /{indent}[^ \\t`\\n]{LINE}\\n/\nMORE: /({indent}{LINE})?\\n/\n"
+    )
 }
 
 /// The text of a definition from its decorators to its name, without the indentation.

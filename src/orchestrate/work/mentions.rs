@@ -111,6 +111,8 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
+    // New names that are said to be one; others may be types of the language, or what a value is called.
+    let mut said: Vec<&str> = Vec::new();
     for (place, &(at, raw)) in words.iter().enumerate() {
         let word = raw.trim_matches(['.', ':', '-', '/']);
         let low = word.to_lowercase();
@@ -146,14 +148,17 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
             && word.len() > 2;
         let introduced = matches!(before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada");
         let plain = STOPS.contains(&low.as_str());
+        let beside = before == "and" && place >= 2 && said.last().is_some_and(|last| *last == words[place - 2].1);
+        let is_said = called || told || introduced || KINDS.contains(&before.as_str()) || coined && beside;
         if nodes.is_empty()
             && !plain
-            && (called || told || introduced || KINDS.contains(&before.as_str()) || coined && !is_capitalised(word))
+            && (is_said || coined && !is_capitalised(word))
             && is_identifier(word)
             && !found.new_names.iter().any(|name| name == word)
             && !is_inside_value(text, at)
         {
             found.new_names.push(word.to_owned());
+            said.extend(is_said.then_some(word));
         }
         let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == word);
         if nodes.is_empty() || known(&found.symbols) || known(&found.likely) {
@@ -167,6 +172,9 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
             }
             false => {}
         }
+    }
+    if !said.is_empty() {
+        found.new_names.retain(|name| said.contains(&name.as_str()));
     }
     let files = found.paths.clone();
     for symbol in found.symbols.iter_mut().chain(&mut found.likely) {

@@ -23,6 +23,7 @@ mod repair;
 mod spelled;
 mod tool;
 mod verify;
+mod within;
 pub mod written;
 
 use crate::engine::pool::Leased;

@@ -97,6 +97,26 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     }
 }
 
+/// The passage that `task` calls by its heading: `in the install section`, `under "Usage"`.
+pub fn called(all: &[Passage], task: &str) -> Option<usize> {
+    const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
+    const AFTER: &[&str] = &["section", "heading", "abschnitt", "part", "chapter"];
+    let lower = |text: &str| words::split(text).iter().map(|word| word.to_lowercase()).collect::<Vec<_>>();
+    let said = lower(task);
+    let is_called = |title: &[String]| {
+        said.windows(title.len()).enumerate().any(|(at, window)| {
+            let near = |at: Option<usize>, list: &[&str]| {
+                at.and_then(|at| said.get(at)).is_some_and(|word| list.contains(&word.as_str()))
+            };
+            let article = at > 0 && near(Some(at - 1), &["the", "dem", "der", "la"]);
+            window == title
+                && (near(at.checked_sub(1 + usize::from(article)), BEFORE) || near(Some(at + title.len()), AFTER))
+        })
+    };
+    let titles: Vec<Vec<String>> = all.iter().map(|one| lower(&one.title)).collect();
+    titles.iter().position(|title| !title.is_empty() && is_called(title))
+}
+
 /// Marks around quoted texts.
 const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
 
@@ -335,6 +355,16 @@ mod tests {
         assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python = \">= 3.8\""));
         assert_eq!(found("remove the classifier for 3.8").as_deref(), Some("classifiers = ["));
         assert_eq!(found("something else"), None);
+    }
+
+    #[test]
+    fn a_passage_is_called_by_its_heading() {
+        let text = "# A b\n\nx\n\n# Install\n\ny\n\n## See also\n\nz\n";
+        let called = |task: &str| called(&passages("a.md", text), task);
+        assert_eq!(called("in the install section say that"), Some(1));
+        assert_eq!(called("Add a line under \"See also\""), Some(2));
+        assert_eq!(called("put it under the heading Install"), Some(1));
+        assert_eq!((called("install it"), called("a new section about b")), (None, None));
     }
 
     #[test]

@@ -244,6 +244,7 @@ const REPORTS: &[&str] = &[
     "incorrect",
     "incorrectly",
     "instead",
+    "supposed",
     "doesn't",
     "gibt",
     "liefert",
