@@ -170,6 +170,24 @@ async fn a_test_is_written_into_the_file_of_tests_behind_its_code() {
 }
 
 #[tokio::test]
+async fn of_a_long_function_only_the_lines_that_change_are_written() {
+    let steps: String = (0..40).map(|step| format!("    total += {step}\n")).collect();
+    let before = format!(
+        "def first(value):\n    total = value\n{steps}    if total > 99:\n        total = 99\n    return total\n"
+    );
+    let script = Script::saying("")
+        .on("Write these lines as they have to become", "```python\n    if total > 90:\n        total = 90\n```")
+        .on("`first` is long", "if total > 99:")
+        .on("Request: ", "edit: The result of first() must be 90 at most");
+    let (project, toolkit) = prepared(script);
+    std::fs::write(project.path().join("a.py"), &before).expect("a file");
+    let toolkit = indexed(&project, toolkit);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "The result of first() must be 90 at most", &host).await.expect("a turn");
+    assert_eq!(project.text("a.py"), before.replace("99", "90"), "{}", finished.answer);
+}
+
+#[tokio::test]
 async fn a_tool_of_a_server_is_called_where_a_step_asks_for_it() {
     let garden = |name: &str, description: &str| ToolSpec {
         name: name.to_owned(),
