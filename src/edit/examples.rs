@@ -44,7 +44,7 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     let mut wrong = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
-        let said = Said::of(&text[call.0.end..end]);
+        let said = Said::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
         match said.expected(is_new(&call.1)) {
             Some(expected) => found.push(example(text, call, expected)),
             None if said.later.is_empty() => {
@@ -68,6 +68,12 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     found.retain(|one: &Example| seen.insert(one.call.clone()));
     found.truncate(EXAMPLES_MAX);
     found
+}
+
+/// The text that a call begins its arguments with: `goose` of `plural('goose')`.
+fn first_text(call: &str) -> &str {
+    let inside = call.split_once('(').map_or("", |(_, inside)| inside);
+    inside.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next()).unwrap_or_default()
 }
 
 /// What one new function makes of texts: `'A b' becomes 'a-b'`.
@@ -193,7 +199,8 @@ impl Said {
         self.should.clone().or(self.stated.clone().filter(|_| is_new))
     }
 
-    fn of(text: &str) -> Said {
+    /// `given` is the text that the call is about: what begins as it does is a text too, quoted or not.
+    fn of(text: &str, given: &str) -> Said {
         let mut said = Said::default();
         let mut rest = text.trim_start_matches(['`', ' ']);
         let mut first = true;
@@ -208,18 +215,18 @@ impl Said {
             rest = after;
             match follows {
                 Some(true) => {
-                    let values = values(after);
+                    let values = values(after, given);
                     match (values.as_slice(), first || said.stated.is_some() && !ended(text, after)) {
                         ([one], true) => said.should = Some(one.clone()),
                         (many, _) => said.later = many.to_vec(),
                     }
                     break;
                 }
-                Some(false) if first => said.stated = values(after).into_iter().next(),
+                Some(false) if first => said.stated = values(after, given).into_iter().next(),
                 // `gives a instead of b`: b is right; `should give b instead of a` has ended already.
                 None if BUT.contains(&low.as_str()) && said.stated.is_some() => said.is_wrong = true,
                 None if instead => {
-                    said.should = values(&after.trim_start()[2..]).into_iter().next();
+                    said.should = values(&after.trim_start()[2..], given).into_iter().next();
                     break;
                 }
                 _ => {}
@@ -243,7 +250,7 @@ fn word_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The values that a text begins with: `'a'`, `be 13th and 113th`.
-fn values(text: &str) -> Vec<String> {
+fn values(text: &str, given: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
     loop {
@@ -253,7 +260,7 @@ fn values(text: &str) -> Vec<String> {
             rest = after;
             continue;
         }
-        let Some((value, after)) = value(rest) else { break };
+        let Some((value, after)) = value(rest, given) else { break };
         found.push(value);
         let after = after.trim_start_matches([' ', '`', ',']);
         match ["and ", "und ", "et ", "y "].iter().find_map(|word| after.strip_prefix(word)) {
@@ -265,7 +272,7 @@ fn values(text: &str) -> Vec<String> {
 }
 
 /// A literal or a plain word, and what follows it.
-fn value(text: &str) -> Option<(String, &str)> {
+fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
     let first = text.chars().next()?;
     let end = match first {
         '\'' | '"' => text[1..].find(first)? + 2,
@@ -274,9 +281,21 @@ fn value(text: &str) -> Option<(String, &str)> {
     };
     let value = text[..end].trim_end_matches(['.', '!', '?', ')']);
     let value = if matches!(first, '[' | '(' | '{') { &text[..end] } else { value };
-    let is_word = value.chars().next().is_some_and(|c| c.is_ascii_digit() || c == '-') || is_known(value);
+    let is_word = value.chars().next().is_some_and(|c| c.is_ascii_digit() || c == '-')
+        || is_known(value)
+        || is_form(value, given);
     let is_text = matches!(first, '\'' | '"' | '[' | '(' | '{');
     (is_text || is_word).then(|| (value.to_owned(), &text[end..]))
+}
+
+/// Whether a word is another form of what a call is about, alike in half of its letters: `geese` of `goose`.
+fn is_form(value: &str, given: &str) -> bool {
+    let same =
+        |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    let (begin, end) =
+        (same(&mut value.chars().zip(given.chars())), same(&mut value.chars().rev().zip(given.chars().rev())));
+    let is_word = value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    is_word && begin > 0 && 2 * (begin + end) >= value.chars().count()
 }
 
 /// A constant or the name of an error.
@@ -413,6 +432,8 @@ mod tests {
             false,
             &[("ordinalize(13)", "13th")],
         );
+        check("plural('goose') gives gooses. It should be geese, and so on", false, &[("plural('goose')", "geese")]);
+        check("plural('goose') gives nonsense. It should be mended.", false, &[]);
         check("size('x') gives 2 instead of 1", false, &[("size('x')", "1")]);
         check("size('') crashes, it should give 0.", false, &[("size('')", "0")]);
         check("ordinal(12) gives 12nd", false, &[]);

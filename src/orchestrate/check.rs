@@ -5,9 +5,7 @@ use super::words;
 /// Whether every mark of `sentence` (numbers, paths, identifiers) stands in one of `sources`, and whether the sentence
 /// shares a content word with them at all.
 pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
-    let known = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
-    let marks = words::marks(sentence);
-    if !marks.iter().all(|mark| known(mark)) {
+    if !has_known_marks(sentence, sources) {
         return false;
     }
     let said = words::content(sentence);
@@ -15,6 +13,18 @@ pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
         let backed = said.iter().filter(|word| sources.iter().any(|source| words::content(source).contains(*word)));
         backed.count() * 2 >= said.len()
     }
+}
+
+/// Whether every mark of `sentence` stands in one of `sources`: `4th` does where 4 does, `Cache.get` where both of its names do.
+pub fn has_known_marks(sentence: &str, sources: &[&str]) -> bool {
+    let stands = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
+    let known = |mark: &str| {
+        let digits = mark.len() - mark.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let mut parts = mark.split(['.', ':', '#']).filter(|part| !part.is_empty()).peekable();
+        let names = !mark.contains('/') && digits == 0 && parts.peek().is_some();
+        stands(mark) || digits > 0 && stands(&mark[..digits]) && !mark.contains('.') || names && parts.all(stands)
+    };
+    words::marks(sentence).iter().all(|mark| known(mark))
 }
 
 /// Whether `mark` stands in `source` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
@@ -100,6 +110,18 @@ mod tests {
         check("A download gets 15 attempts by default.", false);
         check("See src/fetch.rs for the attempts.", false);
         check("The quick brown fox jumps over dogs.", false);
+    }
+
+    #[test]
+    fn names_and_numbers_are_known_by_their_parts() {
+        let check = |sentence: &str, expected: bool| {
+            let source = "class Cache:\n    def get_or(self, n=4):\n        return 1.5\n";
+            assert_eq!(has_known_marks(sentence, &[source]), expected, "{sentence}");
+        };
+        check("`Cache.get_or` gives the 4th one, e.g. the last and/or first.", true);
+        check("`Cache.get_all` gives the fifth one.", false);
+        check("It is 4.5, not 1.5.", false);
+        check("It is the 7th one.", false);
     }
 
     #[test]

@@ -69,11 +69,15 @@ pub fn marks(text: &str) -> Vec<String> {
     marks
 }
 
+/// What looks like a name and is none.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "and/or", "z.B", "d.h", "p.ej", "true/false", "yes/no"];
+
 fn is_mark(word: &str) -> bool {
     let has = |test: fn(char) -> bool| word.chars().any(test);
     let inside = |letter: char| word.len() > 2 && word[1..word.len() - 1].contains(letter);
     let camel = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     !word.is_empty()
+        && !ABBREVIATIONS.contains(&word)
         && (has(|c| c.is_ascii_digit())
             || word.starts_with('/')
             || (word.is_ascii() && (inside('/') || inside('.') || inside('_')))

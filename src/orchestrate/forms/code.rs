@@ -13,6 +13,8 @@ const INSIDE: &str =
 const CHANGES: &str =
     "change, changed, rename, renamed, remove, removed, delete, deleted, modify, modified, touch, touched";
 const USES: &str = "callers, caller, usage, usages, references, reference";
+/// What calls and is called.
+const CODE: &str = "function, functions, method, methods, class, classes, code, symbol, symbols, helper, helpers, else, other, others, file, files";
 /// Things that are not code: a question that speaks of them is left to the chooser.
 const NOT_CODE: &str = "folder, folders, directory, directories, commit, commits, branch, branches";
 
@@ -39,7 +41,7 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
         {
             Some(Builtin::IndexImpact)
         }
-        () if asks && has(CALLS) => match clause.place(CALLS).is_some_and(|verb| name < verb) {
+        () if asks && has(CALLS) && !asks_for_a_thing(clause) => match clause.place(CALLS).is_some_and(|verb| name < verb) {
             true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
             true if listed("calls, invokes, uses", clause.words.get(name + 1).unwrap_or(&"")) && first != "where" => {
                 Some(Builtin::IndexCallees)
@@ -54,6 +56,14 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
         }
         () => None,
     }
+}
+
+/// Whether it asks which of some other things a symbol uses: `what clock does f use`.
+fn asks_for_a_thing(clause: &Clause) -> bool {
+    let thing = clause.words.get(1).unwrap_or(&"");
+    listed("what, which", clause.verb())
+        && listed("does, do, did", clause.words.get(2).unwrap_or(&""))
+        && !listed(CODE, thing)
 }
 
 /// A relation of the file that the clause names.

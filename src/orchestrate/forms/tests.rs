@@ -19,6 +19,8 @@ fn who_imports_whom_is_read_from_the_order_of_words() {
 
 #[test]
 fn who_calls_whom_is_read_from_the_order_of_words() {
+    check("What clock does TTLCache use unless I pass one?", Some("TTLCache"), Some(Builtin::IndexSearch));
+    check("Which functions does run use?", Some("run"), Some(Builtin::IndexCallees));
     let save = Some("Store.save");
     check("Who calls Store.save?", save, Some(Builtin::IndexCallers));
     check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));

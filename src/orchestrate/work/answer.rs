@@ -90,7 +90,7 @@ async fn said(job: Job<'_>, step: &read::Step, pack: &Pack, result: &str) -> Res
     let mut answer = String::new();
     let sources = [shown.as_str(), scene.request];
     let mut offer = |sentence: String| {
-        if check::is_grounded(&sentence, &sources) && !answer.contains(sentence.trim()) {
+        if check::has_known_marks(&sentence, &sources) && !answer.contains(sentence.trim()) {
             scene.host.emit(Event::Token { text: sentence.clone() });
             answer.push_str(&sentence);
         } else {

@@ -33,6 +33,11 @@ const NAMES_MAX: usize = 8;
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
+/// Stretches of a long definition that are shown, the lines before and behind the middle of each, and those near it that say what it is about.
+const WINDOWS_MAX: usize = 2;
+const WINDOW_LINES: usize = 14;
+const WINDOW_REACH: usize = 4;
+
 /// What a pack is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -260,6 +265,26 @@ fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (us
     best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
+/// Stretches of a long definition around the lines that say most of `query`; of its words those that few lines have count for more.
+fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>) -> Vec<(usize, usize)> {
+    let inside = lines.get(start - 1..end.min(lines.len())).unwrap_or_default();
+    let said: Vec<HashSet<String>> = inside.iter().map(|line| words::content(line)).collect();
+    let weight =
+        |word: &String| (inside.len() as f64 / said.iter().filter(|said| said.contains(word)).count() as f64).ln();
+    let worth: Vec<f64> = said.iter().map(|said| said.intersection(query).map(weight).sum()).collect();
+    let near = |at: usize| at.saturating_sub(WINDOW_REACH)..(at + WINDOW_REACH + 1).min(worth.len());
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut best: Vec<(f64, usize)> = (0..worth.len()).map(|at| (worth[near(at)].iter().sum(), at)).collect();
+    best.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    for (worth, at) in best {
+        let line = start + at;
+        if worth > 0.0 && found.len() < WINDOWS_MAX && !found.iter().any(|&(from, to)| from <= line && line <= to) {
+            found.push((line.saturating_sub(WINDOW_LINES).max(start), (line + WINDOW_LINES).min(end)));
+        }
+    }
+    found
+}
+
 /// `known` with a stretch more: its doc comment, the head of the file, and for a long container its first lines.
 fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
@@ -280,6 +305,12 @@ fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted
             true => shown.lines.push((start, end)),
             // Of a long container its head; members are listed by `render`.
             false => shown.lines.push((start, start + HEAD_LINES)),
+        }
+        let is_long = |d: &&Definition| d.end - d.start >= WHOLE_LINES_MAX && !d.kind.has_members();
+        let long = open.definitions.iter().filter(is_long).rfind(|d| d.start <= start && end <= d.end);
+        let lines: Vec<&str> = open.text.lines().collect();
+        if let Some(long) = long {
+            shown.lines.extend(windows(&lines, (long.start, long.end), &words::content(wanted.query)));
         }
         // What a shown member stands in says what it is a member of.
         let inside = |d: &&Definition| d.start < start && end <= d.end && d.kind.has_members();
@@ -369,6 +400,16 @@ mod tests {
         assert_eq!(around(&open, 3, 8, &query("who dispatches an action?")), (6, 8));
         assert_eq!(around(&open, 3, 8, &query("something else")), (2, 4));
         assert_eq!(around(&open, 9, 9, &query("dispatch")), (9, 9));
+    }
+
+    #[test]
+    fn of_a_long_definition_the_lines_that_are_spoken_of_are_shown() {
+        let mut lines = vec!["    step(value);"; 200];
+        (lines[0], lines[120], lines[180]) =
+            ("function parse(value) {", "    if (/^--no-/.test(value)) {", "    setKey(color);");
+        let query = words::content("--no-color sets color to true");
+        assert_eq!(windows(&lines, (1, 200), &query), [(163, 191), (103, 131)]);
+        assert_eq!(windows(&lines, (1, 200), &words::content("nothing of it")), []);
     }
 
     #[test]
