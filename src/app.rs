@@ -135,22 +135,35 @@ impl App {
         &self.ledger
     }
 
-    /// What models there are. Reads headers only.
+    /// What models there are; where the best planner does not fit into memory, the best that does plans. Reads headers only.
     pub fn registry(&self) -> Result<Registry> {
-        Ok(Registry::open(&self.config)?)
+        let mut registry = Registry::open(&self.config)?;
+        let all = fit::alternatives(&registry, Role::Planner);
+        if all.is_empty() || registry.is_named(Role::Planner) {
+            return Ok(registry);
+        }
+        let (report, refused) = self.fit_roles(&registry)?;
+        let placed = report.models.iter().find(|model| model.role == Role::Planner.to_string() && refused.is_none());
+        if let Some(header) = placed.and_then(|placed| all.iter().find(|header| header.path == placed.file)) {
+            registry.plan_with(header, report.budget_bytes)?;
+        }
+        Ok(registry)
     }
 
     /// The models of a registry, each loaded when first needed.
     pub fn pool(&self, registry: Registry) -> Pool {
-        let options = PoolOptions {
+        Pool::new(registry, self.ledger.clone(), self.permit.clone(), self.pool_options())
+    }
+
+    fn pool_options(&self) -> PoolOptions {
+        PoolOptions {
             threads: self.threads(),
             slots: self.config.slots,
             tool_call_format: self.config.tool_call_format.clone(),
             max_loaded: self.config.max_loaded,
             repack: self.config.repack,
             memory: self.engine_memory(true),
-        };
-        Pool::new(registry, self.ledger.clone(), self.permit.clone(), options)
+        }
     }
 
     /// A pool without roles, for model files named one by one.
@@ -220,9 +233,16 @@ impl App {
         Embedder::open(&spec.path, options).map_err(|error| format!("no embedder: search goes by words only: {error}"))
     }
 
-    /// What `request` would take; a refusal comes beside the report.
-    pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
-        let device = request.device.as_deref().map(str::parse::<DeviceName>).transpose()?;
+    /// What the roles of `registry` would take on this machine.
+    fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
+        let machine = self.machine(None)?;
+        let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
+        Ok(fit::report(&self.roles_asked(registry)?, &given, &machine))
+    }
+
+    /// The machine that `device` names, within the budget; `None` is this one.
+    fn machine(&self, device: Option<&str>) -> Result<Machine> {
+        let device = device.map(str::parse::<DeviceName>).transpose()?;
         let machine = match (&device, self.config.budget) {
             // A budget without a size is a machine that has that much, whatever this one has.
             (None, Some(budget)) => Some(Machine::of(budget)),
@@ -236,17 +256,26 @@ impl App {
         };
         let machine =
             machine.context("this system does not say how much memory it has; name --device cpu:16GiB, say")?;
-        let machine = self.config.budget.map_or(machine, |budget| machine.limited_to(budget));
+        Ok(self.config.budget.map_or(machine, |budget| machine.limited_to(budget)))
+    }
+
+    /// A missing or damaged embedder takes nothing: search goes by words then.
+    fn embedder_bytes(&self, registry: &Registry) -> Bytes {
+        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
+        let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
+        embedder.unwrap_or(Bytes::ZERO)
+    }
+
+    /// What `request` would take; a refusal comes beside the report.
+    pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
+        let machine = self.machine(request.device.as_deref())?;
         let mut given =
             fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
         let asked = match request.files.is_empty() {
             true => {
-                let registry = self.registry()?;
-                let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
-                // A missing or damaged embedder is fine: search goes by words then.
-                let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
-                given.embedder = embedder.unwrap_or(Bytes::ZERO);
-                self.roles_asked(registry)?
+                let registry = Registry::open(&self.config)?;
+                given.embedder = self.embedder_bytes(&registry);
+                self.roles_asked(&registry)?
             }
             false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
         };
@@ -269,11 +298,15 @@ impl App {
     }
 
     /// The planner with what could replace it, and the router unless one file plays both.
-    fn roles_asked(&self, registry: Registry) -> Result<Vec<Asked>> {
+    fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
         let planner = registry.get(Role::Planner)?.clone();
         let router = registry.get(Role::Router).ok().filter(|spec| spec.path != planner.path).cloned();
-        let others = fit::alternatives(&registry, Role::Planner);
-        let pool = self.pool(registry);
+        // What the user named is what is meant.
+        let others = match registry.is_named(Role::Planner) {
+            true => Vec::new(),
+            false => fit::alternatives(registry, Role::Planner),
+        };
+        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options());
         let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
         for header in others {
             let spec = ModelSpec { path: header.path.clone(), header, ..planner.clone() };

@@ -65,23 +65,36 @@ pub struct Fitted {
     pub hint: Option<String>,
 }
 
+/// Tokens a slot that an agent works well with (seed 003's limit).
+pub const CONTEXT_GOOD: u32 = 8192;
 /// Candidates of a model that are tried; a folder may hold a hundred files.
 const CANDIDATES_MAX: usize = 8;
 
-/// Places all models, `fixed` bytes of other things beside them. The first model's file is changed last of all: an
-/// optional model is left out before that.
+/// Places all models, `fixed` bytes of other things beside them. The first model's file is changed last of all, an
+/// optional model left out before that; but a context of [`CONTEXT_GOOD`] tokens goes before a larger file.
 pub fn fit(asked: &[Asked], fixed: Bytes, machine: &Machine) -> Result<Fitted, Refused> {
     let mut least: Option<Need> = None;
+    let mut short: Option<(Choice, Vec<Settled>)> = None;
     for choice in choices(asked) {
         match settle(asked, &choice, fixed, machine) {
-            Ok(settings) => return Ok(fitted(asked, &choice, settings, fixed, machine)),
+            Ok(settings) if works(&settings) => return Ok(fitted(asked, &choice, settings, fixed, machine)),
+            Ok(settings) => short = short.or(Some((choice, settings))),
             Err(need) => {
                 let less = least.is_none_or(|least| need.overrun(machine) < least.overrun(machine));
                 least = if less { Some(need) } else { least };
             }
         }
     }
-    Err(refused(asked, least.unwrap_or_default(), machine))
+    match short {
+        Some((choice, settings)) => Ok(fitted(asked, &choice, settings, fixed, machine)),
+        None => Err(refused(asked, least.unwrap_or_default(), machine)),
+    }
+}
+
+/// Whether the first model has a context that an agent works well with, or as much as was asked for.
+fn works(models: &[Settled]) -> bool {
+    let is_long = |model: &Settled| model.now.wanted.context >= CONTEXT_GOOD.min(model.asked.wanted.context);
+    models.first().is_none_or(is_long)
 }
 
 /// Places one model in `free` bytes of one memory, its file as it is.

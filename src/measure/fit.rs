@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::Bytes;
 use crate::budget::estimate::PROCESS;
-use crate::budget::ladder::{self, Asked, Fitted, Placed};
+use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Fitted, Placed};
 use crate::budget::machine::Machine;
 use crate::budget::place::{self, Need, Settings};
 use crate::budget::{Estimate, Refused, Wanted, cache};
@@ -88,9 +88,6 @@ pub struct KvPrices {
 
 /// Slots for which the longest context is told.
 const SLOTS: [u8; 3] = [1, 2, 4];
-
-/// Tokens a slot that an agent works well with (seed 003's limit); fewer are risky.
-const CONTEXT_GOOD: u32 = 8192;
 
 /// Places `asked` on `machine`; if they do not fit, the report shows what is asked for beside the refusal.
 pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Option<Refused>) {
@@ -234,7 +231,6 @@ fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
 /// biggest of each first.
 pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
     let Ok(spec) = registry.get(role) else { return Vec::new() };
-    let router = registry.get(Role::Router).ok().map(|spec| spec.path.clone());
     let own = &spec.header;
     let same = |header: &Header| {
         (&header.architecture, header.layers, header.embedding_length)
@@ -242,7 +238,7 @@ pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
     };
     let headers = registry.files().iter().filter_map(|file| file.header.as_ref().ok());
     let mut found: Vec<Arc<Header>> = headers
-        .filter(|header| header.path != own.path && Some(&header.path) != router.as_ref())
+        .filter(|header| header.path != own.path)
         .filter(|header| header.is_chat() && architectures::can_generate(&header.architecture).is_ok())
         .filter(|header| header.tensor_bytes() < own.tensor_bytes())
         .cloned()

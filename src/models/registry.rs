@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
 use super::{Adapter, ModelsError, Role, Tier, digest, places, scan};
-use crate::base::Config;
+use crate::base::{Bytes, Config};
 
 /// Everything known about the models of one run. Reads headers and folders only; loads nothing.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Registry {
     embedder: Option<EmbedderSpec>,
     embedder_looked: Vec<PathBuf>,
     notes: Vec<String>,
+    /// Which file plans in the place of which, and why.
+    replaced: Option<String>,
     manifest: Manifest,
     /// Settings of a model where models.toml does not say.
     config: Config,
@@ -152,6 +154,7 @@ impl Registry {
             embedder,
             embedder_looked,
             notes,
+            replaced: None,
             manifest,
             config: config.clone(),
             sha256_memory: places.sha256_memory,
@@ -170,6 +173,26 @@ impl Registry {
         let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
         resolved.checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
         Ok(spec)
+    }
+
+    /// Whether the user's models.toml names the file of a role.
+    pub fn is_named(&self, role: Role) -> bool {
+        self.manifest.candidates(role).iter().any(|candidate| candidate.required)
+    }
+
+    /// Has another file of the folder plan, because the one chosen first does not fit into `memory`.
+    pub fn plan_with(&mut self, header: &Arc<Header>, memory: Bytes) -> Result<(), ModelsError> {
+        let choice = resolve::Choice { path: header.path.clone(), header: header.clone(), sha256: None };
+        let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir)?;
+        if let Ok(first) = &self.planner.spec {
+            self.replaced = Some(format!(
+                "{} plans: {} does not fit into {memory} with what goes with it (`monobloc fit` has the figures)",
+                name_of(&header.path),
+                name_of(&first.path)
+            ));
+        }
+        self.planner = Resolved { spec: Ok(spec), checksum: OnceLock::new() };
+        Ok(())
     }
 
     /// A model file by its path, its name or a part of its name that no other file has, with the settings of `like`.
@@ -235,6 +258,11 @@ impl Registry {
     /// What was passed over, and why.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Which file plans in the place of the one chosen first, and why.
+    pub fn replaced(&self) -> Option<&String> {
+        self.replaced.as_ref()
     }
 
     /// Candidates of a role, best first: what `models pull` can fetch.

@@ -121,7 +121,7 @@ pub async fn step(
         if tool.name == "replace_in_file" && !arguments.contains_key("old") {
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
             let task = edit::Task { clause: &step.part.text, whole: &step.text() };
-            match edit::arguments(toolkit, context, &path, task, host).await? {
+            match edit::arguments(context, &path, task) {
                 Ok(found) => arguments = found,
                 Err(reason) => return Ok(StepEnd::Stuck(reason)),
             }
@@ -289,8 +289,7 @@ async fn arguments(
     };
     let settle_by = |proposed: Option<&Arguments>| {
         let project_files = toolkit.index.is_some().then_some(&files as &ProjectFiles<'_>);
-        let now = jiff::Zoned::now().datetime();
-        let grounds = Grounds { step: &text, request, earlier: &earlier, project_files, now };
+        let grounds = Grounds { step: &text, request, earlier: &earlier, project_files };
         let mut settled = settle(tool, &grounds, proposed);
         if toolkit.catalog.executor(&tool.name).is_some() {
             let symbol = forms::symbol_of(toolkit, &step.part);

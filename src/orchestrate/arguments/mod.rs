@@ -1,30 +1,17 @@
 //! Fills in the arguments of a call with what the step, the user or an earlier result said. Pure, no model.
 //!
-//! Code finds what it can (paths, quotations, numbers, dates, names); what a model proposed stays only where it was said,
+//! Code finds what is unmistakable (paths, quotations, numbers, allowed values); what a model proposed stays only where it was said,
 //! is one of the allowed values or the default. What nothing was said for is left out, or reported as missing.
 
-mod amounts;
-mod blocks;
-mod calendar;
-mod choices;
-mod clock;
-mod comments;
-mod cut;
-mod dates;
-mod definitions;
 mod edit;
-mod formats;
 mod grounded;
 mod intent;
-mod numbered;
 mod object;
 mod paths;
 mod phrases;
 mod places;
-mod remarks;
 mod removal;
 mod said;
-mod strike;
 mod values;
 mod wants;
 
@@ -33,12 +20,10 @@ mod tests;
 
 use std::fmt;
 
-use jiff::civil::DateTime;
 use serde_json::{Map, Value};
 
-pub use cut::settle_removal;
 pub use edit::{Edit, settle_edit};
-pub use removal::removes;
+pub use removal::{removes, settle_removal};
 
 use crate::tools::ToolSpec;
 use crate::tools::spec::Parameter;
@@ -66,8 +51,6 @@ pub struct Grounds<'a> {
     pub earlier: &'a [Earlier],
     /// Existing paths of the project that match a fragment, best first.
     pub project_files: Option<&'a ProjectFiles<'a>>,
-    /// What `tomorrow` and `last hour` are counted from.
-    pub now: DateTime,
 }
 
 impl fmt::Debug for Grounds<'_> {
@@ -82,7 +65,7 @@ impl fmt::Debug for Grounds<'_> {
 
 /// Whether `text` asks to see what a command says, as `show the git log` does.
 pub fn shows_command(text: &str) -> bool {
-    phrases::shown(&said::Said::read(text, DateTime::MIN)).is_some()
+    phrases::shown(&said::Said::read(text)).is_some()
 }
 
 /// Arguments that stand on something.
@@ -177,7 +160,7 @@ fn typed(kind: &str, value: &Value) -> Option<Value> {
             number.as_f64().filter(|n| n.fract() == 0.0).map(|n| Value::from(n as i64))
         }
         ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
-        ("number", Value::String(text)) => text.trim().parse::<f64>().ok().map(amounts::number),
+        ("number", Value::String(text)) => text.trim().parse::<f64>().ok().map(values::number),
         ("boolean", Value::String(text)) => text.trim().to_lowercase().parse::<bool>().ok().map(Value::Bool),
         ("array", Value::String(_)) => Some(Value::Array(vec![value.clone()])),
         _ => None,

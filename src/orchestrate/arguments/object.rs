@@ -12,7 +12,7 @@ const PARTICLES: &str = "out, away, off";
 const DROPS: &str = "drop, cut";
 const VALUE_FOLLOWS: &str = "to, by, into";
 const IN_FRONT: &str = "in, inside, from, в, из";
-pub(super) const WITHIN: &str = "from, out, in, inside, of, из, в";
+const WITHIN: &str = "from, out, in, inside, of, из, в";
 /// Say why, not what.
 const REASONS: &str = "since, because, as, so";
 const TAILS: &str = "please, now, too, also, again, completely, entirely, everywhere, there, пожалуйста, везде";
@@ -82,6 +82,6 @@ fn without_pointer(tokens: &[Token], from: usize) -> usize {
 }
 
 /// A word of this table.
-pub(super) fn is_word(token: &Token, table: &str) -> bool {
+fn is_word(token: &Token, table: &str) -> bool {
     token.kind == Kind::Word && listed(table, &token.low)
 }

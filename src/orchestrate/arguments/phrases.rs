@@ -1,12 +1,12 @@
-//! Arguments that are words of the step: contents, search terms, titles, names, commands.
+//! Arguments that are words of the step: contents and commands.
 
 use std::ops::Range;
 
 use super::said::Said;
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::Kind;
+use crate::orchestrate::decompose::words;
 use crate::orchestrate::decompose::words::listed;
-use crate::orchestrate::decompose::{verbs, words};
 
 const CONTENT_LEADS: &str = "\
     with the following content, with the content, with the contents, with content, with contents, \
@@ -59,121 +59,6 @@ fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(&Said<'a>, usize) -> boo
         end -= 1;
     }
     said.span(at, end)
-}
-
-const QUERY_LEADS: &str = "\
-    that mention, that mentions, mentioning, that contain, that contains, containing, matching, \
-    for information about, for information on, for anything about, for anything related to, for references to, \
-    for mentions of, for occurrences of, for all, for every, for any, for the word, for the phrase, \
-    for the term, for the string, for, about, related to, regarding, mention, contain, on the topic of, \
-    references to, usages of, uses of, callers of, calls to, definition of, occurrences of, mentions of, \
-    called, named";
-
-/// What to look for: a quotation, or what follows `for`, `about`, `callers of`, up to where or when.
-pub(super) fn query<'a>(said: &Said<'a>) -> Option<&'a str> {
-    let free: Vec<&str> = said.quotes().map(|(_, text)| text).filter(|text| !names::is_path(text)).collect();
-    if let [only] = free.as_slice() {
-        return Some(only);
-    }
-    let scoped = |said: &Said<'a>, i: usize| {
-        let low = said.low(i);
-        let scope = matches!(low, "in" | "within" | "under" | "across" | "inside" | "throughout" | "from");
-        let path = said.paths.iter().any(|path| path.at > i && path.at <= i + 3);
-        let near = matches!(said.low(i + 1), "my" | "the" | "this" | "our" | "all" | "these") && scope && low != "from";
-        said.tokens[i].kind == Kind::Stop
-            || scope && path
-            || near
-            || said.dated(i)
-            || matches!(low, "and" | "then") && verbs::class(said.low(i + 1)).is_some()
-    };
-    if let Some(at) = said.after(words::entries(QUERY_LEADS)) {
-        if matches!(said.low(at), "this" | "that" | "these" | "those" | "it" | "them") {
-            return None;
-        }
-        // `for messages about the barn`: what they are about.
-        let narrowed = (at..said.tokens.len().min(at + 3))
-            .find(|&i| matches!(said.low(i), "about" | "regarding" | "mentioning"))
-            .filter(|&i| is_general(said.low(i - 1)) && i + 1 < said.tokens.len());
-        let at = narrowed.map_or(at, |i| i + 1);
-        let at = if words::is_determiner(said.low(at)) && at + 1 < said.tokens.len() { at + 1 } else { at };
-        return piece(said, at, scoped);
-    }
-    let looks = matches!(said.low(0), "find" | "search" | "locate" | "grep" | "lookup");
-    let start = 1 + usize::from(words::is_determiner(said.low(1)));
-    piece(said, start, scoped).filter(|_| looks && said.tokens.len() > start)
-}
-
-fn is_general(low: &str) -> bool {
-    matches!(
-        low,
-        "messages"
-            | "message"
-            | "information"
-            | "info"
-            | "anything"
-            | "everything"
-            | "something"
-            | "emails"
-            | "files"
-            | "documents"
-            | "notes"
-            | "entries"
-            | "articles"
-            | "news"
-            | "pages"
-            | "details"
-    )
-}
-
-const TITLE_LEADS: &[&str] = &[
-    "called",
-    "named",
-    "titled",
-    "entitled",
-    "with the title",
-    "with title",
-    "with the subject",
-    "with subject",
-    "with the name",
-];
-
-/// The name a new thing gets: after `called`, a quotation, after a colon; else what it is for, or about, or to do.
-pub(super) fn title<'a>(said: &Said<'a>) -> Option<&'a str> {
-    let ends = |said: &Said<'a>, i: usize| {
-        said.dated(i)
-            || words::is_preposition(said.low(i)) && said.dated(i + 1)
-            || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop)
-            || matches!(said.low(i), "by" | "due" | "on" | "at") && (said.dated(i + 2) || said.dated(i + 1))
-            || matches!(said.low(i), "in" | "to") && said.paths.iter().any(|path| path.at == i + 1)
-    };
-    if let Some(at) = said.after(TITLE_LEADS.iter().copied()) {
-        return piece(said, at, ends);
-    }
-    if let Some((_, text)) = said.quotes().find(|(_, text)| !names::is_path(text)) {
-        return Some(text);
-    }
-    if let Some(at) = said.tokens.iter().position(|token| token.kind == Kind::Colon) {
-        return piece(said, at + 1, ends);
-    }
-    if let Some(at) = said
-        .after([
-            "about",
-            "regarding",
-            "to remember to",
-            "task to",
-            "reminder to",
-            "todo to",
-            "reminder for",
-            "me to",
-            "for",
-        ])
-        .filter(|&at| !said.dated(at))
-    {
-        let at = at + usize::from(words::is_determiner(said.low(at)));
-        return piece(said, at, ends).filter(|text| names::number(text.split(' ').next().unwrap_or("")).is_none());
-    }
-    let start = 1 + usize::from(words::is_determiner(said.low(1)));
-    piece(said, start, ends).filter(|_| verbs::class(said.low(0)).is_some() && said.tokens.len() > start)
 }
 
 /// Programs that people have run by name.
@@ -250,71 +135,4 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     let behind = |at: usize| piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
     let run = said.after(["run the command", "execute the command", "run", "execute"]).filter(|&at| written_out(at));
     run.and_then(behind).or_else(|| (0..said.tokens.len()).find(|&at| by(at)).and_then(|at| behind(at + 1)))
-}
-
-/// A name of an existing thing: in quotes, as an identifier, as `the X app`, or with capitals.
-pub(super) fn name<'a>(said: &Said<'a>, kinds: &[String]) -> Option<&'a str> {
-    if let Some((_, text)) = said.quotes().find(|(_, text)| !names::is_path(text) && text.len() < 200) {
-        return Some(text);
-    }
-    if let Some(at) = said.after(["called", "named"]) {
-        return piece(said, at, |said, i| {
-            words::is_preposition(said.low(i))
-                || matches!(said.tokens[i].kind, Kind::Comma | Kind::Stop)
-                || said.low(i) == "and"
-        });
-    }
-    let coined = |text: &str| {
-        text.contains('_')
-            || text.ends_with("()")
-            || text.contains("::")
-            || text.chars().skip(1).any(char::is_uppercase) && text.chars().nth(1).is_some_and(char::is_lowercase)
-    };
-    let is_kind = |low: &str| {
-        kinds.iter().any(|kind| kind == low.trim_end_matches('s') || kind.len() > 2 && low.starts_with(kind.as_str()))
-    };
-    // `the Calculator app`, `function parse`.
-    for at in 1..said.tokens.len() {
-        if is_kind(said.low(at)) && said.tokens[at].kind == Kind::Word {
-            let before = &said.tokens[at - 1];
-            if before.kind == Kind::Word
-                && !words::is_determiner(&before.low)
-                && verbs::class(&before.low).is_none()
-                && !words::is_preposition(&before.low)
-            {
-                let start = (1..at).rev().take_while(|&i| said.tokens[i].is_capitalised()).last().unwrap_or(at - 1);
-                return said.span(start, at);
-            }
-            if said.tokens.get(at + 1).is_some_and(|next| {
-                next.kind == Kind::Word && !words::is_preposition(&next.low) && !names::is_path(next.text)
-            }) {
-                return said.run(at + 1, false).or_else(|| said.span(at + 1, at + 2));
-            }
-        }
-    }
-    if let Some(token) =
-        said.tokens.iter().find(|token| token.kind == Kind::Word && coined(token.text) && !names::is_path(token.text))
-    {
-        return Some(token.text.trim_end_matches("()"));
-    }
-    let proper = kinds.is_empty()
-        || kinds.iter().any(|kind| {
-            matches!(
-                kind.as_str(),
-                "app"
-                    | "application"
-                    | "browser"
-                    | "process"
-                    | "proces"
-                    | "device"
-                    | "artist"
-                    | "song"
-                    | "company"
-                    | "program"
-            )
-        });
-    (1..said.tokens.len())
-        .filter(|_| proper)
-        .find(|&at| said.tokens[at].is_capitalised() && !said.dated(at) && !names::is_path(said.tokens[at].text))
-        .and_then(|at| said.run(at, false))
 }

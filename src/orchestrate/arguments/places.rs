@@ -2,8 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use crate::orchestrate::words;
-
 /// The byte offsets of `text` in `file` where it is not a part of a longer word or number.
 pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
     let Some(first) = text.chars().next() else { return Vec::new() };
@@ -58,23 +56,6 @@ pub(super) fn same(a: &str, b: &str) -> bool {
     a == b
         || shared >= 4 && shared + 2 >= a.chars().count().min(b.chars().count())
         || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
-}
-
-/// How many words of a description stand in `text` in the very same form; `None` unless each of them stands there in some form.
-pub(super) fn answered(text: &str, about: &[String]) -> Option<usize> {
-    let own = words::split(text);
-    let exact = about.iter().filter(|word| own.contains(word)).count();
-    about.iter().all(|word| own.iter().any(|one| is_form(one, word))).then_some(exact)
-}
-
-/// Two forms of one word: `retry` and `retries`, `дедлайн` and `дедлайны`; not `import` and `important`.
-fn is_form(a: &str, b: &str) -> bool {
-    /// Letters that two forms of a word share, and that an ending has.
-    const SHARED_MIN: usize = 4;
-    const ENDING_MAX: usize = 2;
-    let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-    let inflects = !a.is_ascii() && shared >= SHARED_MIN;
-    words::stem(a) == words::stem(b) || inflects && a.chars().count().max(b.chars().count()) <= shared + ENDING_MAX
 }
 
 /// The fewest lines around `first..=last` that stand in the file only once, joined by `newline`. `lines` are all of the file's.

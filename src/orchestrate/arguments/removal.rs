@@ -1,261 +1,238 @@
-//! Reads what a step wants to have taken out of a file: `remove the word draft from a.md`, `take the line about X out of b.md`.
+//! Takes out of a file what a step names: lines by their numbers, a quoted text, a definition by its name, the one line that a description
+//! fits. What else is to go, a model says.
 
+use crate::edit::remove;
+use crate::index::language_of;
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::{Kind, Token};
-use crate::orchestrate::decompose::words::{is_determiner, is_object_pronoun, listed};
-use crate::orchestrate::words;
+use crate::orchestrate::decompose::words::{is_determiner, listed};
 
-use super::object::{WITHIN, is_word, object};
-use super::{intent, numbered};
+use super::edit::{Edit, FILE_BYTES_MAX};
+use super::object::object;
+use super::{intent, places};
 
-/// What is to go.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Removal {
-    /// The object, as it was written; shortened.
-    pub said: String,
-    pub extent: Extent,
-    /// Texts that stand in the file as they were written; of a definition, the words of its name.
-    pub literals: Vec<String>,
-    /// The texts stand in quotation marks.
-    pub quoted: bool,
-    /// Neither quoted nor behind an article: `draft`, not `the draft`.
-    pub bare: bool,
-    /// Words that say which place is meant, in lower case.
-    pub about: Vec<String>,
-    /// Every place is meant.
-    pub all: bool,
-}
+const LINES: &str = "line, lines, row, rows, строку, строки";
+const RANGES: &str = "to, through, по";
+const TEXTS: &str = "word, words, phrase, text, string, term, слово, слова, фразу, текст";
+const DEFINITIONS: &str =
+    "function, method, test, macro, class, struct, enum, trait, interface, type, функцию, метод, класс";
 
-/// How much of the file goes with the place that is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// Nothing but the text itself.
-    Words,
-    Line,
-    /// Lines from one number to another, counted from 1, both included.
-    Numbered(Vec<(usize, usize)>),
-    /// So many lines at the end.
-    Last(usize),
-    /// Lines without text.
-    Blank,
-    /// A comment, alone on its lines or beside code.
-    Comment,
-    /// A comment that says TODO or FIXME.
-    Todo,
-    /// What is called, to its end.
-    Function,
-    /// A type or a module, to its end.
-    Type,
-    /// What stands below a heading or in a block.
-    Section,
-    /// A text wherever it stands for itself.
-    Mention,
-    /// The request does not say: a line if the text stands for the line, else the text.
-    Unsaid,
-    /// Words that code cannot follow say which one is meant, or which is not.
-    Unclear,
-}
-
-impl Extent {
-    pub fn is_definition(&self) -> bool {
-        matches!(self, Extent::Function | Extent::Type)
-    }
-}
-
-const WORDS: &str = "word, words, phrase, text, string, term, character, characters, слово, слова, фразу, текст";
-pub(super) const LINES: &str =
-    "line, lines, row, rows, bullet, bullets, item, items, entry, entries, строку, строки, пункт";
-const TODOS: &str = "todo, todos, fixme, fixmes";
-const COMMENTS: &str = "comment, comments, комментарий, комментарии";
-const FUNCTIONS: &str = "function, method, test, macro, функцию, метод";
-const TYPES: &str = "class, struct, enum, trait, interface, type, module, класс";
-const SECTIONS: &str = "section, block, раздел";
-const MENTIONS: &str = "mention, mentions, occurrence, occurrences, reference, references";
-const PLURAL_REMARKS: &str = "comments, todos, fixmes, комментарии";
-const PLURAL: &str = "lines, rows, bullets, items, entries, comments, todos, fixmes, строки, комментарии";
-const ALL: &str =
-    "all, every, each, any, everywhere, occurrences, mentions, references, все, всё, везде, каждый, каждую";
-/// Say nothing about the place.
-const BESIDE: &str = "\
-    about, containing, contains, saying, says, say, mentioning, mentions, number, called, named, which, who, of, to, про, о, об, со, где, \
-    номер, все, всё";
-/// How a line begins or ends is its form as well.
-const EDGES: &str = "start, starts, starting, begin, begins, beginning, end, ends, ending";
-/// May stand behind a noun that is meant; anything else makes another thing of it: `the line count`, `the todo list`.
-const FOLLOW: &str = "\
-    about, on, for, that, which, who, whose, with, where, like, regarding, concerning, containing, contains, mentions, says, to, про, о, об, \
-    со, с, где";
-/// `the text about x` is more than `x`.
-const DESCRIBES: &str = "about, containing, mentioning, with, on, про, о, об";
-const PLACES: &str = "in, inside, within, of, from, under, at, в, из";
-const JOINTS: &str = "and, or, &, и, или";
-/// Turn a description round, or say by its order or its form what is meant: not by what stands in the file.
+/// What is one line as a rule.
+const ENTRIES: &str = "\
+    line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
+    строку, пункт, комментарий";
+/// Tell such a line and nothing of what is in it.
+const FILLERS: &str = "\
+    about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
+    starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
+/// Say by order, number or form which one is meant, or which is not: not by what is in the file.
 const TURNS: &str = "\
-    not, no, without, except, but, unless, other, than, after, before, above, below, until, between, besides, first, second, third, fourth, \
-    fifth, last, top, bottom, middle, final, next, previous, some, few, several, most, many, half, both, either, longest, shortest, same, \
-    identical, empty, blank, duplicate, duplicates, duplicated, repeated, consecutive, extra, trailing, leading, unused, rest, \
-    не, кроме, без, после, до, первую, первой, первый, вторую, третью, последнюю, последней, последний, пустые, пустую, лишние";
-
-/// Longest object that is repeated to the user.
-const SAID_BYTES_MAX: usize = 120;
+    not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
+    bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
+    old, new, trailing, leading, and, or, не, кроме, без, после, до, все, и, или";
 
 /// Whether `step` asks for something to be taken out of something.
 pub fn removes(step: &str) -> bool {
     object(&intent::tokens(step)).is_some()
 }
 
-/// What `step` wants to have taken out; `None` when it asks for something else.
-pub(super) fn read(step: &str) -> Option<Removal> {
+/// The edit of `file` that takes out what `step` names; `None` when the step asks for something else.
+///
+/// # Errors
+/// Why it is not clear what is to go, and how else to say it.
+pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit, String>> {
     let tokens = intent::tokens(step);
-    let object = &object(&tokens)?;
-    let (first, last) = (object.first()?, object.last()?);
-    let said = words::shorten(&step[first.start..last.end], SAID_BYTES_MAX);
-    let noun = object.iter().position(|token| kind(token).is_some_and(|kind| kind != Extent::Mention));
-    let noun = noun.or_else(|| object.iter().position(|token| kind(token).is_some()));
-    // A noun alone is a name, but for `comments`.
-    let noun = noun.filter(|noun| object.len() > 1 || is_word(&object[*noun], PLURAL_REMARKS));
-    let extent = extent(object, noun);
-    let opaque = object.iter().filter(|token| token.kind == Kind::Opaque);
-    let mut literals: Vec<String> = opaque.map(|token| names::unquoted(token).to_owned()).collect();
-    let quoted = !literals.is_empty();
-    if !quoted && extent.is_definition() {
-        let names = object.iter().filter(|token| kind(token).is_none() && !is_beside(token));
-        literals.extend(names.map(|token| token.text.to_owned()));
+    let object = object(&tokens)?;
+    let after = match () {
+        () if file.len() > FILE_BYTES_MAX => Err(format!("it is larger than {FILE_BYTES_MAX} bytes")),
+        () => without_lines(&object, file)
+            .or_else(|| without_quoted(&object, file))
+            .or_else(|| without_definition(&object, path, file))
+            .or_else(|| without_described(&object, path, file))
+            .unwrap_or_else(|| Err("what is to go cannot be told for sure".to_owned())),
+    };
+    let edit = after.and_then(|after| {
+        between(file, &after).ok_or_else(|| "the lines that are to go cannot be told from others".to_owned())
+    });
+    let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
+    Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
+}
+
+/// `line 3`, `lines 3 to 5`, `lines 3-5`.
+fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>> {
+    let mut said = object.iter().filter(|token| !is_determiner(&token.low));
+    said.next().filter(|noun| listed(LINES, &noun.low))?;
+    let numbers = said.filter(|token| token.kind != Kind::Dash && !listed(RANGES, &token.low));
+    let numbers: Option<Vec<usize>> =
+        numbers.flat_map(|token| token.text.split(['-', '–'])).map(|number| number.parse().ok()).collect();
+    let (from, to) = match numbers?.as_slice() {
+        [one] => (*one, *one),
+        [from, to] => (*from, *to),
+        _ => return None,
+    };
+    let lines: Vec<&str> = file.split_inclusive('\n').collect();
+    if from == 0 || from > to || to > lines.len() {
+        return Some(Err(format!("it has {} lines", lines.len())));
     }
-    let is_pointer = object.len() == 1 && is_object_pronoun(&first.low);
-    if !quoted && !is_pointer && matches!(extent, Extent::Words | Extent::Mention | Extent::Unsaid) {
-        let named = match noun {
-            Some(noun) if noun + 1 < object.len() => &object[noun + 1..],
-            Some(noun) => &object[..noun],
-            None => object.as_slice(),
+    Some(Ok(lines[..from - 1].concat() + &lines[to..].concat()))
+}
+
+/// A quoted text that occurs once: with its line if it is all of that, or if the line is what is to go.
+fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
+    let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
+    let [text] = quoted.as_slice() else { return None };
+    let is_said =
+        |token: &&&Token| !is_determiner(&token.low) && !listed("with, that, says, saying, containing", &token.low);
+    let nouns: Vec<&&Token> = others.iter().filter(is_said).collect();
+    if !nouns.iter().all(|noun| listed(LINES, &noun.low) || listed(TEXTS, &noun.low)) {
+        return None;
+    }
+    let text = names::unquoted(text);
+    let (start, end) = match places::whole(file, text).as_slice() {
+        [at] => (*at, at + text.len()),
+        all => return Some(Err(format!("`{text}` occurs {} times", all.len()))),
+    };
+    let line_start = file[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = file[end..].find('\n').map_or(file.len(), |at| end + at + 1);
+    let is_whole = file[line_start..line_end].trim() == text.trim();
+    if is_whole || nouns.iter().any(|noun| listed(LINES, &noun.low)) {
+        return Some(Ok(format!("{}{}", &file[..line_start], &file[line_end..])));
+    }
+    // Of the blanks on both sides one is left.
+    let behind = match file[..start].ends_with([' ', '\n']) || start == 0 {
+        true => file[end..].strip_prefix(' ').unwrap_or(&file[end..]),
+        false => &file[end..],
+    };
+    Some(Ok(format!("{}{behind}", &file[..start])))
+}
+
+/// `the function f`, `method A.b`.
+fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
+    let mut said = object.iter().filter(|token| !is_determiner(&token.low));
+    said.next().filter(|noun| listed(DEFINITIONS, &noun.low))?;
+    let name = said.next().filter(|name| name.kind == Kind::Word)?;
+    if said.next().is_some() {
+        return None;
+    }
+    let name = name.text.trim_end_matches("()").rsplit(['.', ':']).next().unwrap_or_default();
+    Some(remove::definition(path, file, name))
+}
+
+/// `the line about retries`, `the TODO`, `the tox.ini entry`: the only line that has all the words of the description.
+fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
+    let noun = object.iter().find(|token| listed(ENTRIES, &token.low))?;
+    if object.iter().any(|token| listed(TURNS, &token.low)) {
+        return None;
+    }
+    let is_mark = listed("todo, fixme", &noun.low);
+    let says = |token: &&Token| {
+        (token.start != noun.start || is_mark) && !is_determiner(&token.low) && !listed(FILLERS, &token.low)
+    };
+    let about: Vec<String> = object.iter().filter(says).flat_map(|token| places::parts(token.text)).collect();
+    let lines: Vec<&str> = file.split_inclusive('\n').collect();
+    let is_meant = |at: &usize| {
+        let said = places::parts(lines[*at]);
+        let is_comment = !is_mark && noun.low != "comment" || places::is_comment(lines[*at]);
+        let is_import = noun.low != "import" || brings_in(lines[*at]);
+        !about.is_empty() && is_comment && is_import && about.iter().all(|word| said.contains(word))
+    };
+    let found: Vec<usize> = (0..lines.len()).filter(is_meant).collect();
+    let [at] = found.as_slice() else { return Some(Err(format!("{} lines answer to that", found.len()))) };
+    let line = lines[*at].trim_end();
+    let goes_on = |at: Option<usize>| {
+        places::is_comment(line) && at.and_then(|at| lines.get(at)).is_some_and(|line| places::is_comment(line))
+    };
+    if line.ends_with(['{', '[', '(', ':', '\\']) || !is_mark && (goes_on(at.checked_sub(1)) || goes_on(Some(at + 1))) {
+        return Some(Err(format!("line {} belongs together with others", at + 1)));
+    }
+    let mut before = lines[..*at].concat();
+    let closes = lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']']));
+    if language_of(path) == "json" && closes && !line.ends_with(',') && before.trim_end().ends_with(',') {
+        // What is the last entry now has no comma behind it.
+        let end = before.trim_end().len();
+        before.replace_range(end - 1..end, "");
+    }
+    Some(Ok(before + &lines[at + 1..].concat()))
+}
+
+/// Whether a line imports something.
+fn brings_in(line: &str) -> bool {
+    let line = line.trim_start();
+    ["import ", "from ", "use ", "pub use ", "#include", "require"].iter().any(|begin| line.starts_with(begin))
+        || line.contains("require(")
+}
+
+/// The edit that makes `after` of `file`, with as many lines around it as make `old` unique in the file.
+fn between(file: &str, after: &str) -> Option<Edit> {
+    let newline = if file.contains("\r\n") { "\r\n" } else { "\n" };
+    let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
+    let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
+    // Whole lines go with the end of a line, which stands between them and a line that stays.
+    let gone = old.len() - same;
+    let (from, to) = match (gone, new.len() == first + same) {
+        (gone, true) if gone < old.len() => (first, gone),
+        (gone, true) => (first.saturating_sub(1), gone.saturating_sub(1)),
+        (gone, false) => (first, gone.saturating_sub(1).max(first)),
+    };
+    let window = places::unmistakable(file, &old, newline, from, to)?;
+    let behind = old.len() - 1 - window.end();
+    let reason = format!("line {} is the first that changes", first + 1);
+    let new = new.get(*window.start()..new.len() - behind)?.join(newline);
+    Some(Edit { old: old[window].join(newline), new, line: first + 1, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTES: &str = "# Notes\n- one\n- two words here\n- one more\n";
+    const CODE: &str = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
+
+    /// What is left of a file; why it stays as it is.
+    fn after(step: &str, path: &str, file: &str) -> Result<String, String> {
+        let edit = settle_removal(step, path, file).unwrap_or_else(|| panic!("no removal: {step}"))?;
+        assert_eq!(file.matches(edit.old.as_str()).count(), 1, "{step}: not unique: {}", edit.old);
+        Ok(file.replacen(&edit.old, &edit.new, 1))
+    }
+
+    #[test]
+    fn what_is_named_goes() {
+        let check = |step: &str, path: &str, file: &str, expected: &str| {
+            assert_eq!(after(step, path, file).as_deref(), Ok(expected), "{step}");
         };
-        let named = &named[named.iter().take_while(|token| is_beside(token)).count()..];
-        literals.extend(named.first().zip(named.last()).map(|(from, to)| step[from.start..to.end].to_owned()));
+        check("Delete line 2 of a.md", "a.md", NOTES, "# Notes\n- two words here\n- one more\n");
+        check("remove lines 2 to 3 from a.md", "a.md", NOTES, "# Notes\n- one more\n");
+        check("remove lines 2-4 from a.md", "a.md", NOTES, "# Notes\n");
+        check("delete the line \"two\" from a.md", "a.md", NOTES, "# Notes\n- one\n- one more\n");
+        check("remove the word 'words' from a.md", "a.md", NOTES, "# Notes\n- one\n- two here\n- one more\n");
+        check("take '- one more' out of a.md", "a.md", NOTES, "# Notes\n- one\n- two words here\n");
+        check("delete the function f from a.py", "a.py", CODE, "def g():\n    return 2\n");
+        check("delete line 2 of a.md", "a.md", "one\r\ntwo", "one\r\n");
+        check("delete line 1 of a.md", "a.md", "x\ny\nx\n", "y\nx\n");
+        check("Take the line about two out of a.md", "a.md", NOTES, "# Notes\n- one\n- one more\n");
+        check("Delete the TODO from b.py", "b.py", "# TODO: later\nx = 1\n", "x = 1\n");
+        let imports = "import re\nfrom foo.bar import baz\n\nbaz(re)\n";
+        check("Remove the import of baz from b.py", "b.py", imports, "import re\n\nbaz(re)\n");
+        let entries = "{\n  \"a\": 1,\n  \"b-c\": 2\n}\n";
+        check("Remove the b-c entry from a.json", "a.json", entries, "{\n  \"a\": 1\n}\n");
     }
-    let is_everywhere = |token: &Token| is_word(token, ALL) || is_word(token, PLURAL);
-    let head = &object[..=noun.unwrap_or(0)];
-    let all = head.iter().any(is_everywhere) || tokens.iter().any(|token| is_word(token, "everywhere, везде"));
-    let bare = !quoted && !is_beside(first);
-    Some(Removal { said, about: about(object, &extent), extent, literals, quoted, bare, all })
-}
 
-/// Says nothing about what is meant.
-fn is_beside(token: &Token) -> bool {
-    is_determiner(&token.low) || listed(ALL, &token.low) || listed(BESIDE, &token.low)
-}
-
-/// What a noun says of how much is meant.
-fn kind(token: &Token) -> Option<Extent> {
-    let kinds = [
-        (WORDS, Extent::Words),
-        (LINES, Extent::Line),
-        (TODOS, Extent::Todo),
-        (COMMENTS, Extent::Comment),
-        (FUNCTIONS, Extent::Function),
-        (TYPES, Extent::Type),
-        (SECTIONS, Extent::Section),
-        (MENTIONS, Extent::Mention),
-    ];
-    kinds.into_iter().find(|(table, _)| is_word(token, table)).map(|(_, extent)| extent)
-}
-
-fn extent(object: &[Token], noun: Option<usize>) -> Extent {
-    if let Some(extent) = noun.and_then(|noun| numbered::lines(object, noun)) {
-        return extent;
-    }
-    let extent = noun.and_then(|noun| kind(&object[noun])).unwrap_or(Extent::Unsaid);
-    let is_text = matches!(extent, Extent::Words | Extent::Mention);
-    // `the word not`, `the function next`, `last` alone are names.
-    let is_name = match noun {
-        Some(noun) => noun + 2 == object.len() && (extent.is_definition() || is_text || extent == Extent::Section),
-        None => object.len() == 1,
-    };
-    let is_quoted = object.iter().any(|token| token.kind == Kind::Opaque);
-    let turns = object.iter().any(|token| is_word(token, TURNS) || is_ordinal(&token.low)) || is_form(object, noun);
-    // Of a quoted text in some places only, code knows neither the places nor the others.
-    let is_part =
-        is_quoted && is_text && !object.iter().all(|token| is_listed(token) || kind(token) == Some(extent.clone()));
-    let is_inside = extent != Extent::Mention && noun.is_some_and(|noun| names_place(&object[noun + 1..]));
-    let is_about = is_text && noun.and_then(|noun| object.get(noun + 1)).is_some_and(|next| is_word(next, DESCRIBES));
-    match () {
-        () if is_name => extent,
-        () if turns || is_part || is_inside || is_about || is_two_things(object, &extent) => Extent::Unclear,
-        () => extent,
-    }
-}
-
-/// `starting with x`, `two comments`, `the line breaks`.
-fn is_form(object: &[Token], noun: Option<usize>) -> bool {
-    let is_edge = |pair: &[Token]| is_word(&pair[0], EDGES) && is_word(&pair[1], "with, in, by");
-    let is_line = |noun: usize| matches!(kind(&object[noun]), Some(Extent::Line | Extent::Comment | Extent::Todo));
-    let goes_on = |next: &Token| {
-        next.kind != Kind::Word
-            || listed(FOLLOW, &next.low)
-            || next.low.ends_with("ing")
-            || is_joint(next)
-            || kind(next).is_some()
-    };
-    let is_other = |noun: usize| is_line(noun) && object.get(noun + 1).is_some_and(|next| !goes_on(next));
-    let counts = |noun: usize| object[..noun].iter().any(|token| numbered::small(&token.low).is_some());
-    object.windows(2).any(is_edge) || noun.is_some_and(|noun| is_other(noun) || counts(noun))
-}
-
-/// A quotation, or what stands between quotations.
-fn is_listed(token: &Token) -> bool {
-    token.kind == Kind::Opaque || is_joint(token) || is_beside(token)
-}
-
-fn is_joint(token: &Token) -> bool {
-    token.kind == Kind::Comma || is_word(token, JOINTS)
-}
-
-/// Whether more than one thing is to go, and not only several quotations or what a description joins.
-fn is_two_things(object: &[Token], extent: &Extent) -> bool {
-    let Some(joint) = object.iter().position(is_joint) else { return false };
-    match () {
-        () if extent.is_definition() => true,
-        () if object.iter().all(|token| is_listed(token) || kind(token).is_some()) => {
-            !object.iter().any(|token| token.kind == Kind::Opaque)
+    #[test]
+    fn what_is_not_clear_stays() {
+        for (step, reason) in [
+            ("remove 'one' from a.md", "`one` occurs 2 times"),
+            ("remove 'three' from a.md", "`three` occurs 0 times"),
+            ("delete line 9 of a.md", "it has 4 lines"),
+            ("remove the line about three from a.md", "0 lines answer to that"),
+            ("remove the item one from a.md", "2 lines answer to that"),
+            ("remove the last line about one from a.md", "cannot be told for sure"),
+            ("remove what is about two from a.md", "cannot be told for sure"),
+            ("delete the function f from a.md", "it is not clear"),
+        ] {
+            let refused = after(step, "a.md", NOTES).expect_err(step);
+            assert!(refused.contains(reason) && refused.contains("quote the text"), "{step}: {refused}");
         }
-        () if object.iter().any(|token| token.kind == Kind::Comma) => true,
-        () => *extent != Extent::Words && object[joint..].iter().any(|token| kind(token).is_some()),
+        assert_eq!(settle_removal("change one to two in a.md", "a.md", NOTES), None);
     }
-}
-
-/// `in read`, `about waiting in the function read`: where in the file, which its lines do not say of themselves.
-fn names_place(behind: &[Token]) -> bool {
-    let is_place = |at: usize| {
-        let noun = behind[at + 1..].iter().find(|token| !is_determiner(&token.low));
-        let is_kind = noun.is_some_and(|noun| kind(noun).is_some());
-        is_word(&behind[at], PLACES) && (at == 0 || is_kind) || is_word(&behind[at], "on") && is_kind
-    };
-    (0..behind.len()).any(is_place)
-}
-
-/// `5th`, `22nd`.
-fn is_ordinal(low: &str) -> bool {
-    let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| low.strip_suffix(end)).unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// The words of a description. Two things joined by `and` are no description of one, and what is in a thing is not the line of both.
-fn about(object: &[Token], extent: &Extent) -> Vec<String> {
-    if *extent == Extent::Unsaid
-        && object.iter().any(|token| is_word(token, JOINTS) || is_word(token, WITHIN) && token.low != "of")
-    {
-        return Vec::new();
-    }
-    let mut about: Vec<String> = Vec::new();
-    for token in object.iter().filter(|token| token.kind == Kind::Word && !is_beside(token)) {
-        match kind(token) {
-            // `the TODO` and `the comment` are kinds; only the first says what stands there.
-            Some(Extent::Todo) => about.push(token.low.trim_end_matches('s').to_owned()),
-            Some(_) => {}
-            None => about.extend(words::split(token.text)),
-        }
-    }
-    about.retain(|word| !listed(intent::EMPTY, word) && !words::content(word).is_empty());
-    about.sort_unstable();
-    about.dedup();
-    about
 }

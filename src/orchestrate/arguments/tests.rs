@@ -1,6 +1,5 @@
 //! Arguments that stand on what was said, tool by tool.
 
-use jiff::civil::date;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -19,9 +18,8 @@ fn tool(properties: Value, required: &[&str]) -> ToolSpec {
     }
 }
 
-/// Saturday, 21 November 2026, 10:30.
 fn grounds<'a>(step: &'a str, earlier: &'a [Earlier]) -> Grounds<'a> {
-    Grounds { step, request: step, earlier, project_files: None, now: date(2026, 11, 21).at(10, 30, 0, 0) }
+    Grounds { step, request: step, earlier, project_files: None }
 }
 
 fn settled(properties: Value, required: &[&str], step: &str, proposed: Value) -> Settled {
@@ -48,13 +46,35 @@ fn as_many_numbers_as_parameters_go_in_order() {
     let three = || json!({"a": number(), "b": number(), "c": number()});
     check(three(), &[], "Solve the equation with coefficients 2, 3 and 7", json!({"a": 2, "b": 3, "c": 7}));
     check(three(), &[], "Solve the equation with coefficients 2 and 3", json!({}));
+    check(json!({"day": {"type": "integer", "minimum": 1, "maximum": 7}}), &[], "day 9", json!({}));
+    check(json!({"pid": {"type": "integer"}}), &[], "Kill process 4711", json!({"pid": 4711}));
+}
+
+#[test]
+fn what_is_unmistakable_is_taken_and_the_rest_is_left_to_a_model() {
+    let status = || json!({"status": {"type": "string", "enum": ["pending", "done", "late"]}});
+    check(status(), &["status"], "List the late ones", json!({"status": "late"}));
+    check(status(), &["status"], "List the finished ones", json!({}));
+    let search = || json!({"query": text("What to search for"), "path": text("Folder to search")});
+    check(
+        search(),
+        &["path"],
+        "Search for \"out of memory\" in src/",
+        json!({"query": "out of memory", "path": "src/"}),
+    );
+    check(search(), &["path"], "Search my notes for anything about the harvest", json!({}));
+    check(json!({"url": text("Address")}), &[], "Fetch https://a.org/x", json!({"url": "https://a.org/x"}));
+    check(json!({"task_id": text("Task id")}), &[], "Close task id 12", json!({"task_id": "12"}));
+    check(json!({"start": text("Start time (ISO 8601)")}), &[], "Book lunch tomorrow", json!({}));
+    let replace = json!({"path": text("Path of the file"), "old": text("Text to replace"), "new": text("Replacement")});
+    check(replace, &[], "In a.ts replace `foo` with `bar`", json!({"path": "a.ts", "old": "foo", "new": "bar"}));
 }
 
 #[test]
 fn paths_go_where_the_words_send_them() {
     let one = || json!({"path": text("Path of the file")});
     check(one(), &[], "Read src/models/pull.rs", json!({"path": "src/models/pull.rs"}));
-    check(one(), &[], "Show me what is in my Downloads folder", json!({"path": "Downloads"}));
+    check(one(), &[], "Show me what is in the src folder", json!({"path": "src"}));
     check(one(), &[], "Delete the file `/tmp/a b.txt`", json!({"path": "/tmp/a b.txt"}));
     let two = || json!({"source": text("File to move, a path"), "destination": text("Path of the destination")});
     check(two(), &[], "Move a.txt to archive/a.txt", json!({"source": "a.txt", "destination": "archive/a.txt"}));
@@ -95,147 +115,6 @@ fn contents_are_taken_word_for_word() {
         "Copy this to the clipboard: see you at 5",
         json!({"content": "see you at 5"}),
     );
-}
-
-#[test]
-fn what_to_look_for_ends_where_the_place_begins() {
-    let search = || json!({"query": text("What to search for"), "path": text("Folder to search")});
-    check(search(), &["path"], "Search for TODO in src/", json!({"query": "TODO", "path": "src/"}));
-    check(
-        search(),
-        &["path"],
-        "Find all callers of parse_header in src/http.rs",
-        json!({"query": "parse_header", "path": "src/http.rs"}),
-    );
-    check(search(), &["path"], "Search my notes for anything about the harvest", json!({"query": "harvest"}));
-    check(search(), &["path"], "Search for \"out of memory\"", json!({"query": "out of memory"}));
-    let glob = json!({"pattern": text("Glob pattern of file names"), "path": text("Root directory")});
-    check(glob, &["path"], "Find all markdown files in docs/", json!({"pattern": "*.md", "path": "docs/"}));
-}
-
-#[test]
-fn numbers_come_in_the_unit_that_is_wanted() {
-    let number = |description: &str| json!({"type": "number", "description": description});
-    check(
-        json!({"duration_minutes": number("Duration in minutes")}),
-        &[],
-        "Block two hours",
-        json!({"duration_minutes": 120}),
-    );
-    check(
-        json!({"duration_minutes": number("Duration in minutes")}),
-        &[],
-        "Block tomorrow 9 to 11am",
-        json!({"duration_minutes": 120}),
-    );
-    check(json!({"limit": number("Max results")}), &["limit"], "Show the top 5 results", json!({"limit": 5}));
-    check(json!({"limit": number("Max results")}), &["limit"], "Show the results of run 12", json!({}));
-    check(json!({"volume": number("Volume, 0-100")}), &[], "Set the volume to 40%", json!({"volume": 40}));
-    check(
-        json!({"timeout_seconds": number("Timeout")}),
-        &[],
-        "with a timeout of 2 minutes",
-        json!({"timeout_seconds": 120}),
-    );
-    check(json!({"pid": {"type": "integer"}}), &[], "Kill process 4711", json!({"pid": 4711}));
-    check(
-        json!({"page": number("Page number"), "zoom": number("Zoom")}),
-        &["page", "zoom"],
-        "Open page 3",
-        json!({"page": 3}),
-    );
-    check(json!({"day": {"type": "integer", "minimum": 1, "maximum": 7}}), &[], "day 9", json!({}));
-}
-
-#[test]
-fn dates_are_counted_from_now() {
-    let span = || json!({"start_date": text("Start (ISO 8601)"), "end_date": text("End (ISO 8601)")});
-    check(span(), &[], "What is on this week", json!({"start_date": "2026-11-16", "end_date": "2026-11-22"}));
-    check(span(), &[], "What is on tomorrow", json!({"start_date": "2026-11-22", "end_date": "2026-11-22"}));
-    let event = json!({"title": text("Event title"), "start": text("Start time (ISO 8601)"), "end": text("End time (ISO 8601)")});
-    check(
-        event.clone(),
-        &[],
-        "Schedule a call with Ann next Tuesday at 2pm",
-        json!({"title": "call with Ann", "start": "2026-11-24T14:00:00"}),
-    );
-    check(
-        event,
-        &[],
-        "Book lunch tomorrow from 12:00 to 13:30",
-        json!({"title": "lunch", "start": "2026-11-22T12:00:00", "end": "2026-11-22T13:30:00"}),
-    );
-    let log = json!({"start_time": text("ISO 8601"), "end_time": text("ISO 8601")});
-    check(
-        log,
-        &["start_time", "end_time"],
-        "Show the log of the last hour",
-        json!({"start_time": "2026-11-21T09:30:00", "end_time": "2026-11-21T10:30:00"}),
-    );
-    let task = json!({"title": text("Task title"), "due_date": text("ISO 8601")});
-    check(
-        task,
-        &["due_date"],
-        "Create a task to water the plants by Friday",
-        json!({"title": "water the plants", "due_date": "2026-11-27"}),
-    );
-}
-
-#[test]
-fn allowed_values_and_flags_are_said() {
-    let status = || json!({"status": {"type": "string", "enum": ["pending", "done", "late"]}});
-    check(status(), &["status"], "List the finished ones", json!({"status": "done"}));
-    check(status(), &["status"], "List all tasks", json!({}));
-    let listed = json!({"kind": text("Filter: file, dir, symlink")});
-    check(listed, &["kind"], "only symlink entries", json!({"kind": "symlink"}));
-    let flag = || json!({"recursive": {"type": "boolean", "default": false}});
-    check(flag(), &["recursive"], "List src/ recursively", json!({"recursive": true}));
-    check(flag(), &["recursive"], "List src/", json!({}));
-    check(
-        json!({"include_hidden": {"type": "boolean"}}),
-        &["include_hidden"],
-        "list without hidden files",
-        json!({"include_hidden": false}),
-    );
-    check(json!({"enable": {"type": "boolean"}}), &[], "Turn off the lights", json!({"enable": false}));
-    let convert = json!({"path": text("Path of the document"), "target_format": text("Target format (pdf, docx, md)")});
-    check(convert, &[], "Convert a.docx to PDF", json!({"path": "a.docx", "target_format": "pdf"}));
-}
-
-#[test]
-fn people_places_and_names_are_found() {
-    let mail = json!({"to": {"type": "array", "items": {"type": "string"}, "description": "Recipient email addresses"}, "subject": text("Subject")});
-    check(mail.clone(), &[], "Draft an email to John about the roof", json!({"to": ["John"], "subject": "roof"}));
-    check(mail, &[], "Email ann@site.org about lunch", json!({"to": ["ann@site.org"], "subject": "lunch"}));
-    check(json!({"app_name": text("Application name")}), &[], "Open the Notes app", json!({"app_name": "Notes"}));
-    check(
-        json!({"app_name": text("Application name")}),
-        &[],
-        "Open Final Cut Pro",
-        json!({"app_name": "Final Cut Pro"}),
-    );
-    check(
-        json!({"city": text("City")}),
-        &[],
-        "What is the weather in San Francisco, California today",
-        json!({"city": "San Francisco, California"}),
-    );
-    check(
-        json!({"origin": text("City"), "destination": text("City")}),
-        &[],
-        "Find trains from Bern to Basel",
-        json!({"origin": "Bern", "destination": "Basel"}),
-    );
-    check(
-        json!({"function": text("Function name")}),
-        &[],
-        "Show the function parse_header",
-        json!({"function": "parse_header"}),
-    );
-    check(json!({"url": text("Address")}), &[], "Fetch https://a.org/x", json!({"url": "https://a.org/x"}));
-    check(json!({"task_id": text("Task id")}), &[], "Close task id 12", json!({"task_id": "12"}));
-    let replace = json!({"path": text("Path of the file"), "old": text("Text to replace"), "new": text("Replacement")});
-    check(replace, &[], "In a.ts replace `foo` with `bar`", json!({"path": "a.ts", "old": "foo", "new": "bar"}));
 }
 
 #[test]
@@ -280,7 +159,7 @@ fn a_proposed_value_stays_only_where_it_was_said() {
     assert_eq!(seen.arguments["query"], "red barn");
     let seen =
         settled(search(), &["query"], "Search my notes for messages about the red barn", json!({"query": "blue boat"}));
-    assert_eq!(seen.arguments["query"], "red barn");
+    assert_eq!(seen.missing, ["query"]);
     let seen = settled(json!({"n": {"type": "integer"}}), &["n"], "do it", json!({"n": 7}));
     assert_eq!(seen.missing, ["n"]);
     let seen = settled(json!({"n": {"type": "integer", "default": 3}}), &["n"], "do it", json!({"n": 7}));

@@ -1,11 +1,10 @@
 //! Finds, parameter by parameter, the value that the step says for it.
 
-use jiff::civil::DateTime;
 use serde_json::Value;
 
 use super::said::Said;
 use super::wants::{self, Want};
-use super::{Grounds, amounts, choices, formats, intent, paths, phrases};
+use super::{Grounds, intent, paths, phrases};
 use crate::orchestrate::decompose::scan::Kind;
 use crate::orchestrate::decompose::{names, verbs, words};
 use crate::tools::spec::Parameter;
@@ -48,10 +47,10 @@ pub(super) struct Desk<'a> {
     grounds: &'a Grounds<'a>,
     said: Said<'a>,
     paths: Vec<(String, Vec<String>)>,
-    numbers_used: Vec<usize>,
-    /// Names of the required parameters that take a number.
-    numeric: Vec<String>,
-    persons: usize,
+    /// Numbers of the step that are given to a parameter.
+    numbers_used: usize,
+    /// How many required parameters take a number.
+    numeric: usize,
     /// A value was looked for outside the step.
     pub leans: bool,
     pub notes: Vec<String>,
@@ -59,16 +58,14 @@ pub(super) struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     pub fn new(grounds: &'a Grounds<'a>, parameters: &[Parameter]) -> Desk<'a> {
-        let said = Said::read(grounds.step, grounds.now);
+        let said = Said::read(grounds.step);
         let mut paths = paths::assign(parameters, &said.paths);
         let mut notes = Vec::new();
         for text in paths.iter_mut().flat_map(|(_, texts)| texts) {
             *text = paths::resolve(text, grounds, &mut notes);
         }
-        let numeric = parameters.iter().filter(|p| matches!(p.kind(), "number" | "integer") && p.required);
-        let numeric = numeric.map(|p| p.name.to_owned()).collect();
-        let persons = parameters.iter().filter(|p| want(p) == Want::Person).count();
-        Desk { grounds, said, paths, numbers_used: Vec::new(), numeric, persons, leans: false, notes }
+        let numeric = parameters.iter().filter(|p| want(p) == Want::Number && p.required).count();
+        Desk { grounds, said, paths, numbers_used: 0, numeric, leans: false, notes }
     }
 
     pub fn derive(&mut self, parameter: &Parameter) -> Option<Derived> {
@@ -88,37 +85,35 @@ impl<'a> Desk<'a> {
             Want::Path | Want::Destination => self.path(parameter).map(sure),
             Want::Url => said.urls().next().map(text).map(sure),
             Want::Content => phrases::content(said, parameter.required).map(text).map(sure),
-            Want::Query if parameter.kind() != "array" => phrases::query(said).map(text).map(weak),
-            Want::Pattern => formats::glob(said)
-                .filter(|_| takes_glob(parameter))
-                .map(Value::from)
-                .map(sure)
-                .or_else(|| phrases::query(said).filter(|_| parameter.required).map(text).map(weak)),
-            Want::Title if parameter.required || said.after(["called", "titled", "named"]).is_some() => {
-                phrases::title(said).map(text).map(weak)
-            }
+            Want::Query => self.quoted().map(text).map(sure),
             Want::Question => Some(weak(text(said.text.trim()))),
-            Want::Person => self.person(parameter).map(sure),
-            Want::Name => phrases::name(said, &name_kinds(parameter))
-                .filter(|_| parameter.required || self.keyed_name(parameter))
-                .map(text)
-                .map(weak),
-            Want::Format => self.format(parameter).map(sure),
-            Want::From | Want::Until | Want::Day => self.when(parameter, want).map(sure),
-            Want::Number => {
-                let picked = amounts::pick(parameter, &said.numbers, &self.numbers_used, &self.numeric);
-                self.numbers_used.extend(picked.iter().map(|(at, _)| *at));
-                picked.map(|(_, value)| value).or_else(|| amounts::length(parameter, &said.dates)).map(sure)
-            }
-            Want::Flag => choices::flag(said, parameter).map(Value::Bool).map(sure),
-            Want::Choice => choices::pick(said, parameter.choices()?).map(sure),
+            Want::Number => self.number(parameter).map(sure),
+            Want::Choice => chosen(said, parameter.choices()?).map(sure),
             Want::Command => phrases::command(said).map(text).map(sure),
-            Want::Place => self.place(parameter).map(text).map(sure),
             Want::Old => intent::read(said.text, said.text).and_then(|intent| intent.old).map(Value::from).map(sure),
             Want::New => intent::read(said.text, said.text).map(|intent| Value::from(intent.new)).map(sure),
-            Want::Other => self.listed(parameter).map(sure),
-            Want::Id | Want::Object | Want::Query | Want::Title => None,
+            Want::Other => None,
         }
+    }
+
+    /// The only quotation that is no path.
+    fn quoted(&self) -> Option<&'a str> {
+        let mut free = self.said.quotes().map(|(_, text)| text).filter(|text| !names::is_path(text));
+        free.next().filter(|_| free.next().is_none())
+    }
+
+    /// As many numbers as required parameters for them go in order.
+    fn number(&mut self, parameter: &Parameter) -> Option<Value> {
+        if !parameter.required || self.said.numbers.len() != self.numeric {
+            return None;
+        }
+        let value = *self.said.numbers.get(self.numbers_used)?;
+        self.numbers_used += 1;
+        let bound = |name: &str| parameter.schema.get(name).and_then(Value::as_f64);
+        let fits = bound("minimum").is_none_or(|least| least <= value)
+            && bound("maximum").is_none_or(|most| value <= most)
+            && (parameter.kind() != "integer" || value.fract() == 0.0);
+        fits.then(|| number(value))
     }
 
     fn path(&mut self, parameter: &Parameter) -> Option<Value> {
@@ -138,7 +133,7 @@ impl<'a> Desk<'a> {
             self.notes.push(format!("`{}`: {path}, from an earlier result", parameter.name));
             return Some(Value::from(path.as_str()));
         }
-        let request = Said::read(self.grounds.request, self.grounds.now);
+        let request = Said::read(self.grounds.request);
         let mut texts: Vec<&str> = request.paths.iter().map(|path| path.text.as_str()).collect();
         texts.dedup();
         match texts.as_slice() {
@@ -154,86 +149,6 @@ impl<'a> Desk<'a> {
         let words = (1..self.said.tokens.len()).filter(|&at| led(at)).filter_map(|at| self.said.span(at, at + 1));
         let names = words.filter(|word| word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')));
         names.into_iter().find(|name| !find(&format!("{name}/**")).is_empty())
-    }
-
-    fn person(&self, parameter: &Parameter) -> Option<Value> {
-        let words = wants::name_words(parameter.name);
-        let sender = words.iter().any(|word| matches!(word.as_str(), "from" | "sender" | "author"));
-        let copy = words.iter().any(|word| matches!(word.as_str(), "cc" | "bcc"));
-        let leads: &[&str] = match () {
-            () if sender => &["from", "by"],
-            () if copy => &["cc", "bcc", "cc'ing"],
-            () => {
-                &["to", "with", "for", "invite", "email", "message", "call", "text", "remind", "notify", "tell", "ask"]
-            }
-        };
-        let addresses: Vec<Value> = self.said.emails().map(Value::from).collect();
-        if !addresses.is_empty() && !copy && (!sender || self.persons == 1) {
-            return if parameter.kind() == "array" {
-                Some(Value::Array(addresses))
-            } else {
-                addresses.into_iter().next()
-            };
-        }
-        self.said.proper(leads, false).map(Value::from)
-    }
-
-    fn format(&self, parameter: &Parameter) -> Option<Value> {
-        let listed = choices::listed(parameter.description());
-        let found = formats::format(&self.said);
-        match found {
-            Some(extension) if listed.is_empty() || listed.iter().any(|one| one == extension) => {
-                let target = wants::name_words(parameter.name)
-                    .iter()
-                    .any(|word| matches!(word.as_str(), "target" | "output" | "to" | "format"));
-                (parameter.required || target || parameter.kind() == "array").then(|| Value::from(extension))
-            }
-            _ => self.listed(parameter),
-        }
-    }
-
-    /// A value that the description lists. An optional one must be said in the very word.
-    fn listed(&self, parameter: &Parameter) -> Option<Value> {
-        let listed = choices::listed(parameter.description());
-        let spoken = |value: &Value| {
-            value.as_str().is_some_and(|word| self.said.tokens.iter().any(|token| token.low == word.to_lowercase()))
-        };
-        choices::pick(&self.said, &listed).filter(|value| parameter.required || spoken(value))
-    }
-
-    fn when(&self, parameter: &Parameter, want: Want) -> Option<Value> {
-        let dates = &self.said.dates;
-        let moment = match (want, dates.as_slice()) {
-            (_, []) => return None,
-            (Want::Until, [one]) if one.ranged => one.to,
-            // A day alone is a stretch from its morning to its night, but a lone time has no end that anyone said.
-            (Want::Until, [one]) if one.timed => return None,
-            (Want::Until, [.., last]) => last.to,
-            (Want::Day, [one, ..])
-                if one.ranged && !one.timed && one.from < self.grounds.now && one.to > self.grounds.now =>
-            {
-                self.grounds.now
-            }
-            (_, [first, ..]) => first.from,
-        };
-        let timed = dates.iter().any(|when| when.timed);
-        Some(Value::from(shown(moment, parameter, timed)))
-    }
-
-    fn place(&self, parameter: &Parameter) -> Option<&'a str> {
-        let words = wants::name_words(parameter.name);
-        let has = |word: &str| words.iter().any(|one| one == word);
-        match () {
-            () if has("origin") || has("from") || has("departure") => self.said.proper(&["from"], true),
-            () if has("destination") || has("to") || has("arrival") => self.said.proper(&["to"], true),
-            () => self.said.proper(&["in", "at", "for", "near", "around", "of", "from", "to"], true),
-        }
-    }
-
-    fn keyed_name(&self, parameter: &Parameter) -> bool {
-        name_kinds(parameter)
-            .iter()
-            .any(|kind| kind != "name" && self.said.tokens.iter().any(|token| token.low == *kind))
     }
 
     /// `NAME is VALUE`, `NAME: VALUE`, `NAME=VALUE` with the parameter's own name.
@@ -257,13 +172,13 @@ impl<'a> Desk<'a> {
         let at = self.said.after([low.as_str(), spaced.as_str()])?;
         let linked = (matches!(self.said.low(at), "is" | "to" | "of" | "as" | "=") || tokens[at].kind == Kind::Colon)
             && verbs::class(self.said.low(at + 1)).is_none();
-        let strong = matches!(want, Want::Id | Want::Other | Want::Choice | Want::Name | Want::Content);
+        let strong = matches!(want, Want::Other | Want::Choice | Want::Content);
         let at = if linked { at + 1 } else { at };
         let token = tokens.get(at).filter(|_| linked || strong)?;
         let text = match token.kind {
             Kind::Opaque => names::unquoted(token),
             Kind::Word if names::number(token.text).is_some() || linked => token.text.trim_start_matches('#'),
-            Kind::Word if want == Want::Id && token.text.chars().any(|c| c.is_ascii_digit()) => token.text,
+            Kind::Word if want == Want::Other && token.text.chars().any(|c| c.is_ascii_digit()) => token.text,
             _ => return None,
         };
         let general = words::is_determiner(&token.low)
@@ -297,36 +212,17 @@ fn weak(value: Value) -> Derived {
     Derived { value, sure: false }
 }
 
-/// The nouns that may stand beside a name: `app` of `app_name`, with their everyday forms.
-fn name_kinds(parameter: &Parameter) -> Vec<String> {
-    let mut kinds: Vec<String> = wants::name_words(parameter.name).into_iter().filter(|word| word != "name").collect();
-    for (short, long) in [("app", "application"), ("application", "app"), ("function", "method"), ("proces", "process")]
-    {
-        if kinds.iter().any(|kind| kind == short) {
-            kinds.push(long.to_owned());
-        }
-    }
-    kinds
+/// The allowed value that a step names in its own words, if it names one alone.
+fn chosen(said: &Said, choices: &[Value]) -> Option<Value> {
+    let is_said = |choice: &&Value| {
+        let shown = choice.as_str().map_or_else(|| choice.to_string(), str::to_lowercase);
+        said.tokens.iter().any(|token| token.low == shown)
+    };
+    let mut named = choices.iter().filter(is_said);
+    named.next().cloned().filter(|_| named.next().is_none())
 }
 
-/// A pattern that the description calls one for file names, or calls nothing in particular.
-fn takes_glob(parameter: &Parameter) -> bool {
-    let described = parameter.description().to_lowercase();
-    described.contains("glob")
-        || described.contains("file")
-        || described.contains("wildcard")
-        || parameter.name.to_lowercase().contains("glob")
-}
-
-/// ISO 8601: a date where the parameter wants one or no time was said, else date and time.
-fn shown(moment: DateTime, parameter: &Parameter, timed: bool) -> String {
-    let format = parameter.schema.get("format").and_then(Value::as_str).unwrap_or("");
-    let words = wants::name_words(parameter.name);
-    let day_only =
-        format == "date" || format.is_empty() && words.iter().any(|word| matches!(word.as_str(), "date" | "day"));
-    let with_time = format == "date-time" || timed && !day_only;
-    if format == "time" {
-        return moment.strftime("%H:%M:%S").to_string();
-    }
-    if with_time { moment.strftime("%Y-%m-%dT%H:%M:%S").to_string() } else { moment.date().to_string() }
+/// A whole number as one: 2, not 2.0.
+pub(super) fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 1e15 { Value::from(value as i64) } else { Value::from(value) }
 }

@@ -41,7 +41,10 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
         {
             Some(Builtin::IndexImpact)
         }
-        () if asks && has(CALLS) && !asks_for_a_thing(clause) => match clause.place(CALLS).is_some_and(|verb| name < verb) {
+        () if asks && has(CALLS) && !asks_for_a_thing(clause) => match clause
+            .place(CALLS)
+            .is_some_and(|verb| name < verb)
+        {
             true if has("does, do, did") && first != "where" => Some(Builtin::IndexCallees),
             true if listed("calls, invokes, uses", clause.words.get(name + 1).unwrap_or(&"")) && first != "where" => {
                 Some(Builtin::IndexCallees)

@@ -7,7 +7,7 @@ use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::index::{Index, language_of};
 use crate::models::dialect::Message;
-use crate::orchestrate::arguments::settle_edit;
+use crate::orchestrate::arguments::{removes, settle_edit, settle_removal};
 use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, Scene};
@@ -21,7 +21,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, is_prose, items, verify, written};
+use super::{Done, Job, code, data, is_prose, items, verify, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -37,7 +37,7 @@ const DRAWN_FROM: usize = 2;
 /// Changes what `step` asks for.
 pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Change).await?;
-    let texts: Vec<&String> = mentions.paths.iter().filter(|path| !has_grammar(path)).collect();
+    let texts = to_change(&step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
     if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && creates(&mentions, &pack) {
@@ -65,6 +65,22 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     Ok(all)
 }
 
+/// The files that a text changes: those it speaks of changing something in, where it says so of some: `take a.txt out of MANIFEST.in`.
+fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
+    const HOLDS: &[&str] = &["in", "inside", "from", "into", "to", "out of", "in der", "aus", "dans", "de", "en"];
+    let is_held = |path: &&String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let before = text.find(name).map_or("", |at| &text[..at]);
+        let before = &before[..before.rfind(char::is_whitespace).unwrap_or(0)];
+        let before = ["file", "the", "our", "my"]
+            .iter()
+            .fold(before.trim_end(), |rest, word| rest.strip_suffix(word).map_or(rest, str::trim_end));
+        HOLDS.iter().any(|word| before.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' ')))
+    };
+    let held: Vec<&String> = paths.iter().copied().filter(|path| is_held(path)).collect();
+    if held.is_empty() { paths } else { held }
+}
+
 /// Whether anything is at `path`, whether or not it is in the index.
 pub fn exists(context: &Context, path: &str) -> bool {
     context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
@@ -85,7 +101,7 @@ fn creates(mentions: &Mentions, pack: &Pack) -> bool {
     !has_grammar(path) || mentions.symbols.is_empty() || pack.files.is_empty()
 }
 
-/// From what to what, in a file that is named: found by code, if it then still parses.
+/// From what to what, or what is to go, in a file that is named: found by code, if it then still parses.
 pub async fn explicit(
     scene: Scene<'_>,
     index: &Index,
@@ -100,19 +116,23 @@ pub async fn explicit(
     let mut places: Vec<&String> =
         if mentions.paths.is_empty() { places.collect() } else { mentions.paths.iter().collect() };
     places.dedup();
-    let [path] = places.as_slice() else { return Ok(None) };
-    let path = *path;
-    let Some(before) = text_of(scene.context, path) else { return Ok(None) };
-    let Some(edit) = settle_edit(&step.text, &before).filter(|edit| before.matches(&edit.old).count() == 1) else {
-        return Ok(None);
-    };
-    let new = with_comparison(&edit.old, &edit.new);
-    let after = before.replacen(&edit.old, &new, 1);
-    if !verify::problems(index, path, &before, &after, &[]).is_empty() {
-        return Ok(None);
-    }
-    let arguments = json!({ "path": path, "old": edit.old, "new": new });
-    perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?;
+    let is_removal = removes(&step.text);
+    let found = places.iter().filter_map(|path| {
+        let before = text_of(scene.context, path)?;
+        let edit = match is_removal {
+            true => settle_removal(&step.text, path, &before)?.ok()?,
+            false => settle_edit(&step.text, &before).filter(|_| places.len() == 1)?,
+        };
+        let new = with_comparison(&edit.old, &edit.new);
+        let after = before.replacen(&edit.old, &new, 1);
+        let named = mentions.symbols.iter().filter(|_| is_removal).map(|symbol| symbol.name.clone());
+        let fits = before.matches(&edit.old).count() == 1
+            && verify::problems(index, path, &before, &after, &named.collect::<Vec<_>>()).is_empty();
+        fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
+    });
+    let found: Vec<Value> = found.collect();
+    let [arguments] = found.as_slice() else { return Ok(None) };
+    perform(scene, step, Builtin::ReplaceInFile, arguments.clone(), evidence).await?;
     Ok(Some(Done::default()))
 }
 
@@ -195,7 +215,7 @@ pub async fn perform(
 }
 
 /// The request as the model reads it: whole, and which part of it is to be done now.
-fn task(job: Job<'_>, step: &Step) -> String {
+pub fn task(job: Job<'_>, step: &Step) -> String {
     match job.of_several {
         true => format!("The developer asked: {}\nDo only this now: {}", job.scene.request, step.text),
         false => format!("Request: {}", job.scene.request),
@@ -285,6 +305,9 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     let Some(before) = text_of(job.scene.context, path) else {
         return Ok(Done { notes: vec![format!("not done: {path} cannot be read as text")], ..Done::default() });
     };
+    if let Some(done) = data::change(job, step, path, &before, evidence).await? {
+        return Ok(done);
+    }
     let all = passage::passages(path, &before);
     if all.is_empty() {
         let pack = Pack::default();
@@ -393,6 +416,18 @@ mod tests {
     #[test]
     fn a_circle_is_gone_round_once() {
         assert_eq!(unrepeated("def f():\n    a\n    b\n    b\n    b\n    b"), "def f():\n    a\n    b");
+    }
+
+    #[test]
+    fn what_is_only_spoken_of_is_not_changed() {
+        let check = |text: &str, expected: &[&str]| {
+            let paths = ["a.txt".to_owned(), "docs/b.md".to_owned()];
+            assert_eq!(to_change(text, paths.iter().collect()), expected, "{text}");
+        };
+        check("take a.txt out of docs/b.md", &["docs/b.md"]);
+        check("Mention a.txt in the file `docs/b.md`", &["docs/b.md"]);
+        check("update a.txt and docs/b.md", &["a.txt", "docs/b.md"]);
+        check("Say so in a.txt, and in b.md too", &["a.txt", "docs/b.md"]);
     }
 
     #[test]

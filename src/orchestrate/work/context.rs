@@ -33,6 +33,8 @@ const NAMES_MAX: usize = 8;
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
+/// Names of what makes an object of a class.
+const MAKES: &[&str] = &["__init__", "constructor", "new"];
 /// Stretches of a long definition that are shown, the lines before and behind the middle of each, and those near it that say what it is about.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
@@ -303,8 +305,11 @@ fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted
         let start = definition.map_or(start, |d| d.doc_start);
         match end - start < WHOLE_LINES_MAX {
             true => shown.lines.push((start, end)),
-            // Of a long container its head; members are listed by `render`.
-            false => shown.lines.push((start, start + HEAD_LINES)),
+            // Of a long container its head and how one is made; other members are listed by `render`.
+            false => {
+                shown.lines.push((start, start + HEAD_LINES));
+                shown.lines.extend(definition.and_then(|container| constructor(open, container)));
+            }
         }
         let is_long = |d: &&Definition| d.end - d.start >= WHOLE_LINES_MAX && !d.kind.has_members();
         let long = open.definitions.iter().filter(is_long).rfind(|d| d.start <= start && end <= d.end);
@@ -324,6 +329,17 @@ fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted
         }
     }
     shown
+}
+
+/// The first lines of what makes an object of a class: its parameters and their defaults.
+fn constructor(open: &Open, container: &Definition) -> Option<(usize, usize)> {
+    let inside = |d: &&Definition| container.start < d.start && d.end <= container.end;
+    let is_nested = |d: &Definition| {
+        let between = |other: &Definition| container.start < other.start && other.start < d.start && d.end <= other.end;
+        open.definitions.iter().any(between)
+    };
+    let made = open.definitions.iter().filter(inside).find(|d| MAKES.contains(&d.name.as_str()) && !is_nested(d))?;
+    Some((made.start, made.end.min(made.start + HEAD_LINES)))
 }
 
 /// Stretches in order, those that touch or nearly touch as one.
@@ -410,6 +426,14 @@ mod tests {
         let query = words::content("--no-color sets color to true");
         assert_eq!(windows(&lines, (1, 200), &query), [(163, 191), (103, 131)]);
         assert_eq!(windows(&lines, (1, 200), &words::content("nothing of it")), []);
+    }
+
+    #[test]
+    fn of_a_long_class_its_own_constructor_is_shown() {
+        let text = "class A:\n    class B:\n        def __init__(self):\n            pass\n\n    def __init__(self, n=3):\n        self.n = n\n";
+        let open = Open { text: text.into(), definitions: outline("python", text).definitions };
+        let container = open.definitions.iter().find(|d| d.name == "A").unwrap();
+        assert_eq!(constructor(&open, container), Some((6, 7)));
     }
 
     #[test]

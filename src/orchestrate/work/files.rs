@@ -263,7 +263,7 @@ impl Files {
                 (What::Statement(old), Some(now)) => replaced(path, &now, old, &with_names(old, code, self.may_remove)),
                 (What::Remove(name), Some(now)) => {
                     may_go.push(name.clone());
-                    removed(path, &now, name)
+                    edit::remove::definition_or_statement(path, &now, name)
                 }
                 (_, Some(now)) => self.merged(item, &now, code, &mut touched, asked),
             }?;
@@ -502,30 +502,6 @@ fn has_code(text: &str, code: &str) -> bool {
     plain(text).contains(&own)
 }
 
-/// `now` without a definition of that name, or without a statement that is that text; the blank lines behind it go with it.
-fn removed(path: &str, now: &str, what: &str) -> Result<String, String> {
-    let spans = crate::index::parts::definitions(path, now);
-    let named: Vec<_> = spans.iter().filter(|span| span.name == what).collect();
-    let bytes = match (named.as_slice(), now.find(what)) {
-        ([one], _) => one.bytes.clone(),
-        ([], Some(at)) => at..at + what.len(),
-        _ => return Err(format!("{path}: it is not clear which `{what}` goes.")),
-    };
-    let start = now[..bytes.start].rfind('\n').map_or(0, |at| at + 1);
-    let rest = &now[bytes.end..];
-    let line_end = rest.find('\n').map_or(rest.len(), |at| at + 1);
-    let own = now[start..bytes.start].trim().is_empty() && rest[..line_end].trim().is_empty();
-    if !own {
-        return Err(format!("{path}: `{what}` shares its line with something else; change that line."));
-    }
-    let mut behind = &rest[line_end..];
-    let blank_before = now[..start].trim_end_matches([' ', '\t']).ends_with("\n\n") || start == 0;
-    while blank_before && behind.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty()) {
-        behind = behind.split_once('\n').map_or("", |(_, behind)| behind);
-    }
-    Ok(format!("{}{behind}", &now[..start]))
-}
-
 /// Where the tests of a file without any are put, by the habit of its language; Rust's stand in the file itself.
 fn test_path(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -555,13 +531,5 @@ mod tests {
         assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
         assert_eq!(with_names(old, new, true), new);
         assert_eq!(with_names(old, "export { d } from './e.js';", false), "export { d } from './e.js';");
-    }
-
-    #[test]
-    fn what_goes_takes_its_lines_with_it() {
-        let text = "a = 1\n\n\ndef f():\n    return 1\n\n\ng(f())\nh()\n";
-        assert_eq!(removed("a.py", text, "f").unwrap(), "a = 1\n\n\ng(f())\nh()\n");
-        assert_eq!(removed("a.py", text, "g(f())").unwrap(), "a = 1\n\n\ndef f():\n    return 1\n\n\nh()\n");
-        assert!(removed("a.py", "x = 1; g()\n", "g()").is_err());
     }
 }

@@ -262,11 +262,12 @@ fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
 /// The file of the project that a word names: by its path, by the end of its path, or by a name that only one file has.
 fn path_of(word: &str, known: &[String]) -> Option<String> {
     let word = word.trim_start_matches("./");
+    // What is there is a file whatever its name: `MANIFEST.in`. A folder's name may be any word.
+    if word.contains('.') && known.iter().any(|path| path == word) {
+        return Some(word.to_owned());
+    }
     if !is_file_name(word) {
         return None;
-    }
-    if known.iter().any(|path| path == word) {
-        return Some(word.to_owned());
     }
     let low = word.to_lowercase();
     let ends = |path: &&String| {

@@ -9,6 +9,7 @@ mod change;
 mod code;
 mod command;
 mod context;
+mod data;
 mod entries;
 mod files;
 mod items;

@@ -241,6 +241,8 @@ pub fn put(path: &str, text: &str, passage: &Passage, place: Place, written: &st
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let (first, last) = passage.lines;
+    let begins_blank = lines.get(first - 1).is_some_and(|line| line.trim().is_empty());
+    let written = if begins_blank { written } else { written.trim_start_matches(['\r', '\n']) };
     let mut new: Vec<String> = written.trim_end().lines().map(str::to_owned).collect();
     let blank = |line: Option<&String>| line.is_none_or(|line| line.trim().is_empty());
     let is_json = language_of(path) == "json";

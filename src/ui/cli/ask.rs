@@ -155,7 +155,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
 /// A conversation on the project, with everything it works with.
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
     let registry = app.registry()?;
-    for note in app.recover()? {
+    for note in app.recover()?.into_iter().chain(registry.replaced().cloned()) {
         eprintln!("monobloc: note: {note}");
     }
     // Refuses now, with its reason, what would otherwise fail after minutes of indexing.

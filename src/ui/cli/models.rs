@@ -98,7 +98,7 @@ fn list(app: &App, json: bool) -> Result<()> {
             .collect();
         println!(
             "{}",
-            serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes() })
+            serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes(), "replaced": registry.replaced() })
         );
         return Ok(());
     }
@@ -114,7 +114,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
         println!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
     }
-    registry.notes().iter().for_each(|note| println!("note: {note}"));
+    registry.notes().iter().chain(registry.replaced()).for_each(|note| println!("note: {note}"));
     Ok(())
 }
 

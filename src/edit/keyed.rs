@@ -1,0 +1,312 @@
+//! Entries of JSON and TOML files: listed by their keys, set, removed, put into lists; everything else stays as it is written.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
+use serde_json::Value;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike};
+
+/// Keys from the outermost on.
+pub type Keys = Vec<String>;
+
+/// What becomes of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    Set(Keys, Value),
+    /// Put at the end of a list.
+    Add(Keys, Value),
+    /// Taken out of a list.
+    Drop(Keys, Value),
+    Remove(Keys),
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Has entries of its own.
+    Object,
+    List,
+    Value,
+}
+
+/// The entries of a file, each behind the one that it is in; `None` if it is neither JSON nor TOML, or cannot be read.
+pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
+    let all = read(path, text)?;
+    let mut found = Vec::new();
+    list(&all, &mut Vec::new(), &mut found);
+    all.is_object().then_some(found)
+}
+
+fn read(path: &str, text: &str) -> Option<Value> {
+    match path.rsplit('.').next()? {
+        "json" => CstRootNode::parse(text, &ParseOptions::default()).ok()?.to_serde_value(),
+        "toml" => toml::from_str(text).ok(),
+        _ => None,
+    }
+}
+
+fn list(value: &Value, keys: &mut Keys, found: &mut Vec<(Keys, Sort)>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        keys.push(key.clone());
+        let sort = match value {
+            Value::Object(_) => Sort::Object,
+            Value::Array(_) => Sort::List,
+            _ => Sort::Value,
+        };
+        found.push((keys.clone(), sort));
+        list(value, keys, found);
+        keys.pop();
+    }
+}
+
+/// `text` after these changes, one after the other.
+///
+/// # Errors
+/// Which entry is not there, or is of another sort than the change needs.
+pub fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
+    let now = read(path, text).unwrap_or_default();
+    let changes: Vec<Change> = changes.iter().flat_map(|change| by_elements(change, &now)).collect();
+    match path.ends_with(".toml") {
+        true => in_toml(text, &changes),
+        false => in_json(text, &changes),
+    }
+}
+
+/// A list that is set anew as what goes from it and what comes to it, so that what stays is left as it is written.
+fn by_elements(change: &Change, now: &Value) -> Vec<Change> {
+    let old = change.keys().iter().try_fold(now, |value, key| value.get(key)).and_then(Value::as_array);
+    let (Change::Set(keys, Value::Array(new)), Some(old)) = (change, old) else { return vec![change.clone()] };
+    let gone = old.iter().filter(|one| !new.contains(one)).map(|one| Change::Drop(keys.clone(), one.clone()));
+    let come = new.iter().filter(|one| !old.contains(one)).map(|one| Change::Add(keys.clone(), one.clone()));
+    gone.chain(come).collect()
+}
+
+impl Change {
+    pub fn keys(&self) -> &Keys {
+        let (Change::Set(keys, _) | Change::Add(keys, _) | Change::Drop(keys, _) | Change::Remove(keys)) = self;
+        keys
+    }
+
+    pub fn keys_mut(&mut self) -> &mut Keys {
+        let (Change::Set(keys, _) | Change::Add(keys, _) | Change::Drop(keys, _) | Change::Remove(keys)) = self;
+        keys
+    }
+
+    /// The keys of what the entry is in, and its own.
+    fn place(&self) -> Result<(&[String], &str), String> {
+        let (last, outer) = self.keys().split_last().ok_or("a change names no entry")?;
+        Ok((outer, last))
+    }
+
+    fn makes(&self) -> bool {
+        matches!(self, Change::Set(..) | Change::Add(..))
+    }
+}
+
+fn no_entries(key: &str) -> String {
+    format!("`{key}` has no entries of its own")
+}
+
+fn no_list(key: &str) -> String {
+    format!("`{key}` is no list")
+}
+
+fn not_there(key: &str) -> String {
+    format!("`{key}` is not there")
+}
+
+fn has_entries(key: &str) -> String {
+    format!("`{key}` has entries of its own; name the one that changes, as `{key} > …`")
+}
+
+fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
+    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
+    let top = root.object_value().ok_or("the file has no entries")?;
+    for change in changes {
+        let (outer, key) = change.place()?;
+        let mut object: CstObject = top.clone();
+        for outer in outer {
+            let inner = match change.makes() {
+                true => object.object_value_or_create(outer),
+                false => object.object_value(outer),
+            };
+            object = inner.ok_or_else(|| no_entries(outer))?;
+        }
+        let list = || -> Result<CstArray, String> {
+            let entry = object.get(key).ok_or_else(|| not_there(key))?;
+            entry.array_value().ok_or_else(|| no_list(key))
+        };
+        match (change, object.get(key)) {
+            (Change::Set(_, value), Some(_)) if object.object_value(key).is_some() && !value.is_object() => {
+                return Err(has_entries(key));
+            }
+            (Change::Set(_, value), Some(_)) if object.object_value(key).is_some() => {
+                for (inner, value) in value.as_object().into_iter().flatten() {
+                    let object = object.object_value(key).ok_or_else(|| no_entries(key))?;
+                    match object.get(inner) {
+                        Some(known) => known.set_value(json_input(value)),
+                        None => drop(object.append(inner, json_input(value))),
+                    }
+                }
+            }
+            (Change::Set(_, value), Some(known)) => known.set_value(json_input(value)),
+            (Change::Set(_, value), None) => drop(object.append(key, json_input(value))),
+            (Change::Add(_, value), Some(_)) => drop(list()?.append(json_input(value))),
+            (Change::Add(_, value), None) => {
+                drop(object.append(key, CstInputValue::Array(vec![json_input(value)])));
+            }
+            (Change::Drop(_, value), _) => {
+                let elements = list()?.elements();
+                let found = elements.into_iter().find(|one| one.to_serde_value().as_ref() == Some(value));
+                found.ok_or_else(|| format!("`{key}` has no {value}"))?.remove();
+            }
+            (Change::Remove(_), known) => known.ok_or_else(|| not_there(key))?.remove(),
+        }
+    }
+    Ok(root.to_string())
+}
+
+fn json_input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(truth) => CstInputValue::Bool(*truth),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(all) => CstInputValue::Array(all.iter().map(json_input).collect()),
+        Value::Object(map) => {
+            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), json_input(value))).collect())
+        }
+    }
+}
+
+fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+    for change in changes {
+        let (outer, key) = change.place()?;
+        let mut table: &mut dyn TableLike = document.as_table_mut();
+        for outer in outer {
+            if change.makes() && !table.contains_key(outer) {
+                table.insert(outer, toml_edit::table());
+            }
+            table = table.get_mut(outer).and_then(Item::as_table_like_mut).ok_or_else(|| no_entries(outer))?;
+        }
+        let known = table.get_mut(key);
+        match (change, known) {
+            (Change::Set(_, value), Some(known)) => {
+                let known = known.as_value_mut().ok_or_else(|| has_entries(key))?;
+                let decor = known.decor().clone();
+                *known = toml_value(value)?;
+                *known.decor_mut() = decor;
+            }
+            (Change::Set(_, value), None) => drop(table.insert(key, Item::Value(toml_value(value)?))),
+            (Change::Add(_, value), Some(known)) => {
+                let list = known.as_array_mut().ok_or_else(|| no_list(key))?;
+                // In a list of a line an entry, the new one has its line too.
+                let last = list.iter().last().and_then(|last| last.decor().prefix()?.as_str().map(str::to_owned));
+                match last.filter(|prefix| prefix.contains('\n')) {
+                    Some(prefix) => list.push_formatted(toml_value(value)?.decorated(prefix, "")),
+                    None => list.push(toml_value(value)?),
+                }
+            }
+            (Change::Add(_, value), None) => {
+                let list: Array = [toml_value(value)?].into_iter().collect();
+                drop(table.insert(key, Item::Value(list.into())));
+            }
+            (Change::Drop(_, value), known) => {
+                let list = known.ok_or_else(|| not_there(key))?.as_array_mut().ok_or_else(|| no_list(key))?;
+                let wanted = toml_value(value)?.to_string();
+                let same = |one: &toml_edit::Value| one.to_string().trim() == wanted.trim();
+                let at = list.iter().position(same).ok_or_else(|| format!("`{key}` has no {value}"))?;
+                list.remove(at);
+            }
+            (Change::Remove(_), known) => {
+                known.ok_or_else(|| not_there(key))?;
+                table.remove(key);
+            }
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn toml_value(value: &Value) -> Result<toml_edit::Value, String> {
+    Ok(match value {
+        Value::Null => return Err("TOML has no null".to_owned()),
+        Value::Bool(truth) => (*truth).into(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => whole.into(),
+            (None, Some(part)) => part.into(),
+            _ => return Err(format!("{number} is too large for TOML")),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(all) => {
+            let all: Result<Array, String> = all.iter().map(toml_value).collect();
+            all?.into()
+        }
+        Value::Object(map) => {
+            let mut table = InlineTable::new();
+            for (key, value) in map {
+                table.insert(key, toml_value(value)?);
+            }
+            table.into()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn keys(all: &str) -> Keys {
+        all.split(" > ").map(str::to_owned).collect()
+    }
+
+    fn check(path: &str, text: &str, change: Change, expected: &str) {
+        assert_eq!(changed(path, text, std::slice::from_ref(&change)).as_deref(), Ok(expected), "{change:?}");
+    }
+
+    const JSON: &str = "{\n  \"a\": 1,\n  \"b\": {\n    \"c-d\": \"x\"\n  },\n  \"l\": [\n    \"p\"\n  ]\n}\n";
+    const TOML: &str = "# head\n[a]\nb = 1 # why\nl = [\n    \"p\",\n    \"q\",\n]\n\n[a.c]\nd = \"x\"\n";
+
+    #[test]
+    fn entries_are_listed_with_their_keys() {
+        let found = entries("a.json", JSON).unwrap();
+        let found: Vec<(String, Sort)> = found.into_iter().map(|(keys, sort)| (keys.join(" > "), sort)).collect();
+        let expected = [("a", Sort::Value), ("b", Sort::Object), ("b > c-d", Sort::Value), ("l", Sort::List)]
+            .map(|(k, s)| (k.to_owned(), s));
+        assert_eq!(found, expected);
+        assert_eq!(entries("a.toml", TOML).unwrap().len(), 5);
+        assert_eq!((entries("a.md", "x"), entries("a.json", "{"), entries("a.json", "[1]")), (None, None, None));
+    }
+
+    #[test]
+    fn entries_of_json_change_and_all_else_stays() {
+        check("a.json", JSON, Change::Set(keys("a"), json!(2)), &JSON.replace("1,", "2,"));
+        check("a.json", JSON, Change::Set(keys("b > c-d"), json!("y")), &JSON.replace("\"x\"", "\"y\""));
+        check("a.json", JSON, Change::Set(keys("b > e"), json!(3)), &JSON.replace("\"x\"", "\"x\",\n    \"e\": 3"));
+        check("a.json", JSON, Change::Set(keys("b"), json!({"e": 3})), &JSON.replace("\"x\"", "\"x\",\n    \"e\": 3"));
+        check("a.json", JSON, Change::Add(keys("l"), json!("q")), &JSON.replace("\"p\"", "\"p\",\n    \"q\""));
+        check("a.json", JSON, Change::Remove(keys("a")), &JSON.replace("  \"a\": 1,\n", ""));
+        let refused = |change: Change| changed("a.json", JSON, &[change]).unwrap_err();
+        assert!(refused(Change::Set(keys("b"), json!(1))).contains("name the one"));
+        assert!(refused(Change::Add(keys("a"), json!(1))).contains("is no list"));
+        assert!(refused(Change::Remove(keys("b > z"))).contains("is not there"));
+        assert!(refused(Change::Drop(keys("l"), json!("z"))).contains("has no"));
+    }
+
+    #[test]
+    fn entries_of_toml_change_and_all_else_stays() {
+        check("a.toml", TOML, Change::Set(keys("a > b"), json!(2)), &TOML.replace("b = 1", "b = 2"));
+        check("a.toml", TOML, Change::Set(keys("a > c > e"), json!("y")), &format!("{TOML}e = \"y\"\n"));
+        check("a.toml", TOML, Change::Add(keys("a > l"), json!("r")), &TOML.replace("\"q\",", "\"q\",\n    \"r\","));
+        check("a.toml", TOML, Change::Drop(keys("a > l"), json!("q")), &TOML.replace("    \"q\",\n", ""));
+        check("a.toml", TOML, Change::Remove(keys("a > b")), &TOML.replace("b = 1 # why\n", ""));
+        check(
+            "a.toml",
+            TOML,
+            Change::Set(keys("a > l"), json!(["q", "r"])),
+            &TOML.replace("\"p\",\n    \"q\",", "\"q\",\n    \"r\","),
+        );
+        check("a.toml", "x = [1]\n", Change::Add(keys("x"), json!(2)), "x = [1, 2]\n");
+        assert!(changed("a.toml", TOML, &[Change::Set(keys("a"), json!(1))]).is_err());
+    }
+}

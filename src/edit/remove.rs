@@ -1,0 +1,61 @@
+//! Takes a definition or a statement out of a text, with its lines.
+
+use std::ops::Range;
+
+use crate::index::parts;
+
+/// `text` without the one definition of that name; the blank lines behind it go with it.
+///
+/// # Errors
+/// If no definition has that name or several have, or if it shares a line with something else.
+pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
+    let spans = parts::definitions(path, text);
+    let mut named = spans.iter().filter(|span| span.name == name);
+    match (named.next(), named.next()) {
+        (Some(one), None) => without(path, text, name, one.bytes.clone()),
+        _ => Err(format!("{path}: it is not clear which `{name}` goes.")),
+    }
+}
+
+/// `text` without the definition of that name or, where there is none, without the statement that is `what`.
+///
+/// # Errors
+/// As [`definition`].
+pub fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
+    let is_defined = parts::definitions(path, text).iter().any(|span| span.name == what);
+    match text.find(what).filter(|_| !is_defined) {
+        Some(at) => without(path, text, what, at..at + what.len()),
+        None => definition(path, text, what),
+    }
+}
+
+fn without(path: &str, text: &str, what: &str, bytes: Range<usize>) -> Result<String, String> {
+    let start = text[..bytes.start].rfind('\n').map_or(0, |at| at + 1);
+    let rest = &text[bytes.end..];
+    let line_end = rest.find('\n').map_or(rest.len(), |at| at + 1);
+    let own = text[start..bytes.start].trim().is_empty() && rest[..line_end].trim().is_empty();
+    if !own {
+        return Err(format!("{path}: `{what}` shares its line with something else; change that line."));
+    }
+    let mut behind = &rest[line_end..];
+    let blank_before = text[..start].trim_end_matches([' ', '\t']).ends_with("\n\n") || start == 0;
+    while blank_before && behind.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty()) {
+        behind = behind.split_once('\n').map_or("", |(_, behind)| behind);
+    }
+    Ok(format!("{}{behind}", &text[..start]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_takes_its_lines_with_it() {
+        let text = "a = 1\n\n\ndef f():\n    return 1\n\n\ng(f())\nh()\n";
+        assert_eq!(definition("a.py", text, "f").unwrap(), "a = 1\n\n\ng(f())\nh()\n");
+        assert!(definition("a.py", text, "g(f())").is_err());
+        let left = "a = 1\n\n\ndef f():\n    return 1\n\n\nh()\n";
+        assert_eq!(definition_or_statement("a.py", text, "g(f())").unwrap(), left);
+        assert!(definition_or_statement("a.py", "x = 1; g()\n", "g()").is_err());
+    }
+}

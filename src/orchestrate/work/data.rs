@@ -1,0 +1,201 @@
+//! Changes entries of JSON and TOML files: the model says which keys get which values, code writes them.
+
+use std::collections::HashSet;
+
+use serde_json::{Deserializer, Value, json};
+
+use crate::edit::keyed::{self, Change, Keys, Sort};
+use crate::models::dialect::Message;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::words;
+use crate::retrieve;
+use crate::tools::builtin::Builtin;
+
+use super::change::{Ask, ask, opening, perform, task};
+use super::read::Step;
+use super::{Done, Job, verify};
+
+const PROMPT: &str = include_str!("../prompts/entries.md");
+/// A request and its answer, for the form.
+const EXAMPLE: [&str; 2] = [
+    "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
+     package to y, add a lint script that runs eslint, also publish b, keep node as the only engine, drop the test script",
+    "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nengines = [\"node\"]\nscripts > test = remove",
+];
+/// Between two keys.
+const BELOW: &str = " > ";
+/// Longest file that is shown, and longest answer, in tokens; most entries of a file.
+const FILE_TOKENS: usize = 1_500;
+const TOKENS: usize = 200;
+const ENTRIES_MAX: usize = 200;
+/// Most entries that one step changes.
+const CHANGES_MAX: usize = 6;
+/// How often a model may say it: what was wrong goes back to it.
+const ROUNDS_MAX: usize = 2;
+
+/// Changes the entries that `step` speaks of; `None` if the file has none that are told by keys, or nothing came of it.
+pub async fn change(
+    job: Job<'_>,
+    step: &Step,
+    path: &str,
+    before: &str,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(entries) = keyed::entries(path, before) else { return Ok(None) };
+    if entries.len() > ENTRIES_MAX || retrieve::tokens(before) > FILE_TOKENS {
+        return Ok(None);
+    }
+    let mut messages = opening(job, PROMPT);
+    messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
+    messages.push(Message::user(format!("{path}:\n````\n{}\n````\n\n{}", before.trim_end(), task(job, step))));
+    for _ in 0..ROUNDS_MAX {
+        let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
+        let answer = ask(job, &messages, form).await?;
+        tracing::debug!(answer, "entries");
+        let changes = read(&answer).into_iter().map(|change| placed(change, &entries)).collect::<Vec<_>>();
+        let asked = words::content(job.scene.request);
+        let after = match changes.iter().find(|change| !is_asked(change, &asked)) {
+            Some(change) => Err(format!("The request says nothing of `{}`.", change.keys().join(BELOW))),
+            None => keyed::changed(path, before, &changes),
+        };
+        let problem = match after {
+            // An earlier step has done it.
+            Ok(after) if after == before && job.of_several => return Ok(Some(Done::default())),
+            Ok(after) if after == before => Some("Nothing would change.".to_owned()),
+            Ok(after) => match verify::problems(job.index, path, before, &after, &[]).into_iter().next() {
+                None => {
+                    let arguments = json!({ "path": path, "content": after });
+                    perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
+                    return Ok(Some(Done::default()));
+                }
+                problem => problem,
+            },
+            Err(problem) => Some(problem),
+        };
+        messages.push(Message::assistant(answer));
+        messages.push(Message::user(format!("{}\nWrite the entries again.", problem.unwrap_or_default())));
+    }
+    Ok(None)
+}
+
+/// A change of a key alone is meant for the one entry of that key, wherever it is.
+fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
+    let keys = change.keys_mut();
+    if keys.len() == 1 && !entries.iter().any(|(known, _)| known == keys) {
+        let mut same = entries.iter().filter(|(known, _)| known.last() == keys.last());
+        if let (Some((known, _)), None) = (same.next(), same.next()) {
+            keys.clone_from(known);
+        }
+    }
+    change
+}
+
+/// Whether a request has a word of what a change is about.
+fn is_asked(change: &Change, asked: &HashSet<String>) -> bool {
+    let value = match change {
+        Change::Set(_, value) | Change::Add(_, value) | Change::Drop(_, value) => value.to_string(),
+        Change::Remove(_) => String::new(),
+    };
+    let said = words::content(&format!("{} {value}", change.keys().join(" ")));
+    !said.is_disjoint(asked)
+}
+
+/// Entries that are there change or go, new ones come into what has entries.
+fn grammar(entries: &[(Keys, Sort)]) -> String {
+    let literals = |sorts: &[Sort]| -> String {
+        let all = entries.iter().filter(|(_, sort)| sorts.contains(sort));
+        let all: Vec<String> = all.map(|(keys, _)| Value::String(keys.join(BELOW)).to_string()).collect();
+        all.join(" | ")
+    };
+    let mut forms = vec!["new \" = \" json"];
+    let mut rules = String::new();
+    for (name, sorts, form) in [
+        ("OBJECT", &[Sort::Object][..], "OBJECT \" = remove\""),
+        ("LIST", &[Sort::List], "LIST (\" = \" | \" + \" | \" - \") json | LIST \" = remove\""),
+        ("VALUE", &[Sort::Value], "VALUE \" = \" (json | \"remove\")"),
+    ] {
+        let names = literals(sorts);
+        if !names.is_empty() {
+            forms.push(form);
+            rules.push_str(&format!("{name}: {names}\n"));
+        }
+    }
+    let inside = if rules.contains("OBJECT") { format!("(OBJECT \"{BELOW}\")? ") } else { String::new() };
+    format!(
+        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: {inside}KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
+        CHANGES_MAX - 1,
+        forms.join(" | ")
+    )
+}
+
+/// The changes of an answer; what is no change is passed over.
+fn read(answer: &str) -> Vec<Change> {
+    let mut found = Vec::new();
+    let mut rest = answer;
+    while found.len() < CHANGES_MAX {
+        rest = rest.trim_start();
+        let marks = [" = ", " + ", " - "].into_iter().filter_map(|mark| Some((rest.find(mark)?, mark)));
+        let Some((at, mark)) = marks.min() else { break };
+        let keys: Keys = rest[..at].split(BELOW).map(str::to_owned).collect();
+        rest = &rest[at + mark.len()..];
+        if let Some(behind) = rest.strip_prefix("remove") {
+            found.push(Change::Remove(keys));
+            rest = behind;
+            continue;
+        }
+        let mut values = Deserializer::from_str(rest).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else { break };
+        rest = &rest[values.byte_offset()..];
+        found.push(match mark {
+            " + " => Change::Add(keys, value),
+            " - " => Change::Drop(keys, value),
+            _ => Change::Set(keys, value),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(all: &str) -> Keys {
+        all.split(BELOW).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_answer_is_read_entry_by_entry() {
+        assert_eq!(
+            read("a > b-c = \"x = 1\"\nl + {\n  \"k\": 1\n}\nl - 2\nd = remove"),
+            [
+                Change::Set(keys("a > b-c"), json!("x = 1")),
+                Change::Add(keys("l"), json!({"k": 1})),
+                Change::Drop(keys("l"), json!(2)),
+                Change::Remove(keys("d")),
+            ]
+        );
+        assert_eq!((read("nothing"), read("a = b")), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_change_is_of_what_the_request_speaks_of() {
+        let asked = words::content("raise requires-python to 3.11, and drop aud");
+        let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
+        assert!(is_asked(&set("project > requires-python", ">=3.11"), &asked));
+        assert!(is_asked(&Change::Remove(keys("devDependencies > aud")), &asked));
+        assert!(!is_asked(&set("testling > files", "test/*.js"), &asked));
+        let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value), (keys("c"), Sort::Value)];
+        assert_eq!(placed(set("b", "x"), &entries), set("a > b", "x"));
+        assert_eq!(placed(set("d", "x"), &entries), set("d", "x"));
+        assert_eq!(placed(set("c", "x"), &entries), set("c", "x"));
+    }
+
+    #[test]
+    fn only_entries_that_are_there_go() {
+        let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value)];
+        let grammar = grammar(&entries);
+        assert!(grammar.contains("OBJECT: \"a\"\nVALUE: \"a > b\"\n"), "{grammar}");
+        assert!(!grammar.contains("LIST"), "{grammar}");
+    }
+}
