@@ -12,7 +12,7 @@ pub type Keys = Vec<String>;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     Set(Keys, Value),
-    /// Put at the end of a list.
+    /// Put at the end of a list that does not have it.
     Add(Keys, Value),
     /// Taken out of a list.
     Drop(Keys, Value),
@@ -63,21 +63,10 @@ fn list(value: &Value, keys: &mut Keys, found: &mut Vec<(Keys, Sort)>) {
 /// # Errors
 /// Which entry is not there, or is of another sort than the change needs.
 pub fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
-    let now = read(path, text).unwrap_or_default();
-    let changes: Vec<Change> = changes.iter().flat_map(|change| by_elements(change, &now)).collect();
     match path.ends_with(".toml") {
-        true => in_toml(text, &changes),
-        false => in_json(text, &changes),
+        true => in_toml(text, changes),
+        false => in_json(text, changes),
     }
-}
-
-/// A list that is set anew as what goes from it and what comes to it, so that what stays is left as it is written.
-fn by_elements(change: &Change, now: &Value) -> Vec<Change> {
-    let old = change.keys().iter().try_fold(now, |value, key| value.get(key)).and_then(Value::as_array);
-    let (Change::Set(keys, Value::Array(new)), Some(old)) = (change, old) else { return vec![change.clone()] };
-    let gone = old.iter().filter(|one| !new.contains(one)).map(|one| Change::Drop(keys.clone(), one.clone()));
-    let come = new.iter().filter(|one| !old.contains(one)).map(|one| Change::Add(keys.clone(), one.clone()));
-    gone.chain(come).collect()
 }
 
 impl Change {
@@ -150,7 +139,12 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
             }
             (Change::Set(_, value), Some(known)) => known.set_value(json_input(value)),
             (Change::Set(_, value), None) => drop(object.append(key, json_input(value))),
-            (Change::Add(_, value), Some(_)) => drop(list()?.append(json_input(value))),
+            (Change::Add(_, value), Some(_)) => {
+                let list = list()?;
+                if !list.elements().iter().any(|one| one.to_serde_value().as_ref() == Some(value)) {
+                    list.append(json_input(value));
+                }
+            }
             (Change::Add(_, value), None) => {
                 drop(object.append(key, CstInputValue::Array(vec![json_input(value)])));
             }
@@ -200,6 +194,9 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
             (Change::Set(_, value), None) => drop(table.insert(key, Item::Value(toml_value(value)?))),
             (Change::Add(_, value), Some(known)) => {
                 let list = known.as_array_mut().ok_or_else(|| no_list(key))?;
+                if place_in(list, value)?.is_some() {
+                    continue;
+                }
                 // In a list of a line an entry, the new one has its line too.
                 let last = list.iter().last().and_then(|last| last.decor().prefix()?.as_str().map(str::to_owned));
                 match last.filter(|prefix| prefix.contains('\n')) {
@@ -213,9 +210,7 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
             }
             (Change::Drop(_, value), known) => {
                 let list = known.ok_or_else(|| not_there(key))?.as_array_mut().ok_or_else(|| no_list(key))?;
-                let wanted = toml_value(value)?.to_string();
-                let same = |one: &toml_edit::Value| one.to_string().trim() == wanted.trim();
-                let at = list.iter().position(same).ok_or_else(|| format!("`{key}` has no {value}"))?;
+                let at = place_in(list, value)?.ok_or_else(|| format!("`{key}` has no {value}"))?;
                 list.remove(at);
             }
             (Change::Remove(_), known) => {
@@ -225,6 +220,11 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
         }
     }
     Ok(document.to_string())
+}
+
+fn place_in(list: &Array, value: &Value) -> Result<Option<usize>, String> {
+    let wanted = toml_value(value)?.to_string();
+    Ok(list.iter().position(|one| one.to_string().trim() == wanted.trim()))
 }
 
 fn toml_value(value: &Value) -> Result<toml_edit::Value, String> {
@@ -285,6 +285,8 @@ mod tests {
         check("a.json", JSON, Change::Set(keys("b > e"), json!(3)), &JSON.replace("\"x\"", "\"x\",\n    \"e\": 3"));
         check("a.json", JSON, Change::Set(keys("b"), json!({"e": 3})), &JSON.replace("\"x\"", "\"x\",\n    \"e\": 3"));
         check("a.json", JSON, Change::Add(keys("l"), json!("q")), &JSON.replace("\"p\"", "\"p\",\n    \"q\""));
+        check("a.json", JSON, Change::Add(keys("l"), json!("p")), JSON);
+        check("a.toml", TOML, Change::Add(keys("a > l"), json!("p")), TOML);
         check("a.json", JSON, Change::Remove(keys("a")), &JSON.replace("  \"a\": 1,\n", ""));
         let refused = |change: Change| changed("a.json", JSON, &[change]).unwrap_err();
         assert!(refused(Change::Set(keys("b"), json!(1))).contains("name the one"));
@@ -300,12 +302,6 @@ mod tests {
         check("a.toml", TOML, Change::Add(keys("a > l"), json!("r")), &TOML.replace("\"q\",", "\"q\",\n    \"r\","));
         check("a.toml", TOML, Change::Drop(keys("a > l"), json!("q")), &TOML.replace("    \"q\",\n", ""));
         check("a.toml", TOML, Change::Remove(keys("a > b")), &TOML.replace("b = 1 # why\n", ""));
-        check(
-            "a.toml",
-            TOML,
-            Change::Set(keys("a > l"), json!(["q", "r"])),
-            &TOML.replace("\"p\",\n    \"q\",", "\"q\",\n    \"r\","),
-        );
         check("a.toml", "x = [1]\n", Change::Add(keys("x"), json!(2)), "x = [1, 2]\n");
         assert!(changed("a.toml", TOML, &[Change::Set(keys("a"), json!(1))]).is_err());
     }

@@ -8,6 +8,7 @@ mod json;
 mod lfm2;
 mod lfm25;
 mod list;
+pub mod literal;
 mod marked;
 mod plain;
 mod pythonic;

@@ -28,7 +28,7 @@ pub use removal::{removes, settle_removal};
 use crate::tools::ToolSpec;
 use crate::tools::spec::Parameter;
 use grounded::Ground;
-use values::Desk;
+use values::Finder;
 
 /// What an earlier step found.
 #[derive(Clone, Debug, Default)]
@@ -83,12 +83,12 @@ pub struct Settled {
 /// The arguments of a call of `spec` for this step. `proposed` is what a model wrote, if one was asked.
 pub fn settle(spec: &ToolSpec, grounds: &Grounds, proposed: Option<&Map<String, Value>>) -> Settled {
     let parameters = spec.parameters();
-    let mut desk = Desk::new(grounds, &parameters);
+    let mut finder = Finder::new(grounds, &parameters);
     let said = grounds.earlier.iter().flat_map(|one| one.paths.iter().map(String::as_str).chain([one.text.as_str()]));
     let ground = Ground::new([grounds.step, grounds.request].into_iter().chain(said));
     let mut settled = Settled::default();
     for parameter in &parameters {
-        let derived = desk.derive(parameter);
+        let derived = finder.derive(parameter);
         let offered = proposed.and_then(|all| all.get(parameter.name)).filter(|value| !value.is_null());
         let kept = offered.and_then(|value| keep(parameter, value, &ground, grounds));
         let chosen = match (derived, kept) {
@@ -111,8 +111,8 @@ pub fn settle(spec: &ToolSpec, grounds: &Grounds, proposed: Option<&Map<String, 
     for name in proposed.into_iter().flat_map(Map::keys).filter(|name| !known(name)) {
         settled.notes.push(format!("`{name}` is no parameter of {}", spec.name));
     }
-    settled.leans = desk.leans;
-    settled.notes.extend(desk.notes);
+    settled.leans = finder.leans;
+    settled.notes.extend(finder.notes);
     settled
 }
 

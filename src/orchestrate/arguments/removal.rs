@@ -17,6 +17,8 @@ const TEXTS: &str = "word, words, phrase, text, string, term, слово, сло
 const DEFINITIONS: &str =
     "function, method, test, macro, class, struct, enum, trait, interface, type, функцию, метод, класс";
 
+/// Say of a definition why it goes, not which it is.
+const IDLE: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
 /// What is one line as a rule.
 const ENTRIES: &str = "\
     line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
@@ -108,13 +110,14 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
 
 /// `the function f`, `method A.b`.
 fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
-    let mut said = object.iter().filter(|token| !is_determiner(&token.low));
+    let mut said = object.iter().filter(|token| !is_determiner(&token.low) && !listed(IDLE, &token.low));
     said.next().filter(|noun| listed(DEFINITIONS, &noun.low))?;
-    let name = said.next().filter(|name| name.kind == Kind::Word)?;
+    let name = said.next().filter(|name| matches!(name.kind, Kind::Word | Kind::Opaque))?;
     if said.next().is_some() {
         return None;
     }
-    let name = name.text.trim_end_matches("()").rsplit(['.', ':']).next().unwrap_or_default();
+    let name = if name.kind == Kind::Opaque { names::unquoted(name) } else { name.text };
+    let name = name.trim_end_matches("()").rsplit(['.', ':']).next().unwrap_or_default();
     Some(remove::definition(path, file, name))
 }
 
@@ -208,6 +211,7 @@ mod tests {
         check("remove the word 'words' from a.md", "a.md", NOTES, "# Notes\n- one\n- two here\n- one more\n");
         check("take '- one more' out of a.md", "a.md", NOTES, "# Notes\n- one\n- two words here\n");
         check("delete the function f from a.py", "a.py", CODE, "def g():\n    return 2\n");
+        check("Remove the unused function `f()` from a.py", "a.py", CODE, "def g():\n    return 2\n");
         check("delete line 2 of a.md", "a.md", "one\r\ntwo", "one\r\n");
         check("delete line 1 of a.md", "a.md", "x\ny\nx\n", "y\nx\n");
         check("Take the line about two out of a.md", "a.md", NOTES, "# Notes\n- one\n- one more\n");

@@ -42,8 +42,8 @@ pub(super) fn takes_whole_step(parameter: &Parameter) -> bool {
     matches!(want(parameter), Want::Question)
 }
 
-/// What is on the desk while one call is filled in.
-pub(super) struct Desk<'a> {
+/// Finds the values of one call, parameter by parameter.
+pub(super) struct Finder<'a> {
     grounds: &'a Grounds<'a>,
     said: Said<'a>,
     paths: Vec<(String, Vec<String>)>,
@@ -56,8 +56,8 @@ pub(super) struct Desk<'a> {
     pub notes: Vec<String>,
 }
 
-impl<'a> Desk<'a> {
-    pub fn new(grounds: &'a Grounds<'a>, parameters: &[Parameter]) -> Desk<'a> {
+impl<'a> Finder<'a> {
+    pub fn new(grounds: &'a Grounds<'a>, parameters: &[Parameter]) -> Finder<'a> {
         let said = Said::read(grounds.step);
         let mut paths = paths::assign(parameters, &said.paths);
         let mut notes = Vec::new();
@@ -65,7 +65,7 @@ impl<'a> Desk<'a> {
             *text = paths::resolve(text, grounds, &mut notes);
         }
         let numeric = parameters.iter().filter(|p| want(p) == Want::Number && p.required).count();
-        Desk { grounds, said, paths, numbers_used: 0, numeric, leans: false, notes }
+        Finder { grounds, said, paths, numbers_used: 0, numeric, leans: false, notes }
     }
 
     pub fn derive(&mut self, parameter: &Parameter) -> Option<Derived> {

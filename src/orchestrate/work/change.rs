@@ -8,11 +8,11 @@ use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::index::{Index, language_of};
 use crate::models::dialect::Message;
 use crate::orchestrate::arguments::{removes, settle_edit, settle_removal};
-use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, Scene};
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
+use crate::orchestrate::{check, conversation};
+use crate::protocol::{Event, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
@@ -31,6 +31,8 @@ const TEXT_TOKENS: usize = 600;
 const TEXT_MORE: usize = 120;
 /// How often a model may write one change: what a check said goes back to it.
 const ROUNDS_MAX: usize = 3;
+/// Places that are listed where a name that was taken out is still used.
+const LEFT_MAX: usize = 6;
 /// From this round on answers are drawn: greedily the model would only repeat itself.
 const DRAWN_FROM: usize = 2;
 
@@ -108,7 +110,12 @@ pub async fn explicit(
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let mentions = mentions::of(&step.text, index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    let of = |text: &str| mentions::of(text, index).map_err(|error| TurnError::Lost(error.to_string()));
+    let mut mentions = of(&step.text)?;
+    if mentions.paths.is_empty() && mentions.symbols.is_empty() {
+        // A step that names no file is about the one that the request names.
+        mentions.paths = of(scene.request)?.paths;
+    }
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
@@ -132,8 +139,32 @@ pub async fn explicit(
     });
     let found: Vec<Value> = found.collect();
     let [arguments] = found.as_slice() else { return Ok(None) };
-    perform(scene, step, Builtin::ReplaceInFile, arguments.clone(), evidence).await?;
-    Ok(Some(Done::default()))
+    let status = perform(scene, step, Builtin::ReplaceInFile, arguments.clone(), evidence).await?;
+    let mut said = String::new();
+    for symbol in mentions.symbols.iter().filter(|_| is_removal && status == StepStatus::Succeeded) {
+        let left = still_named(scene.context, index, &symbol.name);
+        if !left.is_empty() {
+            said.push_str(&format!("`{}` is still named in {}.\n", symbol.name, left.join(", ")));
+        }
+    }
+    if !said.is_empty() {
+        scene.host.emit(Event::Token { text: said.clone() });
+    }
+    Ok(Some(Done { said, ..Done::default() }))
+}
+
+/// Where a name stands that is to be gone, as `path:line`.
+fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in index.paths().unwrap_or_default() {
+        let text = text_of(context, &path).unwrap_or_default();
+        let lines = text.lines().enumerate().filter(|(_, line)| check::is_backed(line, name));
+        found.extend(lines.map(|(at, _)| format!("{path}:{}", at + 1)).take(LEFT_MAX - found.len()));
+        if found.len() == LEFT_MAX {
+            break;
+        }
+    }
+    found
 }
 
 /// Files in which one text is replaced by another, at most, and places in each.
@@ -335,7 +366,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?wanted, answer, "written");
-        let mut code = passage::own(path, &before, &chosen, &code);
+        let mut code = passage::own(&before, &chosen, &code);
         // Who begins with the passage itself writes it anew.
         let begins =
             passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
@@ -344,7 +375,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         if let Some((known, entry)) = passage::said_again(path, &before, &all, place, &code) {
             (place, chosen, code) = (Place::Change(known), all[known].clone(), entry);
         }
-        let after = passage::put(path, &before, &chosen, place, &code);
+        let after = passage::put(&before, &chosen, place, &code);
         let problem = match () {
             () if code.trim().is_empty() => Some("There is no text in the answer.".to_owned()),
             () if after == before => Some("Nothing is changed by what you wrote.".to_owned()),

@@ -3,7 +3,7 @@
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
+use crate::orchestrate::{check, words};
 
 use super::change::{Ask, ask, opening};
 use super::context::Pack;
@@ -168,7 +168,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 broken = wrong.is_some();
                 match (wrong, command) {
                     (Some(wrong), _) => {
-                        next = Next { given: Some((items_of(pieces), true)), think: true };
+                        next = Next { given: Some((named_in(items_of(pieces), &wrong), true)), think: true };
                         Some(format!("It is written, and was tried:\n{wrong}"))
                     }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
@@ -241,6 +241,13 @@ struct Next {
 
 fn items_of(pieces: Vec<(Item, String)>) -> Vec<Item> {
     pieces.into_iter().map(|(item, _)| item).collect()
+}
+
+/// The items that a text names; all of them where it names none.
+fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
+    let is_named = |item: &&Item| check::is_backed(text, item.name.rsplit('.').next().unwrap_or_default());
+    let named: Vec<Item> = items.iter().filter(is_named).cloned().collect();
+    if named.is_empty() { items } else { named }
 }
 
 /// What comes after a definition that was written as it is there already: one that it calls, else it again with a thought before it, once.

@@ -221,7 +221,14 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
     if mentions.paths.len() + mentions.symbols.len() == 0 || purpose == Purpose::Answer || mentions.symbols.is_empty() {
-        let hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
+        let mut hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
+        if !mentions.speaks_of_tests {
+            // What the code does comes before what its tests in the same file try.
+            let is_in_tests = |hit: &retrieve::Hit| -> bool {
+                files.get(&hit.path).is_some_and(|open| in_tests(&open.definitions, (hit.start, hit.end)))
+            };
+            hits.sort_by_cached_key(is_in_tests);
+        }
         // Who names a file means something in it.
         let (inside, outside): (Vec<_>, Vec<_>) = hits.into_iter().partition(|hit| mentions.paths.contains(&hit.path));
         let outside = outside.into_iter().filter(|hit| {
@@ -246,6 +253,11 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
 /// Type declarations of code that lies elsewhere: changed only when they are named.
 fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
+}
+
+/// Whether lines are in the tests that stand in the file of what they test, as in Rust.
+fn in_tests(definitions: &[Definition], (start, end): (usize, usize)) -> bool {
+    definitions.iter().any(|one| one.name == "tests" && one.start <= start && end <= one.end)
 }
 
 fn is_test(path: &str) -> bool {
@@ -426,6 +438,13 @@ mod tests {
         let query = words::content("--no-color sets color to true");
         assert_eq!(windows(&lines, (1, 200), &query), [(163, 191), (103, 131)]);
         assert_eq!(windows(&lines, (1, 200), &words::content("nothing of it")), []);
+    }
+
+    #[test]
+    fn tests_beside_the_code_are_told_from_it() {
+        let text = "fn a() {}\n\nmod tests {\n    fn b() {}\n}\n";
+        let definitions = outline("rust", text).definitions;
+        assert_eq!((in_tests(&definitions, (4, 4)), in_tests(&definitions, (1, 1))), (true, false));
     }
 
     #[test]

@@ -12,7 +12,9 @@ use crate::orchestrate::words;
 use crate::retrieve;
 use crate::tools::builtin::Builtin;
 
-use super::change::{Ask, ask, opening, perform, task};
+use super::change::{Ask, ask, changed_meanwhile, opening, perform, task};
+use super::context::text_of;
+use super::passage::{self, Passage};
 use super::read::Step;
 use super::{Done, Job, verify};
 
@@ -20,8 +22,8 @@ const PROMPT: &str = include_str!("../prompts/entries.md");
 /// A request and its answer, for the form.
 const EXAMPLE: [&str; 2] = [
     "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
-     package to y, add a lint script that runs eslint, also publish b, keep node as the only engine, drop the test script",
-    "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nengines = [\"node\"]\nscripts > test = remove",
+     package to y, add a lint script that runs eslint, publish b instead of a, keep node as the only engine, drop the test script",
+    "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nfiles - \"a\"\nengines = [\"node\"]\nscripts > test = remove",
 ];
 /// Between two keys.
 const BELOW: &str = " > ";
@@ -34,7 +36,7 @@ const CHANGES_MAX: usize = 6;
 /// How often a model may say it: what was wrong goes back to it.
 const ROUNDS_MAX: usize = 2;
 
-/// Changes the entries that `step` speaks of; `None` if the file has none that are told by keys, or nothing came of it.
+/// Changes the entries that `step` speaks of; `None` if the file has none that are told by keys.
 pub async fn change(
     job: Job<'_>,
     step: &Step,
@@ -42,41 +44,47 @@ pub async fn change(
     before: &str,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let Some(entries) = keyed::entries(path, before) else { return Ok(None) };
-    if entries.len() > ENTRIES_MAX || retrieve::tokens(before) > FILE_TOKENS {
-        return Ok(None);
-    }
+    let Some(mut entries) = keyed::entries(path, before) else { return Ok(None) };
+    let whole = Passage { lines: (1, before.lines().count()), title: String::new() };
+    let shown = match retrieve::tokens(before) > FILE_TOKENS {
+        true => passage::lines_of(before, &passage::narrowed(before, &whole, &step.text)),
+        false => before.trim_end().to_owned(),
+    };
+    entries.retain(|(keys, _)| keys.last().is_some_and(|key| shown.contains(key.as_str())));
+    entries.truncate(ENTRIES_MAX);
+    let mut trouble = String::new();
     let mut messages = opening(job, PROMPT);
     messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
-    messages.push(Message::user(format!("{path}:\n````\n{}\n````\n\n{}", before.trim_end(), task(job, step))));
+    messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job, step))));
     for _ in 0..ROUNDS_MAX {
         let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(answer, "entries");
         let changes = read(&answer).into_iter().map(|change| placed(change, &entries)).collect::<Vec<_>>();
         let asked = words::content(job.scene.request);
-        let after = match changes.iter().find(|change| !is_asked(change, &asked)) {
-            Some(change) => Err(format!("The request says nothing of `{}`.", change.keys().join(BELOW))),
-            None => keyed::changed(path, before, &changes),
-        };
-        let problem = match after {
+        let refused = changes.iter().find_map(|change| refusal(change, &entries, &asked));
+        let after = refused.map_or_else(|| keyed::changed(path, before, &changes), Err);
+        trouble = match after {
             // An earlier step has done it.
             Ok(after) if after == before && job.of_several => return Ok(Some(Done::default())),
-            Ok(after) if after == before => Some("Nothing would change.".to_owned()),
+            Ok(after) if after == before => "Nothing would change.".to_owned(),
             Ok(after) => match verify::problems(job.index, path, before, &after, &[]).into_iter().next() {
+                Some(problem) => problem,
+                None if text_of(job.scene.context, path).as_deref() != Some(before) => {
+                    return Ok(Some(Done { notes: vec![changed_meanwhile(path)], ..Done::default() }));
+                }
                 None => {
                     let arguments = json!({ "path": path, "content": after });
                     perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
                     return Ok(Some(Done::default()));
                 }
-                problem => problem,
             },
-            Err(problem) => Some(problem),
+            Err(problem) => problem,
         };
         messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{}\nWrite the entries again.", problem.unwrap_or_default())));
+        messages.push(Message::user(format!("{trouble}\nWrite the entries again.")));
     }
-    Ok(None)
+    Ok(Some(Done { notes: vec![format!("not done: {path}: {trouble}")], ..Done::default() }))
 }
 
 /// A change of a key alone is meant for the one entry of that key, wherever it is.
@@ -91,14 +99,22 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     change
 }
 
-/// Whether a request has a word of what a change is about.
-fn is_asked(change: &Change, asked: &HashSet<String>) -> bool {
-    let value = match change {
-        Change::Set(_, value) | Change::Add(_, value) | Change::Drop(_, value) => value.to_string(),
-        Change::Remove(_) => String::new(),
+/// Why a change is not made: the request has no word of it, or it writes a list anew.
+fn refusal(change: &Change, entries: &[(Keys, Sort)], asked: &HashSet<String>) -> Option<String> {
+    let key = change.keys().join(BELOW);
+    let is_list = entries.iter().any(|(known, sort)| known == change.keys() && *sort == Sort::List);
+    let about = match change {
+        Change::Set(..) if is_list => {
+            return Some(format!("`{key}` is a list: `{key} + …` adds to it, `{key} - …` takes something out of it."));
+        }
+        Change::Set(_, value) => format!("{key} {value}"),
+        // Which list it is says nothing of what is put into it.
+        Change::Add(_, value) | Change::Drop(_, value) if is_list => value.to_string(),
+        Change::Add(_, value) | Change::Drop(_, value) => format!("{key} {value}"),
+        Change::Remove(_) => key.clone(),
     };
-    let said = words::content(&format!("{} {value}", change.keys().join(" ")));
-    !said.is_disjoint(asked)
+    let is_asked = !words::content(&about).is_disjoint(asked);
+    (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
 }
 
 /// Entries that are there change or go, new ones come into what has entries.
@@ -112,7 +128,7 @@ fn grammar(entries: &[(Keys, Sort)]) -> String {
     let mut rules = String::new();
     for (name, sorts, form) in [
         ("OBJECT", &[Sort::Object][..], "OBJECT \" = remove\""),
-        ("LIST", &[Sort::List], "LIST (\" = \" | \" + \" | \" - \") json | LIST \" = remove\""),
+        ("LIST", &[Sort::List], "LIST (\" + \" | \" - \") json | LIST \" = remove\""),
         ("VALUE", &[Sort::Value], "VALUE \" = \" (json | \"remove\")"),
     ] {
         let names = literals(sorts);
@@ -182,9 +198,14 @@ mod tests {
     fn a_change_is_of_what_the_request_speaks_of() {
         let asked = words::content("raise requires-python to 3.11, and drop aud");
         let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
-        assert!(is_asked(&set("project > requires-python", ">=3.11"), &asked));
-        assert!(is_asked(&Change::Remove(keys("devDependencies > aud")), &asked));
-        assert!(!is_asked(&set("testling > files", "test/*.js"), &asked));
+        let entries = [(keys("keywords"), Sort::List)];
+        let is_refused = |change: Change| refusal(&change, &entries, &asked).is_some();
+        assert!(!is_refused(set("project > requires-python", ">=3.11")));
+        assert!(!is_refused(Change::Remove(keys("devDependencies > aud"))));
+        assert!(!is_refused(Change::Drop(keys("keywords"), json!("aud"))));
+        assert!(is_refused(set("testling > files", "test/*.js")));
+        assert!(is_refused(Change::Add(keys("keywords"), json!("testing"))));
+        assert!(is_refused(Change::Set(keys("keywords"), json!(["aud"]))));
         let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value), (keys("c"), Sort::Value)];
         assert_eq!(placed(set("b", "x"), &entries), set("a > b", "x"));
         assert_eq!(placed(set("d", "x"), &entries), set("d", "x"));

@@ -211,7 +211,10 @@ impl Files {
             let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
             let shows =
                 ["like", "e.g.", "such as", "wie", "z.B.", "comme", "como"].iter().any(|word| before.ends_with(word));
-            shows || given.iter().any(|one| one.expected.contains(text.as_str()))
+            let is_of = |one: &edit::examples::Example| {
+                one.expected.contains(text.as_str()) || one.call.contains(text.as_str())
+            };
+            shows || given.iter().any(is_of)
         };
         let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
         let missing = missing.find(|text| !is_there(text));
@@ -255,6 +258,16 @@ impl Files {
             if matches!(&item.what, What::Change(span) if has_code(self.text(path), code) || only_words(span)) {
                 unchanged.push(item.clone());
                 continue;
+            }
+            if let What::Change(span) = &item.what
+                && !self.may_remove
+                && is_gutted(self.text(path).get(span.bytes.clone()).unwrap_or_default(), code, asked)
+            {
+                let name = &item.name;
+                return Err(format!(
+                    "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
+                )
+                .into());
             }
             let text = match (&item.what, known) {
                 (What::File, None) => Ok(format!("{}\n", code.trim_end())),
@@ -492,6 +505,19 @@ fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
 }
 
+/// Lines of a definition of which not most may go unasked.
+const KEPT_LINES_MIN: usize = 10;
+/// Stems of words that ask for less code.
+const LESS: &[&str] =
+    &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
+
+/// Whether most lines of a long definition are gone, though nobody asked for less.
+fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
+    let lines = |text: &str| text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).count();
+    let asked = asked.to_lowercase();
+    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
+}
+
 /// Whether a text has some code already, whatever its white space and the imports in front of it.
 fn has_code(text: &str, code: &str) -> bool {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -523,6 +549,14 @@ mod tests {
     fn what_a_request_quotes_is_read_outside_of_calls() {
         let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
         assert_eq!(quoted(text), ["a b", "c d", "gh"]);
+    }
+
+    #[test]
+    fn a_long_definition_is_not_gutted_unasked() {
+        let old = "def f(x):\n".to_owned() + &"    x = g(x)\n".repeat(12);
+        assert!(is_gutted(&old, "def f(x):\n    return g(x)\n", "f fails for 3"));
+        assert!(!is_gutted(&old, "def f(x):\n    return g(x)\n", "Simplify f"));
+        assert!(!is_gutted(&old, &old[..old.len() - 30], "f fails for 3"));
     }
 
     #[test]

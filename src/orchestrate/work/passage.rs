@@ -1,4 +1,4 @@
-//! Changes text that has no definitions (Markdown, TOML, JSON, CSS, …): the model says which passage is meant and writes it anew, whole;
+//! Changes text that has neither definitions nor keys (Markdown, YAML, CSS, …): the model says which passage is meant and writes it anew, whole;
 //! everything outside of it stays as it is.
 
 use crate::index::language_of;
@@ -45,14 +45,12 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
                 fenced ^= fence;
                 !fenced && !fence && line.starts_with('#')
             }
-            "toml" => line.starts_with('[') && !line.starts_with("[ ") || is_key(line),
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
-            "json" => depth == 1 && line.trim_start().starts_with('"'),
             "css" => depth == 0 && top && before.trim().is_empty(),
             _ => top && before.trim().is_empty(),
         };
-        if matches!(language, "json" | "css") {
-            depth += line.matches(['{', '[']).count() as i32 - line.matches(['}', ']']).count() as i32;
+        if language == "css" {
+            depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
         }
         if is_start || at == 0 {
             starts.push(at);
@@ -62,17 +60,7 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     starts.truncate(PASSAGES_MAX);
     let ends = starts.iter().skip(1).copied().chain([lines.len()]);
     let title = |at: usize| words::shorten(lines[at].trim(), TITLE_CHARS);
-    let mut all: Vec<Passage> =
-        starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect();
-    if language == "json"
-        && let Some(last) = all.last_mut()
-        && last.lines.1 > last.lines.0
-        && lines.last().is_some_and(|line| line.trim() == "}")
-    {
-        // The brace that closes the file belongs to no entry.
-        last.lines.1 -= 1;
-    }
-    all
+    starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect()
 }
 
 /// How much more of a task one passage has to say than any other, to be it without a question.
@@ -151,17 +139,8 @@ pub fn rewording(task: &str) -> Option<(String, String)> {
     }
 }
 
-/// The first line of an entry in TOML.
-fn is_key(line: &str) -> bool {
-    let key = line.split_once('=').map(|(key, _)| key.trim_end());
-    key.is_some_and(|key| {
-        !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '"'))
-    })
-}
-
 /// What was written without the lines that follow the passage in the file: a model goes on repeating what it knows.
-pub fn own(path: &str, text: &str, passage: &Passage, written: &str) -> String {
-    let written = if language_of(path) == "json" { balanced(written) } else { written };
+pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
     let Some(next) = behind.next() else { return written.to_owned() };
     let lines: Vec<&str> = written.lines().collect();
@@ -174,14 +153,12 @@ pub fn own(path: &str, text: &str, passage: &Passage, written: &str) -> String {
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
 }
 
-/// The entry of a file of keys that `written` says again beside what `place` is about, and how.
+/// The entry of a YAML file that `written` says again beside what `place` is about, and how.
 pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written: &str) -> Option<(usize, String)> {
-    let mark = match language_of(path) {
-        "json" | "yaml" => ':',
-        "toml" => '=',
-        _ => return None,
-    };
-    let key = |line: &str| line.split_once(mark).map(|(key, _)| key.trim().to_owned());
+    if language_of(path) != "yaml" {
+        return None;
+    }
+    let key = |line: &str| line.split_once(':').map(|(key, _)| key.trim().to_owned());
     let first = |one: &Passage| text.lines().nth(one.lines.0 - 1).and_then(key);
     let lines: Vec<&str> = written.lines().collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -198,16 +175,6 @@ pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written
         }
     }
     None
-}
-
-/// Entries of JSON without the brackets that close what they stand in.
-fn balanced(written: &str) -> &str {
-    let mut text = written.trim_end();
-    let count = |text: &str, marks: [char; 2]| text.matches(marks).count();
-    while count(text, ['}', ']']) > count(text, ['{', '[']) && text.ends_with(['}', ']']) {
-        text = text[..text.len() - 1].trim_end();
-    }
-    text
 }
 
 /// `passage` itself if it is short; else the stretch of it, between blank lines where there are some, that says most of the words of
@@ -237,7 +204,7 @@ pub fn lines_of(text: &str, passage: &Passage) -> String {
 }
 
 /// `text` with `written` in the place of a passage, or behind it. Line ends and the last newline are kept as they are.
-pub fn put(path: &str, text: &str, passage: &Passage, place: Place, written: &str) -> String {
+pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String {
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let (first, last) = passage.lines;
@@ -245,54 +212,26 @@ pub fn put(path: &str, text: &str, passage: &Passage, place: Place, written: &st
     let written = if begins_blank { written } else { written.trim_start_matches(['\r', '\n']) };
     let mut new: Vec<String> = written.trim_end().lines().map(str::to_owned).collect();
     let blank = |line: Option<&String>| line.is_none_or(|line| line.trim().is_empty());
-    let is_json = language_of(path) == "json";
     match place {
         Place::Change(_) => {
             // Blank lines between passages are not the model's to take away.
             let old: Vec<String> = lines[first - 1..last].to_vec();
             let blanks = old.iter().rev().take_while(|line| line.trim().is_empty()).count();
             new.extend(std::iter::repeat_n(String::new(), blanks));
-            if is_json {
-                comma(&mut new, ends_with_comma(&old));
-            }
             lines.splice(first - 1..last, new);
         }
         Place::After(_) => {
-            if is_json {
-                let is_last = !ends_with_comma(&lines[first - 1..last]);
-                comma(&mut lines[first - 1..last], true);
-                comma(&mut new, !is_last);
-            } else {
-                // Blank lines that end the passage come behind what is new as well.
-                let at = (first..=last).rev().find(|&line| !blank(lines.get(line - 1))).unwrap_or(last);
-                let is_entry = language_of(path) == "toml" && !written.trim_start().starts_with('[');
-                if !is_entry {
-                    new.insert(0, String::new());
-                    if at == last && last < lines.len() {
-                        new.push(String::new());
-                    }
-                }
-                lines.splice(at..at, new);
-                let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
-                return format!("{}{tail}", lines.join(end));
+            // Blank lines that end the passage come behind what is new as well.
+            let at = (first..=last).rev().find(|&line| !blank(lines.get(line - 1))).unwrap_or(last);
+            new.insert(0, String::new());
+            if at == last && last < lines.len() {
+                new.push(String::new());
             }
-            lines.splice(last..last, new);
+            lines.splice(at..at, new);
         }
     }
     let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
     format!("{}{tail}", lines.join(end))
-}
-
-fn ends_with_comma(lines: &[String]) -> bool {
-    lines.iter().rev().find(|line| !line.trim().is_empty()).is_some_and(|line| line.trim_end().ends_with(','))
-}
-
-/// Sets or takes away the comma behind the last line that is not blank.
-fn comma(lines: &mut [String], wanted: bool) {
-    if let Some(last) = lines.iter_mut().rev().find(|line| !line.trim().is_empty()) {
-        let bare = last.trim_end().trim_end_matches(',').to_owned();
-        *last = if wanted { bare + "," } else { bare };
-    }
 }
 
 #[cfg(test)]
@@ -306,14 +245,6 @@ mod tests {
     #[test]
     fn a_text_is_cut_at_its_own_marks() {
         assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
-        assert_eq!(
-            titles("a.toml", "[a]\nx = 1\nl = [\n  \"k\",\n]\n\n[b]\ny = 2\n"),
-            ["[a]", "x = 1", "l = [", "[b]", "y = 2"]
-        );
-        assert_eq!(
-            titles("a.json", "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2\n  }\n}\n"),
-            ["{", "\"a\": 1,", "\"b\": {"]
-        );
         assert_eq!(titles("a.yml", "on: push\njobs:\n  a: 1\n"), ["on: push", "jobs:"]);
         assert_eq!(titles("a.txt", "one\ntwo\n\nthree\n"), ["one", "three"]);
     }
@@ -322,7 +253,7 @@ mod tests {
         let all = passages(path, text);
         let at = all.iter().position(|passage| passage.title == title).unwrap();
         let place = if after { Place::After(at) } else { Place::Change(at) };
-        assert_eq!(put(path, text, &all[at], place, written), expected);
+        assert_eq!(put(text, &all[at], place, written), expected);
     }
 
     #[test]
@@ -330,8 +261,6 @@ mod tests {
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", false, "# A\nz\n", "# A\nz\n\n# B\ny\n");
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", true, "# N\nn\n", "# A\nx\n\n# N\nn\n\n# B\ny\n");
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
-        check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", false, "x = 2", "[a]\nx = 2\n\n[b]\ny = 2\n");
-        check("a.toml", "[a]\nx = 1\n\n[b]\ny = 2\n", "x = 1", true, "z = 2", "[a]\nx = 1\nz = 2\n\n[b]\ny = 2\n");
     }
 
     #[test]
@@ -349,13 +278,13 @@ mod tests {
 
     #[test]
     fn a_passage_that_a_task_speaks_of_is_found() {
-        let text = "[project]\nname = \"a\"\nrequires-python = \">= 3.8\"\nclassifiers = [\n  \"Python :: 3.8\",\n]\n";
-        let all = passages("a.toml", text);
+        let text = "name: a\nrequires-python: >= 3.8\nclassifiers:\n  - Python :: 3.8\n";
+        let all = passages("a.yml", text);
         let texts: Vec<String> = all.iter().map(|one| lines_of(text, one)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let found = |task: &str| clearly_meant(&texts, task).map(|at| all[at].title.clone());
-        assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python = \">= 3.8\""));
-        assert_eq!(found("remove the classifier for 3.8").as_deref(), Some("classifiers = ["));
+        assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python: >= 3.8"));
+        assert_eq!(found("remove the classifier for 3.8").as_deref(), Some("classifiers:"));
         assert_eq!(found("something else"), None);
     }
 
@@ -373,22 +302,12 @@ mod tests {
     fn what_follows_the_passage_is_not_written_again() {
         let text = "# A\nx\n\n# B\ny\n\n# C\n";
         let passage = Passage { lines: (1, 3), title: "# A".into() };
-        assert_eq!(own("a.md", text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
-        assert_eq!(own("a.md", text, &passage, "# A\nz"), "# A\nz");
-        let keys = "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2\n  }\n}\n";
-        let all = passages("a.json", keys);
-        let entry = "  \"b\": {\n    \"c\": 3\n  }";
-        let again = |place, written: &str| said_again("a.json", keys, &all, place, written);
-        assert_eq!(again(Place::Change(1), &format!("  \"a\": 1,\n{entry}")), Some((2, entry.to_owned())));
-        assert_eq!((again(Place::Change(2), entry), again(Place::After(1), "  \"d\": 1")), (None, None));
-        assert_eq!(own("a.json", text, &passage, "  \"a\": [1],\n  \"b\": {}\n}\n}"), "  \"a\": [1],\n  \"b\": {}");
-    }
-
-    #[test]
-    fn entries_of_json_keep_their_commas() {
-        let text = "{\n  \"a\": 1,\n  \"b\": 2\n}\n";
-        check("a.json", text, "\"b\": 2", false, "  \"b\": 3,", "{\n  \"a\": 1,\n  \"b\": 3\n}\n");
-        check("a.json", text, "\"b\": 2", true, "  \"c\": 3", "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}\n");
-        check("a.json", text, "\"a\": 1,", true, "  \"c\": 3", "{\n  \"a\": 1,\n  \"c\": 3,\n  \"b\": 2\n}\n");
+        assert_eq!(own(text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
+        assert_eq!(own(text, &passage, "# A\nz"), "# A\nz");
+        let keys = "a: 1\nb:\n  c: 2\n";
+        let (all, entry) = (passages("a.yml", keys), "b:\n  c: 3");
+        let again = |place, written: &str| said_again("a.yml", keys, &all, place, written);
+        assert_eq!(again(Place::Change(0), &format!("a: 1\n{entry}")), Some((1, entry.to_owned())));
+        assert_eq!((again(Place::Change(1), entry), again(Place::After(0), "d: 1")), (None, None));
     }
 }

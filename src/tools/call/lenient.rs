@@ -9,8 +9,8 @@
 use serde_json::{Map, Value};
 
 use crate::models::dialect::RawCall;
+use crate::models::dialect::literal::Reader;
 use crate::tools::call::CALLS_MAX;
-use crate::tools::call::literal::Reader;
 use crate::tools::spec::ToolSpec;
 
 const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];

@@ -3,7 +3,6 @@
 pub mod check;
 pub mod fit;
 pub mod lenient;
-pub mod literal;
 pub mod prose;
 
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::models::dialect::RawCall;
-use crate::tools::call::literal::Reader;
+use crate::models::dialect::literal::Reader;
 use crate::tools::spec::{Parameter, ToolSpec};
 
 /// How far behind a tool's name its arguments may stand.

@@ -151,12 +151,14 @@ impl<'a> Reader<'a> {
             'r' => out.push('\r'),
             'b' => out.push('\u{8}'),
             'f' => out.push('\u{c}'),
+            '0' => out.push('\0'),
+            'x' => out.push(char::from_u32(self.hex(2)?)?),
             'u' => {
-                let first = self.four_digits()?;
+                let first = self.hex(4)?;
                 let second = (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u");
                 let code = if second {
                     self.at += 2;
-                    let low = self.four_digits()?;
+                    let low = self.hex(4)?;
                     0x10000 + ((first - 0xd800) << 10) + low.wrapping_sub(0xdc00) % 0x400
                 } else {
                     first
@@ -171,10 +173,10 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn four_digits(&mut self) -> Option<u32> {
-        let digits = self.rest().get(..4)?;
+    fn hex(&mut self, count: usize) -> Option<u32> {
+        let digits = self.rest().get(..count)?;
         let code = u32::from_str_radix(digits, 16).ok()?;
-        self.at += 4;
+        self.at += count;
         Some(code)
     }
 }
@@ -186,10 +188,10 @@ fn plain(word: &str) -> Option<Value> {
         "false" | "False" => Some(Value::Bool(false)),
         "null" | "None" => Some(Value::Null),
         _ if !word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) => None,
-        _ => match word.parse::<i64>() {
-            Ok(whole) => Some(Value::Number(whole.into())),
-            Err(_) => word.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number),
-        },
+        _ => {
+            let whole = word.parse::<i64>().map(Number::from).or_else(|_| word.parse::<u64>().map(Number::from));
+            whole.ok().or_else(|| word.parse().ok().and_then(Number::from_f64)).map(Value::Number)
+        }
     }
 }
 
