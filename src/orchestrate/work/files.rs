@@ -335,7 +335,10 @@ impl Files {
             }
             _ => self.hints(item),
         };
-        let mut code = code.to_owned();
+        let mut code = match hints.container {
+            None if !item.name.contains('.') => without_receiver(path, code),
+            _ => code.to_owned(),
+        };
         if let What::Change(span) = &item.what
             && matches!(span.sort, Sort::Value | Sort::Record)
             && !self.may_remove
@@ -518,6 +521,16 @@ fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
     lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
 }
 
+/// A function of Python outside of any class without the `self` that a model gives it.
+fn without_receiver(path: &str, code: &str) -> String {
+    static HEAD: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^((?:async )?def \w+\()self(?:,\s*|(\)))").expect("a pattern"));
+    match language_of(path) == "python" && !code.contains("self.") {
+        true => HEAD.replace(code, "$1$2").into_owned(),
+        false => code.to_owned(),
+    }
+}
+
 /// Whether a text has some code already, whatever its white space and the imports in front of it.
 fn has_code(text: &str, code: &str) -> bool {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -549,6 +562,14 @@ mod tests {
     fn what_a_request_quotes_is_read_outside_of_calls() {
         let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
         assert_eq!(quoted(text), ["a b", "c d", "gh"]);
+    }
+
+    #[test]
+    fn a_function_has_no_receiver() {
+        assert_eq!(without_receiver("a.py", "def f(self, x):\n    return x\n"), "def f(x):\n    return x\n");
+        assert_eq!(without_receiver("a.py", "def f(self):\n    return 1\n"), "def f():\n    return 1\n");
+        let method = "def f(self):\n    return self.x\n";
+        assert_eq!(without_receiver("a.py", method), method);
     }
 
     #[test]
