@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::StepId;
 use crate::protocol::{Candidate, Doubt, Event, StepReport, StepState, StepStatus};
+use crate::tools::builtin::Builtin;
 use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
@@ -17,7 +18,7 @@ use super::evidence::{Evidence, Record};
 use super::learn::Recollection;
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{call, classify, edit, fill, forms, route};
+use super::{call, classify, edit, fill, forms, route, work};
 
 /// Calls one step may make, one a file it names.
 const CALLS_A_STEP_MAX: usize = 12;
@@ -126,6 +127,11 @@ pub async fn step(
                 Err(reason) => return Ok(StepEnd::Stuck(reason)),
             }
         }
+        if tool.name == Builtin::WriteFile.name()
+            && let Some(reason) = why_not_written(context, &step.part, &arguments)
+        {
+            return Ok(StepEnd::Stuck(reason));
+        }
         let call = ToolCall { tool: tool.name.clone(), arguments };
         if let Some(known) = evidence.repeated(&call.tool, &call.arguments).map(|entry| entry.id) {
             evidence.answers(known, step.id);
@@ -141,6 +147,18 @@ fn why_stuck(found: Option<Intent>) -> String {
     let Some(Intent { tool, missing, .. }) = found else { return "no tool fits".to_owned() };
     let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
     format!("`{}` needs {}, which the request does not say", tool.name, names.join(" and "))
+}
+
+/// Why code writes no such file by itself: a file that exists is not replaced, and a file of code is only what the request quotes.
+fn why_not_written(context: &Context, part: &Part, arguments: &Arguments) -> Option<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let path = text("path");
+    if work::exists(context, path) {
+        return Some(format!("{path} exists and is not replaced; say what to change in it, from what to what"));
+    }
+    let is_quoted = part.quoted.iter().any(|quoted| quoted == text("content"));
+    (crate::edit::has_grammar(path) && !is_quoted)
+        .then(|| format!("{path} is code, so its content has to be quoted in the request, or written by a model that can"))
 }
 
 /// Whether the user has allowed such a call beforehand.

@@ -42,6 +42,7 @@ use super::probe;
 use super::synthesize;
 use super::toolkit::{Toolkit, TurnError};
 use super::words;
+pub use change::exists;
 use context::{Pack, Purpose};
 use mentions::Mentions;
 use read::{Kind, Step};
