@@ -36,6 +36,26 @@ pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     all.is_object().then_some(found)
 }
 
+/// The texts in lists that hold `part` as a word of their own, each with the keys of its list.
+pub fn elements(path: &str, text: &str, part: &str) -> Vec<(Keys, Value)> {
+    let mut found = Vec::new();
+    if let Some(all) = read(path, text) {
+        elements_of(&all, &mut Vec::new(), part, &mut found);
+    }
+    found
+}
+
+fn elements_of(value: &Value, keys: &mut Keys, part: &str, found: &mut Vec<(Keys, Value)>) {
+    let is_word = |text: &str| text.split([' ', ':', ',', '/']).any(|word| word == part);
+    for (key, value) in value.as_object().into_iter().flatten() {
+        keys.push(key.clone());
+        let texts = value.as_array().into_iter().flatten().filter(|one| one.as_str().is_some_and(is_word));
+        found.extend(texts.map(|one| (keys.clone(), one.clone())));
+        elements_of(value, keys, part, found);
+        keys.pop();
+    }
+}
+
 fn read(path: &str, text: &str) -> Option<Value> {
     match path.rsplit('.').next()? {
         "json" => CstRootNode::parse(text, &ParseOptions::default()).ok()?.to_serde_value(),
@@ -266,6 +286,13 @@ mod tests {
 
     const JSON: &str = "{\n  \"a\": 1,\n  \"b\": {\n    \"c-d\": \"x\"\n  },\n  \"l\": [\n    \"p\"\n  ]\n}\n";
     const TOML: &str = "# head\n[a]\nb = 1 # why\nl = [\n    \"p\",\n    \"q\",\n]\n\n[a.c]\nd = \"x\"\n";
+
+    #[test]
+    fn elements_of_lists_are_found_by_a_word() {
+        let text = "[a]\nb = [\"P :: 3.1\", \"P :: 3.10\"]\nc = \"3.1\"\n";
+        assert_eq!(elements("a.toml", text, "3.1"), [(vec!["a".to_owned(), "b".to_owned()], Value::from("P :: 3.1"))]);
+        assert_eq!(elements("a.txt", text, "3.1"), []);
+    }
 
     #[test]
     fn entries_are_listed_with_their_keys() {

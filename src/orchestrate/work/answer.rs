@@ -22,6 +22,8 @@ const PROMPT: &str = include_str!("../prompts/ask.md");
 const TOKENS_MAX: usize = 220;
 /// Characters of an earlier result that the model sees.
 const RESULT_CHARS: usize = 2_000;
+/// What is said where no sentence of the model is backed by what it was shown.
+const NOTHING_BACKED: &str = "The code shown does not tell; these places come closest.";
 /// Places that are listed under an answer.
 const PLACES_MAX: usize = 3;
 
@@ -33,6 +35,8 @@ const LISTS: &[Builtin] = &[
     Builtin::IndexDependents,
     Builtin::IndexImpact,
 ];
+/// Longest clause that asks for a list alone.
+const LIST_WORDS_MAX: usize = 16;
 /// Tools whose result a model words.
 const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
 
@@ -42,8 +46,20 @@ const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archiv
 /// Whether all that is asked for is a list that the index has.
 pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
     let [part] = parts else { return false };
+    list_of(toolkit, part).is_some()
+}
+
+/// The list that answers a clause. Who asks what happens, or how something is done, wants more than one.
+fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
+    const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
+    let said = words::split(&part.text);
+    let wants_more = |tool: Builtin| {
+        let impact = tool == Builtin::IndexImpact;
+        said.iter().any(|word| MORE.contains(&word.to_lowercase().as_str()) && !(impact && *word == "if"))
+    };
     let symbol = forms::symbol_of(toolkit, part);
-    forms::asked(part, symbol.as_deref()).is_some_and(|tool| LISTS.contains(&tool))
+    forms::asked(part, symbol.as_deref())
+        .filter(|tool| LISTS.contains(tool) && said.len() <= LIST_WORDS_MAX && !wants_more(*tool))
 }
 
 /// Answers one step; what is said goes to the host as it comes, and is given back.
@@ -54,7 +70,8 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
     let mut result = String::new();
     let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.to_lowercase().as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
-    if let Some(tool) = tool.filter(|tool| LISTS.contains(tool) || looks(tool)) {
+    let list = list_of(job.scene.toolkit, &planned.part);
+    if let Some(tool) = list.or(tool.filter(looks)) {
         let known = evidence.entries().len();
         let end = looked(job, &planned, evidence).await?;
         let found = evidence.entries().get(known..).unwrap_or_default();
@@ -108,6 +125,10 @@ async fn said(job: Job<'_>, step: &read::Step, pack: &Pack, result: &str) -> Res
         .await?;
     if ended.finish == Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
+    }
+    if answer.trim().is_empty() {
+        scene.host.emit(Event::Token { text: NOTHING_BACKED.to_owned() });
+        answer.push_str(NOTHING_BACKED);
     }
     let places = places(pack, &answer);
     if !places.is_empty() {

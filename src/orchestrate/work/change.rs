@@ -21,7 +21,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, data, is_prose, items, verify, written};
+use super::{Done, Job, code, data, is_prose, items, substitution, verify, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -119,16 +119,27 @@ pub async fn explicit(
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
-    let places = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().map(|node| &node.path));
-    let mut places: Vec<&String> =
-        if mentions.paths.is_empty() { places.collect() } else { mentions.paths.iter().collect() };
-    places.dedup();
     let is_removal = removes(&step.text);
+    let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
+    let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
+    let nodes = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().map(|node| node.path.clone()));
+    let mut places: Vec<String> = match (mentions.paths.is_empty(), &substitution) {
+        (false, _) => mentions.paths.clone(),
+        (true, None) => nodes.collect(),
+        // Of all code a single place has to answer.
+        (true, Some(_)) => paths_meant(index, &mentions).into_iter().filter(|path| has_grammar(path)).collect(),
+    };
+    if bump.is_some() && mentions.paths.is_empty() {
+        places = MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| exists(scene.context, path)).collect();
+    }
+    places.dedup();
     let found = places.iter().filter_map(|path| {
         let before = text_of(scene.context, path)?;
-        let edit = match is_removal {
-            true => settle_removal(&step.text, path, &before)?.ok()?,
-            false => settle_edit(&step.text, &before).filter(|_| places.len() == 1)?,
+        let edit = match (&bump, &substitution, is_removal) {
+            (_, _, true) => settle_removal(&step.text, path, &before)?.ok()?,
+            (Some(bump), ..) => settle_edit(bump, &before)?,
+            (_, Some(one), _) => settle_edit(&one.spelled_out(), &before)?,
+            (None, None, _) => settle_edit(&step.text, &before).filter(|_| places.len() == 1)?,
         };
         let new = with_comparison(&edit.old, &edit.new);
         let after = before.replacen(&edit.old, &new, 1);
@@ -138,8 +149,13 @@ pub async fn explicit(
         fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
     });
     let found: Vec<Value> = found.collect();
-    let [arguments] = found.as_slice() else { return Ok(None) };
-    let status = perform(scene, step, Builtin::ReplaceInFile, arguments.clone(), evidence).await?;
+    if found.is_empty() || found.len() > 1 && (bump.is_none() || found.len() < places.len()) {
+        return Ok(None);
+    }
+    let mut status = StepStatus::Succeeded;
+    for arguments in found {
+        status = perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?;
+    }
     let mut said = String::new();
     for symbol in mentions.symbols.iter().filter(|_| is_removal && status == StepStatus::Succeeded) {
         let left = still_named(scene.context, index, &symbol.name);
@@ -167,12 +183,15 @@ fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     found
 }
 
+/// Where a project says its version.
+const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
+
 /// Files in which one text is replaced by another, at most, and places in each.
 const REWORDED_FILES_MAX: usize = 3;
 const REWORDED_PLACES_MAX: usize = 3;
 
 /// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaced where it stands as a text, in the files that are named, or that hold what is
-/// named, or else that have it.
+/// named, or else that have it. A text that code completes is found by the line that says most of it.
 async fn reworded(
     scene: Scene<'_>,
     index: &Index,
@@ -180,7 +199,52 @@ async fn reworded(
     mentions: &Mentions,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let Some((old, new)) = passage::rewording(&step.text) else { return Ok(None) };
+    let Some(wanted) = substitution::of(&step.text).filter(|one| one.is_quoted) else { return Ok(None) };
+    let paths = paths_meant(index, mentions);
+    let literally = |before: &str| {
+        let mut after = before.to_owned();
+        let mut places = 0;
+        for mark in ['"', '\'', '`'] {
+            let whole = format!("{mark}{}{mark}", wanted.old);
+            places += after.matches(&whole).count();
+            after = after.replace(&whole, &format!("{mark}{}{mark}", wanted.new));
+        }
+        (places > 0).then_some((places, after))
+    };
+    let completed = |before: &str| Some((1, substitution::in_template(before, &wanted)?));
+    let changed = |how: &dyn Fn(&str) -> Option<(usize, String)>| {
+        let mut changes = Vec::new();
+        for path in &paths {
+            let Some(before) = text_of(scene.context, path) else { continue };
+            let Some((places, after)) = how(&before) else { continue };
+            if places > REWORDED_PLACES_MAX {
+                return Vec::new();
+            }
+            if verify::problems(index, path, &before, &after, &[]).is_empty() {
+                changes.push((path.clone(), after));
+            }
+        }
+        changes
+    };
+    let mut changes = changed(&literally);
+    if changes.is_empty() {
+        changes = changed(&completed);
+        changes.retain(|(path, _)| edit::has_grammar(path));
+        if changes.len() > 1 {
+            return Ok(None);
+        }
+    }
+    if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {
+        return Ok(None);
+    }
+    for (path, after) in changes {
+        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    }
+    Ok(Some(Done::default()))
+}
+
+/// Files that are named, or that hold what is named, or else all that are no tests.
+fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| &symbol.nodes);
     let mut paths: Vec<String> = match mentions.paths.is_empty() {
         false => mentions.paths.clone(),
@@ -191,30 +255,8 @@ async fn reworded(
     }
     paths.sort();
     paths.dedup();
-    let mut changes = Vec::new();
-    for path in paths.into_iter().filter(|path| mentions.paths.contains(path) || !verify::is_test(path)) {
-        let Some(before) = text_of(scene.context, &path) else { continue };
-        let mut after = before.clone();
-        let mut places = 0;
-        for mark in ['"', '\'', '`'] {
-            let whole = format!("{mark}{old}{mark}");
-            places += after.matches(&whole).count();
-            after = after.replace(&whole, &format!("{mark}{new}{mark}"));
-        }
-        if places > REWORDED_PLACES_MAX {
-            return Ok(None);
-        }
-        if places > 0 && verify::problems(index, &path, &before, &after, &[]).is_empty() {
-            changes.push((path, after));
-        }
-    }
-    if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {
-        return Ok(None);
-    }
-    for (path, after) in changes {
-        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-    }
-    Ok(Some(Done::default()))
+    paths.retain(|path| mentions.paths.contains(path) || !verify::is_test(path));
+    paths
 }
 
 /// A bound that is raised stays a bound: `>= 3.1` becomes `>= 3.2` where 3.2 was asked for.

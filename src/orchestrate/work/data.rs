@@ -1,7 +1,9 @@
 //! Changes entries of JSON and TOML files: the model says which keys get which values, code writes them.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::{Deserializer, Value, json};
 
 use crate::edit::keyed::{self, Change, Keys, Sort};
@@ -60,10 +62,20 @@ pub async fn change(
         let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(answer, "entries");
-        let changes = read(&answer).into_iter().map(|change| placed(change, &entries)).collect::<Vec<_>>();
+        let mut changes = read(&answer).into_iter().map(|change| placed(change, &entries)).collect::<Vec<_>>();
         let asked = words::content(job.scene.request);
         let refused = changes.iter().find_map(|change| refusal(change, &entries, &asked));
-        let after = refused.map_or_else(|| keyed::changed(path, before, &changes), Err);
+        changes.retain(|change| refusal(change, &entries, &asked).is_none());
+        for gone in gone(&step.text) {
+            let elements = keyed::elements(path, before, &gone).into_iter();
+            let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
+            let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
+            changes.extend(new);
+        }
+        let after = match refused.filter(|_| changes.is_empty()) {
+            Some(refused) => Err(refused),
+            None => keyed::changed(path, before, &changes),
+        };
         trouble = match after {
             // An earlier step has done it.
             Ok(after) if after == before && job.of_several => return Ok(Some(Done::default())),
@@ -85,6 +97,15 @@ pub async fn change(
         messages.push(Message::user(format!("{trouble}\nWrite the entries again.")));
     }
     Ok(Some(Done { notes: vec![format!("not done: {path}: {trouble}")], ..Done::default() }))
+}
+
+/// Versions that a text wants to be rid of: `drop support for 3.10`.
+fn gone(text: &str) -> Vec<String> {
+    static GONE: LazyLock<Regex> = LazyLock::new(|| {
+        let verbs = r"(?:get rid of|remove|drop|delete|entferne|supprime|quita|no longer (?:supports?|needs?))";
+        Regex::new(&format!(r"(?i)\b{verbs}(?:\s+[a-z]+){{0,4}}\s+(\d+(?:\.\d+)+)")).expect("a pattern")
+    });
+    GONE.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
 
 /// A change of a key alone is meant for the one entry of that key, wherever it is.
@@ -210,6 +231,13 @@ mod tests {
         assert_eq!(placed(set("b", "x"), &entries), set("a > b", "x"));
         assert_eq!(placed(set("d", "x"), &entries), set("d", "x"));
         assert_eq!(placed(set("c", "x"), &entries), set("c", "x"));
+    }
+
+    #[test]
+    fn versions_that_are_to_go_are_read() {
+        assert_eq!(gone("3.11 is the oldest from now on, get rid of 3.10"), ["3.10"]);
+        assert_eq!(gone("Drop support for Python 3.8 and remove the 3.9 classifier"), ["3.8", "3.9"]);
+        assert_eq!(gone("raise it to 3.12"), [] as [&str; 0]);
     }
 
     #[test]

@@ -102,6 +102,7 @@ const USUAL: &[(&str, &[&str])] = &[
     ("readme", &["readme.md", "readme.rst", "readme.txt", "readme"]),
     ("changelog", &["changelog.md", "changes.md", "history.md", "changelog.rst", "changes.rst", "changelog"]),
     ("license", &["license", "license.md", "license.txt"]),
+    ("pyproject", &["pyproject.toml"]),
 ];
 
 /// What `text` names of the project that `index` knows.

@@ -22,6 +22,7 @@ mod relocate;
 mod rename;
 mod repair;
 mod spelled;
+mod substitution;
 mod tool;
 mod verify;
 mod within;
@@ -204,6 +205,12 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         let is_code = |path: &String| crate::edit::has_grammar(path);
         let has_code = around.paths.iter().any(is_code);
         around.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
+        if !mentions.speaks_of_tests {
+            // Another step writes the tests.
+            around.paths.retain(|path| !verify::is_test(path));
+            around.new_paths.retain(|path| !verify::is_test(path));
+        }
+        around.likely = std::mem::take(&mut mentions.likely);
         mentions = around;
     }
     if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {

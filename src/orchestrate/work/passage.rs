@@ -105,40 +105,6 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     titles.iter().position(|title| !title.is_empty() && is_called(title))
 }
 
-/// Marks around quoted texts.
-const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
-
-/// The old and the new of two quoted texts: `'a' should be 'b'`, `say 'b' instead of 'a'`.
-pub fn rewording(task: &str) -> Option<(String, String)> {
-    const BECOMES: &[&str] =
-        &["should be", "should read", "should say", "to", "becomes", "->", "→", "with", "by", "zu", "par", "por"];
-    const INSTEAD: &[&str] =
-        &["instead of", "rather than", "not", ", not", "statt", "anstatt", "au lieu de", "en vez de"];
-    let mut found: Vec<(usize, usize, &str)> = Vec::new();
-    let mut at = 0;
-    while let Some((open, mark)) =
-        task[at..].char_indices().find(|(_, mark)| PAIRS.iter().any(|(open, _)| open == mark))
-    {
-        let (open, inside) = (at + open, at + open + mark.len_utf8());
-        let behind_letter = task[..open].ends_with(char::is_alphanumeric);
-        let closer = PAIRS.iter().find(|(one, _)| *one == mark).map_or(mark, |(_, closer)| *closer);
-        match task[inside..].find(closer).map(|close| inside + close) {
-            Some(close) if !behind_letter => {
-                at = close + closer.len_utf8();
-                found.push((open, at, task[inside..close].trim_matches([' ', '\u{a0}'])));
-            }
-            _ => at = inside,
-        }
-    }
-    let [(_, end, first), (start, _, second)] = found.as_slice() else { return None };
-    let between = task[*end..*start].trim();
-    match () {
-        () if BECOMES.contains(&between) => Some(((*first).to_owned(), (*second).to_owned())),
-        () if INSTEAD.contains(&between) => Some(((*second).to_owned(), (*first).to_owned())),
-        () => None,
-    }
-}
-
 /// What was written without the lines that follow the passage in the file: a model goes on repeating what it knows.
 pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
@@ -261,19 +227,6 @@ mod tests {
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", false, "# A\nz\n", "# A\nz\n\n# B\ny\n");
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", true, "# N\nn\n", "# A\nx\n\n# N\nn\n\n# B\ny\n");
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
-    }
-
-    #[test]
-    fn what_is_to_be_said_otherwise_is_read() {
-        let check = |task: &str, expected: Option<(&str, &str)>| {
-            let found = rewording(task);
-            assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected, "{task}");
-        };
-        check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
-        check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
-        check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
-        check("it's 'a' and 'b'", None);
-        check("f('a') is 'b' and f('c') is 'd'", None);
     }
 
     #[test]

@@ -81,6 +81,9 @@ const NOT_PLAIN: &[&str] = &[
 
 /// The one step of a request that is plainly one: a question, or one clause that says what to add, change or remove.
 pub fn plain(request: &str) -> Option<Step> {
+    if only_asks(request) && !has_word(request, COMMANDS) {
+        return Some(Step { id: StepId(1), kind: Kind::Ask, text: request.trim().to_owned() });
+    }
     let parts = decompose::parts(request);
     let [part] = parts.as_slice() else { return None };
     let text = request.trim();
@@ -213,15 +216,37 @@ const QUESTIONS: &[&str] = &[
     "muestra",
     "summarise",
     "summarize",
+    "why",
+    "whose",
     "was",
+    "warum",
+    "welcher",
+    "welches",
+    "wann",
+    "wer",
     "wie",
     "wo",
     "welche",
     "qué",
+    "cuál",
+    "quién",
+    "cuándo",
+    "cuántos",
     "cómo",
     "dónde",
     "quel",
+    "quelle",
+    "quels",
+    "quelles",
+    "qui",
+    "où",
+    "pourquoi",
     "comment",
+    "где",
+    "что",
+    "как",
+    "кто",
+    "почему",
 ];
 
 /// Words that say what is wrong, which is to be mended, and words that ask to be shown such places.
@@ -282,6 +307,9 @@ const COMMANDS: &[&str] = &[
     "запусти",
 ];
 
+/// Words within which a question begins: `in which case`, `from how many on`.
+const OPENING_WORDS: usize = 3;
+
 /// Orders in the form of a question.
 const POLITE: &[&str] =
     &["can you", "could you", "would you", "will you", "kannst du", "könntest du", "peux-tu", "puedes", "можешь"];
@@ -296,6 +324,19 @@ fn is_order(text: &str) -> bool {
 
 fn has_order(text: &str) -> bool {
     has_word(text, ORDERS)
+}
+
+/// Whether a request is one sentence that begins as a question, ends as one, and orders nothing in between: `how do I set X, and where?`.
+fn only_asks(request: &str) -> bool {
+    let text = request.trim();
+    let one_sentence = text.ends_with('?') && !text.trim_end_matches('?').contains(['?', '\n', ';'])
+        && !text.contains(". ") && !text.contains("! ");
+    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let begins = all.iter().take(OPENING_WORDS).any(|word| QUESTIONS.contains(&word.as_str()));
+    let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
+    let orders = all.windows(2).any(|pair| joins(&pair[0]) && ORDERS.contains(&pair[1].as_str()));
+    let low = text.to_lowercase();
+    one_sentence && begins && !orders && !POLITE.iter().any(|words| low.contains(words))
 }
 
 /// Whether a word, in small letters, begins an order, a question or a command.
@@ -365,6 +406,9 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let asks = steps.iter().any(|(kind, _)| *kind == Kind::Ask);
     if is_order(request) && asks && only(&steps, &[Kind::Ask, Kind::Edit]) {
         steps = vec![(ordered(request), request.to_owned())];
+    }
+    if only_asks(request) && steps.iter().any(|(kind, _)| *kind != Kind::Ask) && !has_word(request, COMMANDS) {
+        steps = vec![(Kind::Ask, request.to_owned())];
     }
     if is_about_red_tests(request) && only(&steps, &[Kind::Ask, Kind::Edit, Kind::Fix]) {
         steps = vec![(Kind::Fix, request.to_owned())];
@@ -544,6 +588,17 @@ mod tests {
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
         assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
+    }
+
+    #[test]
+    fn a_question_changes_nothing() {
+        let request = "wo wird entschieden, ob ein Hinweis kommt, und wie groß darf die Distanz höchstens sein?";
+        assert_eq!(plain(request).map(|step| step.kind), Some(Kind::Ask));
+        let request = "In which case is run() called and how do I change that?";
+        check("ask: In which case is run() called\nedit: change that", request, &[(Kind::Ask, request)]);
+        for order in ["Can you add a flag?", "How is x set? Set it to 5.", "Where is x and remove it?"] {
+            assert!(!only_asks(order), "{order}");
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use crate::edit::rename::{self, Plan, RenameError, Target};
+use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
@@ -42,8 +43,53 @@ pub async fn rename(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
         _ => Err(error),
     });
     match planned {
-        Ok(plan) => write(job, step, &plan, evidence).await,
+        Ok(mut plan) => {
+            if speaks_of_mentions(job.scene.request) {
+                take_mentions(&mut plan, &read, &name, &to);
+            }
+            write(job, step, &plan, evidence).await
+        }
         Err(error) => Ok(refused(error.to_string())),
+    }
+}
+
+/// Whether a rename is to reach strings, comments and documents as well.
+fn speaks_of_mentions(request: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "string", "strings", "comment", "comments", "docs", "documentation", "docstring", "docstrings", "readme", "mentioned",
+        "mentions", "kommentare", "kommentaren", "commentaires", "comentarios", "doku",
+    ];
+    words::split(request).iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// Gives the name its new form in the strings and comments that mention it.
+fn take_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &str) {
+    for mention in std::mem::take(&mut plan.mentions) {
+        let known = plan.edits.iter().position(|edit| edit.path == mention.path);
+        let text = match known {
+            Some(at) => plan.edits[at].text_after.clone(),
+            None => read(&mention.path).unwrap_or_default(),
+        };
+        let is_inside = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let renamed = |line: &str| -> String {
+            let mut out = String::new();
+            let mut rest = line;
+            while let Some(at) = rest.find(from) {
+                let (before, behind) = (&rest[..at], &rest[at + from.len()..]);
+                let whole = !before.ends_with(is_inside) && !behind.starts_with(is_inside);
+                out.push_str(before);
+                out.push_str(if whole { to } else { from });
+                rest = behind;
+            }
+            out + rest
+        };
+        let lines = text.split_inclusive('\n').enumerate();
+        let text: String =
+            lines.map(|(at, line)| if at + 1 == mention.line { renamed(line) } else { line.to_owned() }).collect();
+        match known {
+            Some(at) => plan.edits[at].text_after = text,
+            None => plan.edits.push(FileEdit { path: mention.path, text_after: text, places: vec![mention.line] }),
+        }
     }
 }
 

@@ -1,0 +1,243 @@
+//! Reads which value becomes which: `500, not 1000`, `from 25 to 50`, `instead of "a" it should say "b"`. No model is needed for these.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::orchestrate::words;
+
+/// A value and what it becomes, as the request writes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Substitution {
+    pub old: String,
+    pub new: String,
+    /// Both stand in quotation marks.
+    pub is_quoted: bool,
+    /// The rest of the request, which says where.
+    pub about: String,
+}
+
+impl Substitution {
+    /// The same as the rules of explicit edits read it.
+    pub fn spelled_out(&self) -> String {
+        format!("change {} from {} to {}", self.about, self.old, self.new)
+    }
+}
+
+/// A quoted text or a number of a request.
+struct Literal<'a> {
+    /// With its quotation marks.
+    range: Range<usize>,
+    text: &'a str,
+    is_quoted: bool,
+}
+
+/// Marks around quoted texts.
+const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
+
+/// The substitution that `task` spells out; `None` if it names other than two values, or does not say which becomes which.
+pub fn of(task: &str) -> Option<Substitution> {
+    let quoted = quotations(task);
+    let literals = if quoted.len() == 2 { quoted } else { numbers(task, &quoted) };
+    let [first, second] = literals.as_slice() else { return None };
+    let (old, new) = match order(task, first, second)? {
+        true => (first, second),
+        false => (second, first),
+    };
+    let about = [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]];
+    let (old, new) = (old.text.to_owned(), new.text.to_owned());
+    (old != new).then(|| Substitution { old, new, is_quoted: first.is_quoted, about: about.join(" ") })
+}
+
+/// Whether the first of two values is the old one; `None` where the words around them do not say it.
+fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
+    static FROM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:from|von|de|с)$"));
+    static INSTEAD_BEFORE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)(?:\s[^.;]{0,40})?$"));
+    static TO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:to|auf|à|a|на)$"));
+    static BECOMES: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por)$")
+    });
+    // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
+    static MAKE: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"(?:(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:should|must|has to) (?:be|say|read|give)|should (?:be|say|read))$")
+    });
+    static NOT: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(?:[^.;]{0,40}[\s,])?(?:instead of|rather than|(?:and )?not|statt|anstatt|au lieu de|en vez de)$")
+    });
+    // `f(1) gives 2, not 3` says what is, not what is to be.
+    static IS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?$")
+    });
+    let before = task[..first.range.start].trim().to_lowercase();
+    let between = task[first.range.end..second.range.start].trim().to_lowercase();
+    match () {
+        () if INSTEAD_BEFORE.is_match(&before) => Some(true),
+        () if before.ends_with("not") && between == "but" => Some(true),
+        () if NOT.is_match(&between) && (first.is_quoted || !IS.is_match(&before)) => Some(false),
+        () if first.is_quoted && BECOMES.is_match(&between) => Some(true),
+        () if FROM.is_match(&before) && TO.is_match(&between) => Some(true),
+        () if MAKE.is_match(&between) && !between.contains('.') => Some(true),
+        () => None,
+    }
+}
+
+/// `bump the version for 4.10.0` as the rules of explicit edits read it; `None` if the request names no version, or several.
+pub fn version_bump(step: &str, request: &str) -> Option<String> {
+    static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?"));
+    static BUMPS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"(?i)\b(?:bump|set|raise|update|increase|change|erhöhe|setze|passe)\b[^.;]{0,40}\bversions?(?:nummer)?\b")
+    });
+    let versions = |text: &str| -> Vec<String> {
+        let mut all: Vec<String> = VERSION.find_iter(text).map(|found| found.as_str().to_owned()).collect();
+        all.dedup();
+        all
+    };
+    let mut all = versions(step);
+    if all.is_empty() {
+        all = versions(request);
+    }
+    let [version] = all.as_slice() else { return None };
+    BUMPS.is_match(step).then(|| format!("set the version to {version}"))
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern")
+}
+
+fn quotations(task: &str) -> Vec<Literal<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some((open, mark)) =
+        task[at..].char_indices().find(|(_, mark)| PAIRS.iter().any(|(open, _)| open == mark))
+    {
+        let (open, inside) = (at + open, at + open + mark.len_utf8());
+        let behind_letter = task[..open].ends_with(char::is_alphanumeric);
+        let closer = PAIRS.iter().find(|(one, _)| *one == mark).map_or(mark, |(_, closer)| *closer);
+        match task[inside..].find(closer).map(|close| inside + close) {
+            Some(close) if !behind_letter => {
+                at = close + closer.len_utf8();
+                let text = task[inside..close].trim_matches([' ', '\u{a0}']);
+                found.push(Literal { range: open..at, text, is_quoted: true });
+            }
+            _ => at = inside,
+        }
+    }
+    found
+}
+
+/// Numbers and versions that stand for themselves: `500`, `3.10+`, `1_000`; none inside of a quotation, a name or a path.
+fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:[._,]\d+)*\+?"));
+    let stands_alone = |range: &Range<usize>| {
+        let is_inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '/' | '-' | '.' | '(');
+        let before = task[..range.start].chars().next_back();
+        let mut behind = task[range.end..].chars();
+        let after = behind.next();
+        let ends = matches!(after, Some('.')) && !behind.next().is_some_and(char::is_alphanumeric);
+        !before.is_some_and(is_inside) && (ends || !after.is_some_and(|letter| is_inside(letter) || letter == ')'))
+    };
+    let found = NUMBER.find_iter(task).map(|found| found.range());
+    found
+        .filter(|range| stands_alone(range) && !quoted.iter().any(|one| one.range.contains(&range.start)))
+        .map(|range| Literal { text: &task[range.clone()], range, is_quoted: false })
+        .collect()
+}
+
+/// What differs between two texts, in whole words: `a b c` and `a d c` give `b` and `d`.
+pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let same_start = |text: &'a str, other: &'a str| -> usize {
+        let mut end = 0;
+        for (word, other) in text.split_inclusive(' ').zip(other.split_inclusive(' ')) {
+            if word != other || !word.ends_with(' ') {
+                break;
+            }
+            end += word.len();
+        }
+        end
+    };
+    let start = same_start(old, new);
+    let (old, new) = (&old[start..], &new[start..]);
+    let same_end = old.rsplit(' ').zip(new.rsplit(' ')).take_while(|(word, other)| word == other);
+    let tail: usize = same_end.map(|(word, _)| word.len() + 1).sum();
+    match tail < old.len() && tail < new.len() {
+        true => (&old[..old.len() - tail], &new[..new.len() - tail]),
+        false => (old, new),
+    }
+}
+
+/// Share of the words of a quoted text that its line has to have where a part of the text is made by code.
+const SHARED: f64 = 0.6;
+
+/// `text` with what differs between the old and the new put into the one line that says most of the old: `'${name}' not given` is what a request
+/// calls `'-c' not given`. `None` where no line or several do.
+pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
+    let (old, new) = difference(&one.old, &one.new);
+    let wanted = words::content(&one.old);
+    let share = |line: &str| {
+        let said = words::content(line);
+        wanted.iter().filter(|word| said.contains(*word)).count() as f64 / wanted.len().max(1) as f64
+    };
+    let is_it = |line: &&str| line.matches(old).count() == 1 && share(line) >= SHARED && line.contains(['"', '\'', '`']);
+    let mut found = text.lines().filter(is_it);
+    let line = found.next().filter(|_| found.next().is_none())?;
+    Some(text.replacen(line, &line.replacen(old, new, 1), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(task: &str, expected: Option<(&str, &str)>) {
+        let found = of(task);
+        assert_eq!(found.as_ref().map(|one| (one.old.as_str(), one.new.as_str())), expected, "{task}");
+    }
+
+    #[test]
+    fn quoted_texts_become_others() {
+        check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
+        check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
+        check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
+        check("reword it: instead of \"x is not set\" it should say \"x is missing\"", Some(("x is not set", "x is missing")));
+        check("it's 'a' and 'b'", None);
+        check("f('a') is 'b' and f('c') is 'd'", None);
+    }
+
+    #[test]
+    fn numbers_become_others() {
+        check("The cache should write after 500 changes, not 1000", Some(("1000", "500")));
+        check("Passe la pénalité de 25 à 50, les autres ne bougent pas", Some(("25", "50")));
+        check("the README claims it works on Python 3.8+, make that 3.10+", Some(("3.8+", "3.10+")));
+        check("retry 5 times instead of 3.", Some(("3", "5")));
+        check("it runs 3 to 5 times", None);
+        check("f('a') gives 2, not 3", None);
+        check("parse(1) gives a2, should be 3", None);
+    }
+
+    #[test]
+    fn a_version_is_bumped_to_the_one_that_is_named() {
+        let check = |step: &str, expected: Option<&str>| {
+            assert_eq!(version_bump(step, "prepare 4.10.0: do it").as_deref(), expected, "{step}");
+        };
+        check("bump the version (pyproject and version.py)", Some("set the version to 4.10.0"));
+        check("bump the version in Cargo.toml to 0.5.1", Some("set the version to 0.5.1"));
+        check("say that version 1.2.3 or newer is needed", None);
+        check("update the readme", None);
+    }
+
+    #[test]
+    fn what_differs_is_told_in_whole_words() {
+        assert_eq!(difference("a '-c' not given", "a '-c' is missing"), ("not given", "is missing"));
+        assert_eq!(difference("the old name here", "the new name here"), ("old", "new"));
+        assert_eq!(difference("a", "b"), ("a", "b"));
+    }
+
+    #[test]
+    fn a_text_that_code_completes_is_found_by_the_rest_of_it() {
+        let text = "  fail(`error: option '${flag}' not given`);\n  fail(`command not given`);\n";
+        let one = of("instead of \"option '-c' not given\" it should say \"option '-c' is missing\"").unwrap();
+        let after = in_template(text, &one).unwrap();
+        assert_eq!(after, text.replacen("' not given", "' is missing", 1));
+    }
+}
