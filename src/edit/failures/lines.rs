@@ -56,6 +56,28 @@ fn eslint(text: &str) -> Vec<Failure> {
     errors
 }
 
+/// The package that is not installed, where a text says that one is missing; `is_ours` tells modules and files of the project itself.
+///
+/// ```text
+/// ModuleNotFoundError: No module named 'numpy'
+/// Error: Cannot find package 'left-pad' imported from /p/a.js
+/// error: no matching package named `rand` found
+/// a.go:4:2: no required module provides package github.com/x/y; to add it:
+/// ```
+pub fn missing_package(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Option<String> {
+    static SIGNS: LazyLock<[Regex; 6]> = LazyLock::new(|| {
+        [
+            pattern(r"No module named '?([A-Za-z_]\w*)"),
+            pattern(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w][\w.-]*)"),
+            pattern(r"no matching package named `([\w-]+)`"),
+            pattern(r"failed to (?:get|download|load source for dependency) `([\w-]+)"),
+            pattern(r"no required module provides package ([\w./-]+)"),
+            pattern(r#"cannot find package "?([\w./-]+)"? in"#),
+        ]
+    });
+    SIGNS.iter().flat_map(|sign| sign.captures_iter(text)).map(|found| found[1].to_owned()).find(|name| !is_ours(name))
+}
+
 /// What was to be run is not there.
 pub fn missing(text: &str) -> Option<Report> {
     const MARKS: &[&str] = &[

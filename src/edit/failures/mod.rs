@@ -12,6 +12,7 @@ mod trace;
 
 use std::path::Path;
 
+pub use lines::missing_package;
 pub use summary::summary;
 
 /// Most failures that are kept. A small model is shown a few of them; one cause often fails hundreds of tests.

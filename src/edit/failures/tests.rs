@@ -311,3 +311,16 @@ proptest! {
         prop_assert!(summary(&report, 300).chars().count() <= 300);
     }
 }
+
+#[test]
+fn a_missing_package_is_told_from_a_missing_file_of_the_project() {
+    let ours = |name: &str| name == "shop";
+    let check = |text: &str, expected: Option<&str>| {
+        assert_eq!(missing_package(text, &ours).as_deref(), expected, "{text}");
+    };
+    check("ModuleNotFoundError: No module named 'numpy'", Some("numpy"));
+    check("ModuleNotFoundError: No module named 'shop.cart'", None);
+    check("Error: Cannot find package '@a/b' imported from /p/a.js", Some("@a/b"));
+    check("Error: Cannot find module './b.js'", None);
+    check("error: no matching package named `rand` found", Some("rand"));
+}

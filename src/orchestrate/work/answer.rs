@@ -18,8 +18,8 @@ use super::context::{Pack, Purpose};
 use super::{Job, read};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
-/// Longest answer, in tokens: one to four sentences.
-const TOKENS_MAX: usize = 220;
+/// Longest answer, in tokens: one to three sentences. Who may write more says the same again.
+const TOKENS_MAX: usize = 150;
 /// Characters of an earlier result that the model sees.
 const RESULT_CHARS: usize = 2_000;
 /// What is said where no sentence of the model is backed by what it was shown.

@@ -33,6 +33,8 @@ const NAMES_MAX: usize = 8;
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
+/// Most members of a long class that are shown because the request is about them.
+const MEMBERS_MAX: usize = 4;
 /// Names of what makes an object of a class.
 const MAKES: &[&str] = &["__init__", "constructor", "new"];
 /// Stretches of a long definition that are shown, the lines before and behind the middle of each, and those near it that say what it is about.
@@ -220,6 +222,20 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     }
     let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
+    // Of a class that is too long to be shown whole, the members that the request is about.
+    let long: Vec<&Node> = mentions.symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
+    let is_in_long = |hit: &retrieve::Hit| {
+        let holds = |node: &&&Node| node.path == hit.path && node.start <= hit.start && hit.end <= node.end;
+        long.iter().find(holds).is_some_and(|node| node.end - node.start >= WHOLE_LINES_MAX)
+    };
+    if purpose == Purpose::Change && long.iter().any(|node| node.end - node.start >= WHOLE_LINES_MAX) {
+        let hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
+        for hit in hits.into_iter().filter(is_in_long).take(MEMBERS_MAX) {
+            let lines =
+                files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &said));
+            found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
+        }
+    }
     if mentions.paths.len() + mentions.symbols.len() == 0 || purpose == Purpose::Answer || mentions.symbols.is_empty() {
         let mut hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
         if !mentions.speaks_of_tests {

@@ -141,7 +141,18 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '!', '?', ':']);
         let coined = is_coined(word) && !(begins && is_capitalised(word));
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
-        let nodes: Vec<Node> = graph.named(word).into_iter().filter(|node| node.kind != "module").cloned().collect();
+        let named_so = |name: &str| -> Vec<Node> {
+            graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()
+        };
+        let mut nodes = named_so(word);
+        let (mut word, mut is_of_object) = (word, false);
+        if let Some((object, member)) = word.rsplit_once('.').filter(|_| nodes.is_empty()) {
+            // `db.search(q)`: a member of an object that the request calls as it likes.
+            is_of_object = named_so(object.rsplit('.').next().unwrap_or(object)).is_empty();
+            if is_of_object && called {
+                (word, nodes) = (member, named_so(member));
+            }
+        }
         // `another helper in a.py: tail, like head`
         let told = found.speaks_of_definitions
             && text[..at].trim_end().ends_with(':')
@@ -153,6 +164,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let is_said = called || told || introduced || KINDS.contains(&before.as_str()) || coined && beside;
         if nodes.is_empty()
             && !plain
+            && !is_of_object
             && (is_said || coined && !is_capitalised(word))
             && is_identifier(word)
             && !found.new_names.iter().any(|name| name == word)
@@ -303,6 +315,12 @@ pub fn is_coined(word: &str) -> bool {
         || shouted
         || word.starts_with('_')
         || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
+}
+
+/// The same for a word as it stands in a sentence, whose first may have a capital.
+pub fn is_coined_word(word: &str) -> bool {
+    let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    is_coined(word) && !is_capitalised(word)
 }
 
 /// A capital, then small letters alone: `Queue`, and any word that begins a sentence.

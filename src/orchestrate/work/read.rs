@@ -434,6 +434,16 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         }
         goes_on
     });
+    // `Who calls f? List all of them`: how it is to be answered is no question of its own.
+    steps.dedup_by(|(kind, text), (before, earlier)| {
+        let first = words::split(text).first().is_some_and(|word| LOOKS.contains(&word.as_str()));
+        let names = text.split_whitespace().any(super::mentions::is_coined_word);
+        let goes_on = *kind == Kind::Ask && *before == Kind::Ask && first && !names;
+        if goes_on {
+            *earlier = format!("{earlier} {text}");
+        }
+        goes_on
+    });
     // What does not say by itself what to do goes on with the change before it.
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let has_verb = || has_order(text) || decompose::parts(text).iter().any(|part| part.verb.is_some());
@@ -588,6 +598,15 @@ mod tests {
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
         assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
+    }
+
+    #[test]
+    fn how_to_answer_is_no_question() {
+        let request = "who calls read_all? list all of the methods";
+        check("ask: who calls read_all?\nask: list all of the methods", request, &[(Kind::Ask, request)]);
+        let request = "who calls read_all? list what is in src/a.py";
+        let two = [(Kind::Ask, "who calls read_all?"), (Kind::Ask, "list what is in src/a.py")];
+        check("ask: who calls read_all?\nask: list what is in src/a.py", request, &two);
     }
 
     #[test]

@@ -107,6 +107,18 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     if report.kind == Kind::Unclear {
         report.kind = if entry.succeeded() { Kind::Passed } else { Kind::Failed };
     }
+    // What is not installed here says nothing about the code.
+    let files = crate::index::files_of(job.scene.context.root.path());
+    let is_ours = |name: &str| {
+        let name = name.split(['.', '/']).next().unwrap_or(name);
+        files.iter().any(|path| path.split(['/', '.']).any(|part| part == name))
+    };
+    let lacks = |text: &str| failures::missing_package(text, &is_ours).is_some();
+    let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);
+    let stopped = report.passed == 0 && lacks(&entry.outcome.text);
+    if is_red && (stopped || !report.errors.is_empty() && report.errors.iter().all(|error| lacks(&error.message))) {
+        report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
+    }
     Ok(Some(Ran { line: line.to_owned(), report }))
 }
 
@@ -126,7 +138,7 @@ pub async fn examples(
     Ok(entry.and_then(|entry| examples::wrong(&entry.outcome.text, &here)))
 }
 
-/// Whether the tests of `changed` fail, and how, as a message for the model.
+/// Whether the tests of `changed` fail, and how, as a message for the model. Where none cover it, code that is compiled has to compile.
 pub async fn trouble(
     job: Job<'_>,
     step: &Step,
@@ -134,8 +146,18 @@ pub async fn trouble(
     names: &[String],
     evidence: &mut Evidence,
 ) -> Result<Option<String>, TurnError> {
-    let Some(ran) = tests_of(job, step, changed, names, evidence).await? else { return Ok(None) };
-    Ok(ran.trouble())
+    if let Some(ran) = tests_of(job, step, changed, names, evidence).await? {
+        return Ok(ran.trouble());
+    }
+    let is_compiled = |path: &String| [".rs", ".go", ".ts", ".tsx"].iter().any(|ending| path.ends_with(ending));
+    if !changed.iter().any(is_compiled) {
+        return Ok(None);
+    }
+    let line = checks_of(job).command(Task::Compile).map(|command| command.line);
+    match line {
+        Some(line) => trouble_of(job, step, &line, evidence).await,
+        None => Ok(None),
+    }
 }
 
 /// Whether a command fails, and how; what cannot be run is no failure.
