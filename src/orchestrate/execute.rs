@@ -5,9 +5,8 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::protocol::{Candidate, Doubt, Event, StepReport, StepState, StepStatus};
+use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::tools::builtin::Builtin;
-use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
@@ -18,15 +17,13 @@ use super::evidence::{Evidence, Record};
 use super::learn::Recollection;
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{call, classify, edit, fill, forms, route, work};
+use super::{call, classify, edit, forms, route, work};
 
 /// Calls one step may make, one a file it names.
 const CALLS_A_STEP_MAX: usize = 12;
 /// Text of an earlier result that arguments may be taken from.
 const EARLIER_CHARS: usize = 8_000;
 
-/// Characters of a tool's description that the user is shown.
-const DESCRIPTION_CHARS: usize = 100;
 /// How much it speaks against a tool, in nats, that nothing is said for any of its required arguments: with 3, two development suites
 /// together lost least (of requests without a tool those that got one, of the others those that got none).
 const MISSING_WEIGHT: f32 = 3.0;
@@ -44,8 +41,6 @@ pub struct Scene<'a> {
     pub context: &'a Context,
     pub request: &'a str,
     pub host: &'a dyn Host,
-    /// Before its turn: what changes something or needs consent is put off.
-    pub ahead: bool,
 }
 
 /// A step that is to become calls, and what they are made of.
@@ -67,8 +62,6 @@ pub enum StepEnd {
     Done,
     /// A tool failed or the user said no; the evidence says which.
     Failed,
-    /// It has to wait for its turn; nothing was run.
-    PutOff,
     /// No call could be made: no tool fits, or something is missing that the request does not give.
     Stuck(String),
 }
@@ -92,30 +85,19 @@ pub async fn step(
     evidence: &mut Evidence,
     memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
-    let Scene { toolkit, context, request, host, ahead } = scene;
+    let Scene { toolkit, context, request, host } = scene;
     let made = step.needs.iter().flat_map(|need| evidence.of(*need));
     let before: Vec<String> = made.map(|entry| entry.tool.clone()).collect();
     let undecided = Undecided { toolkit, step, request, before: &before, host };
-    let mut chosen = choose(undecided, memory).await?;
-    let waits = |(tool, choice): &(ToolSpec, route::Choice)| tool.mutates || choice.rivals > 0;
-    if ahead && chosen.as_ref().is_some_and(waits) {
-        return Ok(StepEnd::PutOff);
-    }
-    let unasked = cleared(undecided, &mut chosen).await;
-    let (tool, arguments) = match settled(undecided, chosen, evidence, memory).await? {
-        Some(intent) if intent.missing.is_empty() => {
-            unasked.iter().for_each(|others| host.notice(others));
-            (intent.tool, intent.arguments)
-        }
+    let chosen = choose(undecided, memory).await;
+    let (tool, arguments) = match settled(undecided, chosen, evidence) {
+        Some(intent) if intent.missing.is_empty() => (intent.tool, intent.arguments),
         found => match asked_of_the_index(toolkit, step) {
             Some(question) => question,
             None => return Ok(StepEnd::Stuck(why_stuck(found))),
         },
     };
     let all = one_a_file(&tool, step, arguments);
-    if ahead && !all.iter().all(|arguments| is_allowed(&tool, arguments, host)) {
-        return Ok(StepEnd::PutOff);
-    }
     host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let mut end = StepEnd::Done;
     for mut arguments in all {
@@ -161,12 +143,6 @@ fn why_not_written(context: &Context, part: &Part, arguments: &Arguments) -> Opt
         .then(|| format!("{path} is code, so its content has to be quoted in the request, or written by a model that can"))
 }
 
-/// Whether the user has allowed such a call beforehand.
-fn is_allowed(tool: &ToolSpec, arguments: &Arguments, host: &dyn Host) -> bool {
-    let call = ToolCall { tool: tool.name.clone(), arguments: arguments.clone() };
-    matches!(host.policy().assess(&call, tool), Verdict::Allow)
-}
-
 /// A question that no tool can be called for is put to the index as it stands.
 fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Arguments)> {
     let asks = classify::kind(std::slice::from_ref(&step.part)) == classify::RequestKind::Question;
@@ -176,33 +152,23 @@ fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Argum
 }
 
 /// The tool for a step; `None` when no tool fits.
-pub async fn choose(
-    undecided: Undecided<'_>,
-    memory: &mut Recollection,
-) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
+pub async fn choose(undecided: Undecided<'_>, memory: &mut Recollection) -> Option<(ToolSpec, route::Choice)> {
     let Undecided { toolkit, step, before, host, .. } = undecided;
-    if let Some(choice) = memory.take_chosen() {
-        return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
-    }
     let text = step.text();
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    let mut selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
+    let mut ranked = toolkit.prefilter.select(&text, vector.as_deref(), toolkit.tools_offered);
     if step.part.paths.is_empty() && step.part.quoted.is_empty() {
         let made_it = |index: usize| toolkit.catalog.specs().get(index).is_some_and(|spec| before.contains(&spec.name));
-        route::set_back(&mut selection.ranked, made_it);
+        route::set_back(&mut ranked, made_it);
     }
-    for one in selection.ranked.iter().take(5) {
+    for one in ranked.iter().take(5) {
         let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
         tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
     }
-    let by_form = forms::choice(toolkit, &step.part, &selection.ranked);
-    let choice = match by_form.or_else(|| memory.tool(step.id, toolkit, &selection.ranked, host)) {
-        Some(choice) => Some(choice),
-        None => route::choose(toolkit, &text, &selection.ranked, host).await?,
-    };
-    memory.choose(choice.as_ref());
+    let by_form = forms::choice(toolkit, &step.part, &ranked);
+    let choice = by_form.or_else(|| memory.tool(step.id, toolkit, &ranked, host)).or_else(|| route::choose(&ranked))?;
     tracing::debug!(?choice, "chosen for a step");
-    Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
+    Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))
 }
 
 /// Tool and arguments of a step, without running anything; `None` when no tool fits.
@@ -215,8 +181,8 @@ pub async fn intent(
     if call::is_trusted(toolkit, host).await? {
         return called(undecided).await;
     }
-    let chosen = choose(undecided, memory).await?;
-    settled(undecided, chosen, evidence, memory).await
+    let chosen = choose(undecided, memory).await;
+    Ok(settled(undecided, chosen, evidence))
 }
 
 /// Tool and arguments of a step as a model writes them.
@@ -224,7 +190,7 @@ async fn called(undecided: Undecided<'_>) -> Result<Option<Intent>, TurnError> {
     let Undecided { toolkit, step, host, .. } = undecided;
     let text = step.text();
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    let ranked = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered).ranked;
+    let ranked = toolkit.prefilter.select(&text, vector.as_deref(), toolkit.tools_offered);
     let Some(found) = call::called(toolkit, &text, &ranked, host).await? else { return Ok(None) };
     let specs = toolkit.catalog.specs();
     let is_it = |index: usize| specs.get(index).is_some_and(|spec| spec.name == found.tool);
@@ -243,42 +209,14 @@ async fn called(undecided: Undecided<'_>) -> Result<Option<Intent>, TurnError> {
     }))
 }
 
-/// Puts the tool that is meant in the place of the chosen one where several are as good: as the user says, else it stays the best. Gives
-/// what is to be said then.
-async fn cleared(undecided: Undecided<'_>, chosen: &mut Option<(ToolSpec, route::Choice)>) -> Option<String> {
-    let Undecided { toolkit, step, host, .. } = undecided;
-    let (tool, choice) = chosen.as_mut().filter(|(_, choice)| choice.rivals > 0)?;
-    let tools: Vec<&ToolSpec> =
-        choice.order.iter().take(choice.rivals + 1).filter_map(|&place| toolkit.catalog.specs().get(place)).collect();
-    let candidate = |tool: &&ToolSpec| Candidate {
-        tool: tool.name.clone(),
-        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
-    };
-    let doubt = Doubt { step: step.text(), candidates: tools.iter().map(candidate).collect() };
-    choice.rivals = 0;
-    match host.choose(&doubt).await.filter(|place| *place < tools.len()) {
-        Some(place) => {
-            (choice.tool, choice.fits, choice.confidence) = (choice.order[place], f32::INFINITY, 1.0);
-            *tool = tools[place].clone();
-            None
-        }
-        None => {
-            let others: Vec<String> = tools[1..].iter().map(|tool| format!("`{}`", tool.name)).collect();
-            let (best, others) = (&tools[0].name, others.join(" and "));
-            Some(format!("{}: `{best}` is taken, though {others} would fit about as well", step.id))
-        }
-    }
-}
-
 /// The chosen tool with its arguments; `None` when none was chosen, or it does not fit after all.
-async fn settled(
+fn settled(
     undecided: Undecided<'_>,
     chosen: Option<(ToolSpec, route::Choice)>,
     evidence: &Evidence,
-    memory: &mut Recollection,
-) -> Result<Option<Intent>, TurnError> {
-    let Some((tool, choice)) = chosen else { return Ok(None) };
-    let Settled { arguments, missing, .. } = arguments(undecided, &tool, evidence, memory).await?;
+) -> Option<Intent> {
+    let (tool, choice) = chosen?;
+    let Settled { arguments, missing, .. } = arguments(undecided, &tool, evidence);
     let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
     let missing_share = missing.len() as f32 / required.max(1) as f32;
     // A tool that stands out among several, for a step that says all it needs, is meant.
@@ -286,50 +224,32 @@ async fn settled(
     let is_meant = stands_out && required > 0 && missing.is_empty();
     if !is_meant && choice.fits < MISSING_WEIGHT * missing_share {
         tracing::debug!(tool = tool.name, fits = choice.fits, ?missing, "no tool fits a step");
-        return Ok(None);
+        return None;
     }
-    Ok(Some(Intent { tool, choice, arguments, missing }))
+    Some(Intent { tool, choice, arguments, missing })
 }
 
-/// Grounded arguments, and the required ones that are not to be had. What code cannot find, the router reads out of the step.
-async fn arguments(
-    undecided: Undecided<'_>,
-    tool: &ToolSpec,
-    evidence: &Evidence,
-    memory: &mut Recollection,
-) -> Result<Settled, TurnError> {
-    let Undecided { toolkit, step, request, host, .. } = undecided;
+/// Grounded arguments, and the required ones that are not to be had.
+fn arguments(undecided: Undecided<'_>, tool: &ToolSpec, evidence: &Evidence) -> Settled {
+    let Undecided { toolkit, step, request, .. } = undecided;
     let text = step.text();
     let earlier: Vec<Earlier> = evidence.entries().iter().filter(|entry| entry.succeeded()).map(earlier).collect();
     let files = |fragment: &str| match &toolkit.index {
         Some(index) => index.find_files(fragment, 5).unwrap_or_default(),
         None => Vec::new(),
     };
-    let settle_by = |proposed: Option<&Arguments>| {
-        let project_files = toolkit.index.is_some().then_some(&files as &ProjectFiles<'_>);
-        let grounds = Grounds { step: &text, request, earlier: &earlier, project_files };
-        let mut settled = settle(tool, &grounds, proposed);
-        if toolkit.catalog.executor(&tool.name).is_some() {
-            let symbol = forms::symbol_of(toolkit, &step.part);
-            let root = toolkit.context.as_ref().map(|context| context.root.path());
-            let set = forms::put(&mut settled.arguments, &tool.name, &step.part, symbol.as_deref(), root);
-            settled.missing.retain(|name| !set.contains(name));
-        }
-        if tool.name == "replace_in_file" {
-            leave_to_the_file(&mut settled, &step.part);
-        }
-        settled
-    };
-    let settled = settle_by(None);
-    memory.lean(settled.leans || !settled.missing.is_empty());
-    if settled.missing.is_empty() {
-        return Ok(settled);
+    let project_files = toolkit.index.is_some().then_some(&files as &ProjectFiles<'_>);
+    let mut settled = settle(tool, &Grounds { step: &text, request, earlier: &earlier, project_files }, None);
+    if toolkit.catalog.executor(&tool.name).is_some() {
+        let symbol = forms::symbol_of(toolkit, &step.part);
+        let root = toolkit.context.as_ref().map(|context| context.root.path());
+        let set = forms::put(&mut settled.arguments, &tool.name, &step.part, symbol.as_deref(), root);
+        settled.missing.retain(|name| !set.contains(name));
     }
-    let proposed = match memory.arguments(step.id, &tool.name, &settled.missing, host) {
-        Some(known) => known,
-        None => fill::missing(toolkit, tool, &text, &settled.missing, host).await?,
-    };
-    Ok(settle_by(Some(&proposed)))
+    if tool.name == "replace_in_file" {
+        leave_to_the_file(&mut settled, &step.part);
+    }
+    settled
 }
 
 /// What stands in a file is found in the file, unless the user quoted both what it is and what becomes of it.

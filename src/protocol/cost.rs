@@ -13,7 +13,7 @@ pub struct CallCost {
     pub prompt_tokens: usize,
     /// Part of `prompt_tokens` that was already in a slot.
     pub cached_tokens: usize,
-    /// Part of `prompt_tokens` that is the system message; 0 when texts were only scored.
+    /// Part of `prompt_tokens` that is the system message.
     #[serde(default)]
     pub system_tokens: usize,
     /// 0 when texts were only scored.

@@ -10,8 +10,7 @@ use super::{Case, Predictions, Silent, Suite, percentile, share};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, Intent, Undecided};
 use crate::orchestrate::learn::Recollection;
-use crate::orchestrate::{Toolkit, plan};
-use crate::orchestrate::{classify, referent};
+use crate::orchestrate::{self, Toolkit, classify, plan};
 
 /// Ranked names written for each case.
 const RANKED_MAX: usize = 15;
@@ -57,7 +56,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
 
 /// Tool and arguments of a request that is one step; `None` when it needs no tool.
 async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
-    let parts = referent::parts(toolkit, prompt);
+    let parts = orchestrate::parts(toolkit, prompt);
     if classify::kind(&parts) == classify::RequestKind::Chat {
         return Ok(None);
     }
@@ -68,9 +67,9 @@ async fn intent(toolkit: &Toolkit, prompt: &str) -> Result<Option<Intent>> {
 
 /// The tools among which none was taken.
 async fn offered(toolkit: &Toolkit, prompt: &str) -> Result<Vec<usize>> {
-    let Some(step) = plan::whole(&referent::parts(toolkit, prompt), prompt) else { return Ok(Vec::new()) };
+    let Some(step) = plan::whole(&orchestrate::parts(toolkit, prompt), prompt) else { return Ok(Vec::new()) };
     let undecided = Undecided { toolkit, step: &step, request: prompt, before: &[], host: &Silent::default() };
-    let choice = execute::choose(undecided, &mut Recollection::default()).await?;
+    let choice = execute::choose(undecided, &mut Recollection::default()).await;
     Ok(choice.map_or(Vec::new(), |(_, choice)| choice.order))
 }
 

@@ -75,7 +75,6 @@ pub struct Settled {
     /// Required parameters for which nothing was said.
     pub missing: Vec<String>,
     /// A value was looked for outside the step, in earlier results or the request.
-    pub leans: bool,
     /// What was chosen or dropped and why, for people.
     pub notes: Vec<String>,
 }
@@ -111,7 +110,6 @@ pub fn settle(spec: &ToolSpec, grounds: &Grounds, proposed: Option<&Map<String, 
     for name in proposed.into_iter().flat_map(Map::keys).filter(|name| !known(name)) {
         settled.notes.push(format!("`{name}` is no parameter of {}", spec.name));
     }
-    settled.leans = finder.leans;
     settled.notes.extend(finder.notes);
     settled
 }

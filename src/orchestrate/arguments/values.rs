@@ -52,7 +52,6 @@ pub(super) struct Finder<'a> {
     /// How many required parameters take a number.
     numeric: usize,
     /// A value was looked for outside the step.
-    pub leans: bool,
     pub notes: Vec<String>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> Finder<'a> {
             *text = paths::resolve(text, grounds, &mut notes);
         }
         let numeric = parameters.iter().filter(|p| want(p) == Want::Number && p.required).count();
-        Finder { grounds, said, paths, numbers_used: 0, numeric, leans: false, notes }
+        Finder { grounds, said, paths, numbers_used: 0, numeric, notes }
     }
 
     pub fn derive(&mut self, parameter: &Parameter) -> Option<Derived> {
@@ -127,7 +126,6 @@ impl<'a> Finder<'a> {
         if !parameter.required {
             return self.folder_by_name().map(Value::from);
         }
-        self.leans = true;
         // Nothing in the step: what an earlier step found, or the only path of the request.
         if let Some(path) = self.grounds.earlier.iter().rev().flat_map(|earlier| earlier.paths.first()).next() {
             self.notes.push(format!("`{}`: {path}, from an earlier result", parameter.name));
@@ -196,7 +194,6 @@ impl<'a> Finder<'a> {
             && parameter.required
             && texty
             && matches!(want, Want::Content | Want::Query | Want::Other);
-        self.leans |= takes;
         let last =
             self.grounds.earlier.iter().rev().find(|earlier| !earlier.text.trim().is_empty()).filter(|_| takes)?;
         self.notes.push(format!("`{}`: what {} found", parameter.name, last.tool));

@@ -29,7 +29,7 @@ pub fn choice(toolkit: &Toolkit, part: &Part, ranked: &[Ranked]) -> Option<Choic
     let tool = specs.iter().position(|spec| spec.name == asked.name())?;
     let others = ranked.iter().map(|one| one.index).filter(|other| *other != tool);
     let order = std::iter::once(tool).chain(others).collect();
-    Some(Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order, rivals: 0 })
+    Some(Choice { tool, fits: f32::INFINITY, confidence: 1.0, order })
 }
 
 /// The name of code that a step is about, by the index where there is one.

@@ -78,7 +78,7 @@ pub async fn run(
     let told = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
     opening.push_str(&told.unwrap_or_default());
     let mut this = Loop {
-        scene: Scene { toolkit, context, request, host, ahead: false },
+        scene: Scene { toolkit, context, request, host },
         plan,
         evidence,
         transitions,

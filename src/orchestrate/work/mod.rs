@@ -177,7 +177,7 @@ fn told(step: &Step, entries: &[Entry]) -> Vec<String> {
 }
 
 /// A step as the rest of the program knows it.
-fn planned(step: &Step) -> plan::Step {
+pub fn planned(step: &Step) -> plan::Step {
     let mut part = decompose::roles::plain(&step.text);
     let verb = decompose::parts(&step.text).into_iter().next().and_then(|part| part.verb);
     part.verb = verb;

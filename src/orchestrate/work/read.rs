@@ -142,7 +142,8 @@ fn grammar(request: &str) -> String {
     )
 }
 
-fn read(text: &str) -> Vec<(Kind, String)> {
+/// The steps that the model has written, in the form of [`generation`].
+pub fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {
         let (kind, text) = line.split_once(": ")?;
         let text = text.trim().trim_end_matches([',', ';']).to_owned();
