@@ -1,4 +1,4 @@
-//! What worked before: taken where a model would be asked, and written down after each step.
+//! What worked before: told to the single-model loop, and written down when it has ended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,15 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::base::StepId;
 use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
-use crate::protocol::{Event, StepStatus};
-use crate::tools::Ranked;
+use crate::protocol::Event;
 
 use super::Host;
-use super::evidence::{Entry, Evidence};
-use super::execute::{self, Scene, StepEnd};
+use super::evidence::Entry;
 use super::plan::Step;
-use super::route::{self, Choice};
-use super::toolkit::{Toolkit, TurnError};
+use super::toolkit::Toolkit;
 use super::words;
 
 /// Lessons looked at for one step.
@@ -42,37 +39,6 @@ pub struct Recollection {
 }
 
 impl Recollection {
-    /// The tool that worked for this very step, or, where a model would be asked, for the step most like it; `None`
-    /// unless it is offered and is not what retrieval alone would choose.
-    pub fn tool(&mut self, step: StepId, toolkit: &Toolkit, ranked: &[Ranked], host: &dyn Host) -> Option<Choice> {
-        let specs = toolkit.catalog.specs();
-        let by = |solution: &Solution, confidence: f64| {
-            route::known(ranked, |place| specs.get(place).is_some_and(|spec| spec.name == solution.tool), confidence)
-        };
-        let same = self.same.iter().find_map(|(stored, solution)| Some((stored.clone(), by(solution, 1.0)?)));
-        let (stored, choice) = match (same, route::is_sure(ranked)) {
-            (Some(same), sure) => Some(same).filter(|(_, choice)| !sure || choice.tool != ranked[0].index),
-            (None, true) => None,
-            (None, false) => self
-                .alike
-                .iter()
-                .find_map(|(stored, solution, score)| Some((stored.clone(), by(solution, f64::from(*score))?))),
-        }?;
-        self.use_of(&stored, step, "choosing a tool", host);
-        Some(choice)
-    }
-
-    /// Lessons that a failure speaks against: those that were used, and the one that says what failed.
-    fn blamed(&self, calls: &[Entry]) -> BTreeSet<i64> {
-        let says = |call: &Entry, solution: &Solution| {
-            call.status == StepStatus::Failed
-                && call.tool == solution.tool
-                && kept(&call.arguments) == solution.arguments
-        };
-        let same = self.same.iter().filter(|(_, solution)| calls.iter().any(|call| says(call, solution)));
-        same.map(|(stored, _)| stored.id).chain(self.used()).collect()
-    }
-
     /// The lesson to tell of: of the very same step, else of the one most like it.
     pub fn best(&self) -> Option<(Stored, Solution)> {
         self.same.clone().or_else(|| self.alike.first().map(|(stored, solution, _)| (stored.clone(), solution.clone())))
@@ -101,30 +67,6 @@ impl Recollection {
             instead_of: instead_of.to_owned(),
         });
     }
-}
-
-/// Carries out one step with what is remembered, and writes down what came of it.
-pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
-    let lessons = scene.context.lessons.clone();
-    let mut memory = match &lessons {
-        Some(lessons) => recall(scene.toolkit, lessons, &step.text()).await,
-        None => Recollection::default(),
-    };
-    let (known, before) = (evidence.entries().len(), scene.toolkit.meter.tokens());
-    let end = execute::step(scene, step, evidence, &mut memory).await?;
-    let Some(lessons) = lessons else { return Ok(end) };
-    let tokens = scene.toolkit.meter.tokens() - before;
-    let calls = &evidence.entries()[known..];
-    let worked = calls.iter().filter(|call| call.succeeded());
-    let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, tokens, &memory)).collect();
-    // A no of the user says nothing about what works.
-    let failed = matches!(end, StepEnd::Stuck(_)) || calls.iter().any(|call| call.status == StepStatus::Failed);
-    let (helped, blamed) = match failed {
-        true => (Vec::new(), memory.blamed(calls)),
-        false => (memory.used().into_iter().collect(), BTreeSet::new()),
-    };
-    record(lessons, learned, helped, blamed).await;
-    Ok(end)
 }
 
 pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {

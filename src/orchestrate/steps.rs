@@ -4,8 +4,7 @@ use crate::base::StepId;
 use crate::protocol::{Event, StepState};
 
 use super::evidence::{Entry, Evidence};
-use super::execute::{Scene, StepEnd};
-use super::learn;
+use super::execute::{self, Scene, StepEnd};
 use super::plan::Plan;
 use super::toolkit::TurnError;
 
@@ -20,7 +19,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
         let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
         scene.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
         state(StepState::Thinking);
-        match learn::step(scene, step, evidence).await? {
+        match execute::step(scene, step, evidence).await? {
             StepEnd::Done => state(StepState::Complete),
             StepEnd::Failed => state(StepState::FailedToExecute),
             StepEnd::Stuck(reason) => {

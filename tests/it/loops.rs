@@ -30,7 +30,10 @@ struct Seen {
 
 impl Seen {
     async fn of(project: &Project, planner: Script, request: &str) -> Seen {
-        let toolkit = Toolkit { orchestrate: false, ..toolkit(project, planner, Script::saying("")) };
+        let plain = toolkit(project, planner.writing(), Script::saying(""));
+        // What code is to change is found with the index.
+        let plain = if request == CHANGE { indexed(project, plain) } else { plain };
+        let toolkit = Toolkit { orchestrate: false, ..plain };
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
         let last = |events: Vec<(ToolMiss, Repeat)>| events.into_iter().last().expect("telemetry");
@@ -285,7 +288,7 @@ async fn a_step_goes_through_its_states_in_order() {
     ];
     for (request, story) in stories {
         let project = Project::todo();
-        let toolkit = toolkit(&project, Script::saying("It is as it is."), Script::saying(""));
+        let toolkit = indexed(&project, silent(&project));
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         run_turn(&toolkit, request, &host).await.expect("a turn");
         assert_eq!(states(&host, 1), story);

@@ -132,7 +132,7 @@ fn object(value: Value) -> Map<String, Value> {
 /// Runs the change with this decision; gives the one report of it and the whole turn.
 async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFinished) {
     let host = Witness::new(move |_: &Proposal| decision.clone());
-    let finished = run_turn(&silent(project), CHANGE, &host).await.expect("a turn");
+    let finished = run_turn(&indexed(project, silent(project)), CHANGE, &host).await.expect("a turn");
     let reports = host.reports();
     assert_eq!(reports, finished.steps);
     let asked = host.seen(|event| matches!(event, Event::ApprovalRequested { .. }).then_some(()));
@@ -156,10 +156,41 @@ async fn a_removal_is_carried_out_or_refused_by_code() {
         let project = Project::todo();
         std::fs::write(project.path().join("src/b.ts"), file).expect("a file");
         let host = Witness::new(|_: &Proposal| Decision::Approve);
-        run_turn(&silent(&project), request, &host).await.expect("a turn");
+        run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
         assert_eq!(project.text("src/b.ts"), expected, "{request}");
         assert!(said.is_empty() || host.notices().iter().any(|notice| notice.contains(said)), "{:?}", host.notices());
     }
+}
+
+/// Without a model that writes, a file is made only with what the request quotes, and one that is there is not replaced.
+#[tokio::test]
+async fn nothing_is_written_that_the_request_does_not_quote() {
+    for (request, path, expected) in [
+        ("Write hello to a.md", "a.md", None),
+        ("Save the answer in notes.md", "notes.md", None),
+        ("Create notes.md: one, two", "notes.md", None),
+        ("Read src/todo.ts, then copy it to copy.md", "copy.md", None),
+        ("Create notes.md with the text \"x\"", "notes.md", Some("x")),
+        ("Create there.md with the text \"x\"", "there.md", Some("as it is\n")),
+    ] {
+        let project = Project::todo();
+        std::fs::write(project.path().join("there.md"), "as it is\n").expect("a file");
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+        let found = std::fs::read_to_string(project.path().join(path)).ok();
+        assert_eq!(found.as_deref(), expected, "{request}: {:?}", host.notices());
+    }
+}
+
+/// A rename that is spelled out needs no model, and reaches every file.
+#[tokio::test]
+async fn a_rename_that_is_spelled_out_is_made_by_code() {
+    let project = Project::todo();
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Rename MAX_ATTEMPTS to ATTEMPTS_MAX everywhere";
+    run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+    let text = project.text("src/retry.ts");
+    assert!(text.contains("ATTEMPTS_MAX = 5") && !text.contains("MAX_ATTEMPTS"), "{text} {:?}", host.notices());
 }
 
 #[tokio::test]
@@ -238,6 +269,7 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     let again = r#"[read_file(path="src/retry.ts")]"#;
     // Calls only when the prompt has the evidence of the first step and says what is open, and only once.
     let planner = Script::saying("I know nothing.")
+        .writing()
         .on("MAX_ATTEMPTS = 5;\n", "The file has been read.")
         .on("(done)\ns2. Read src/missing.ts\ns3. Copy it to src/copy.ts\nStill open: ", again);
     let host = Witness::new(|_: &Proposal| Decision::Reject);

@@ -6,7 +6,7 @@ use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, Turn
 
 
 use crate::cli::Project;
-use crate::scripted::{Witness, indexed, silent, toolkit};
+use crate::scripted::{Witness, silent, toolkit};
 
 const READS: &str = "Read src/retry.ts, read src/todo.ts, then list the files in src/";
 
@@ -89,16 +89,4 @@ async fn what_was_not_asked_for_in_words_is_shown_beside_what_was() {
     let planner = Script::saying("A request is tried 5 times.");
     let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;
     assert!(answer.contains("src/todo.ts, lines 1-19 of 19 [e2]") && !answer.contains("interface Todo"), "{answer}");
-}
-
-#[tokio::test]
-async fn an_argument_that_earlier_results_give_is_theirs_however_early_the_step_was_made() {
-    let project = Project::todo();
-    // Before its turn the second step has only the path of the request; at its turn there is the file that was found.
-    let request = "List the files that import src/retry.ts, then check the types";
-    let seen = turn(&indexed(&project, silent(&project)), request).await;
-    let made: Vec<_> =
-        seen.finished.steps.iter().map(|step| (step.tool.as_str(), step.arguments["path"].as_str())).collect();
-    assert_eq!(made, [("index_dependents", Some("src/retry.ts")), ("read_file", Some("src/store.ts"))]);
-    assert_eq!(seen.reports, seen.finished.steps);
 }

@@ -6,10 +6,8 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Predictions, Silent, Suite, percentile};
+use super::{Predictions, Silent, Suite, percentile, tools};
 use crate::base::StepId;
-use crate::orchestrate::execute::{self, Undecided};
-use crate::orchestrate::learn::Recollection;
 use crate::models::Role;
 use crate::orchestrate::plan::{self, Plan};
 use crate::orchestrate::work::{self, read};
@@ -53,17 +51,12 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
             Makers::Floor => plan::floor(&orchestrate::parts(toolkit, &case.prompt)),
             Makers::Planner => planned(toolkit, &case.prompt).await?,
         };
-        let mut chosen: Vec<(StepId, Option<String>)> = Vec::new();
+        let mut steps: Vec<(&str, Option<String>)> = Vec::new();
         for step in &plan.steps {
-            let needed = chosen.iter().filter(|(id, _)| step.needs.contains(id));
-            let before: Vec<String> = needed.filter_map(|(_, tool)| tool.clone()).collect();
-            let (request, host) = (&case.prompt, &Silent::default());
-            let undecided = Undecided { toolkit, step, request, before: &before, host };
-            let tool = execute::choose(undecided, &mut Recollection::default()).await.map(|(spec, _)| spec.name);
-            chosen.push((step.id, tool));
+            let ranked = tools::offered(toolkit, step).await;
+            let tool = tools::by_form(toolkit, step, &ranked, f32::NEG_INFINITY).tool;
+            steps.push((step.description.as_str(), tool));
         }
-        let steps: Vec<(&str, Option<String>)> =
-            plan.steps.iter().zip(chosen).map(|(step, (_, tool))| (step.description.as_str(), tool)).collect();
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
         counts.add(chain, steps.len(), &tools);
