@@ -353,22 +353,6 @@ pub enum Decision {
     Modify(Map<String, Value>),
 }
 
-/// A step for which several tools fit about equally well.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Doubt {
-    /// What the step says.
-    pub step: String,
-    /// Best first.
-    pub candidates: Vec<Candidate>,
-}
-
-/// A tool that may be meant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    pub tool: String,
-    pub description: String,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct TurnFinished {
     pub request: String,

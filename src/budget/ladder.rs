@@ -97,14 +97,6 @@ fn works(models: &[Settled]) -> bool {
     models.first().is_none_or(is_long)
 }
 
-/// Places one model in `free` bytes of one memory, its file as it is.
-pub fn settle_one(name: &str, header: &Arc<Header>, wanted: Wanted, free: Bytes) -> Result<Placed, Refused> {
-    let candidates = vec![(header.clone(), wanted)];
-    let asked = [Asked { name: name.to_owned(), candidates, on_host: true, optional: false }];
-    let mut fitted = fit(&asked, Bytes::ZERO, &Machine::of(free))?;
-    Ok(fitted.models.remove(0))
-}
-
 /// For every model the number of its candidate, or `None` if it is left out.
 type Choice = Vec<Option<usize>>;
 

@@ -1,18 +1,11 @@
-//! A model that is asked something in a turn: for a text in a form, or for how likely texts are.
+//! A model that is asked for a text in a form in the middle of a turn.
 
-use std::time::{Duration, Instant};
-
-use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request, Token};
-use crate::models::dialect::{Message, Prompt};
-use crate::protocol::Event;
+use crate::engine::{Grammar, Request};
+use crate::models::dialect::Message;
 
 use super::Host;
-use super::toolkit::{Toolkit, TurnError, cancelled};
-
-/// A silent model is reported after this time, and every time it passes again.
-const BEAT: Duration = Duration::from_secs(1);
+use super::toolkit::{Toolkit, TurnError};
 
 /// Who is asked, and for whom.
 #[derive(Clone, Copy)]
@@ -40,28 +33,5 @@ impl Asked<'_> {
             ..self.model.engine.request(&self.model.dialect.render(&messages), form.tokens_max)
         };
         Ok(self.toolkit.generate(self.model, request, self.phase, self.host).await?.text)
-    }
-
-    pub fn tokens(&self, text: &str) -> Vec<Token> {
-        self.model.engine.tokenize(&Prompt::default().text(text))
-    }
-
-    /// The log-probability of each of `after` behind `prompt`.
-    pub async fn score(&self, prompt: Vec<Token>, after: &[Vec<Token>]) -> Result<Vec<f64>, TurnError> {
-        let from = Instant::now();
-        let scoring = self.model.engine.score(prompt, after.to_vec(), Priority::Step);
-        tokio::pin!(scoring);
-        let scores = loop {
-            tokio::select! {
-                scores = &mut scoring => break scores?,
-                () = cancelled(&self.toolkit.cancel) => return Err(TurnError::Cancelled),
-                () = tokio::time::sleep(BEAT) => {
-                    let waited_ms = from.elapsed().as_millis() as u64;
-                    self.host.emit(Event::Pulse { phase: self.phase.to_owned(), waited_ms });
-                }
-            }
-        };
-        self.toolkit.meter.add(self.model, self.phase, &scores.tally);
-        Ok(scores.sums)
     }
 }

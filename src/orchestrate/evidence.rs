@@ -64,8 +64,6 @@ pub struct Evidence {
     version: usize,
     /// Steps that an earlier step's call answers, with its place.
     answered: Vec<(StepId, usize)>,
-    /// Calls that failed and were made another way.
-    mended: Vec<CallId>,
 }
 
 /// A call as it goes into the evidence.
@@ -127,29 +125,6 @@ impl Evidence {
         &self.entries
     }
 
-    /// Grows with every change of the project.
-    pub fn version(&self) -> usize {
-        self.version
-    }
-
-    /// A copy for a step that is made before its turn. What earlier calls answer for other steps stays here.
-    pub fn fork(&self) -> Evidence {
-        Evidence { answered: Vec::new(), ..self.clone() }
-    }
-
-    /// Takes in what `fork` has more than the first `known` calls, which both have; none of it changes anything.
-    /// Gives by how much the numbers of its calls grow.
-    pub fn absorb(&mut self, fork: &Evidence, known: usize) -> usize {
-        let shift = self.entries.len() - known;
-        for entry in &fork.entries[known..] {
-            self.known.insert(self.signature(&entry.tool, &entry.arguments), self.entries.len());
-            self.entries.push(Entry { id: CallId(self.entries.len() + 1), ..entry.clone() });
-        }
-        let moved = |place: usize| if place < known { place } else { place + shift };
-        self.answered.extend(fork.answered.iter().map(|&(step, place)| (step, moved(place))));
-        shift
-    }
-
     /// The calls of a step, and those of earlier steps that answer it too.
     pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
         let answered =
@@ -162,15 +137,6 @@ impl Evidence {
         if known.0 > 0 && known.0 <= self.entries.len() {
             self.answered.push((step, known.0 - 1));
         }
-    }
-
-    /// Notes that another call did what `failed` was to do.
-    pub fn mended(&mut self, failed: CallId) {
-        self.mended.push(failed);
-    }
-
-    pub fn is_mended(&self, failed: CallId) -> bool {
-        self.mended.contains(&failed)
     }
 
     /// Tool, arguments in a fixed order, and the state of the project they belong to.
@@ -219,20 +185,5 @@ mod tests {
         let id = evidence.add(record("read_file", &arguments(json!({"path": "a"})), Outcome::ok("x"))).id;
         evidence.answers(id, StepId(2));
         assert_eq!(evidence.of(StepId(2)).count(), 1);
-    }
-
-    #[test]
-    fn what_answers_a_step_is_taken_in_once_however_many_forks_there_are() {
-        let mut evidence = Evidence::default();
-        let id = evidence.add(record("read_file", &arguments(json!({"path": "a"})), Outcome::ok("x"))).id;
-        evidence.answers(id, StepId(2));
-        let mut forks = [3, 4].map(|step| (StepId(step), evidence.fork()));
-        for (step, fork) in &mut forks {
-            fork.answers(id, *step);
-        }
-        for (_, fork) in &forks {
-            evidence.absorb(fork, 1);
-        }
-        assert_eq!([2, 3, 4].map(|step| evidence.of(StepId(step)).count()), [1, 1, 1]);
     }
 }

@@ -1,41 +1,26 @@
-//! Carries out one step: finds its tool, settles its arguments, gets consent, runs it, and files the evidence.
+//! Carries out one step as its clause spells it out, without a model, or says why not; runs calls with the user's consent.
 
 use std::time::Instant;
 
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
-use crate::protocol::{Candidate, Doubt, Event, StepReport, StepState, StepStatus};
+use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::tools::builtin::Builtin;
-use crate::tools::policy::Verdict;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
-use super::arguments::{Earlier, Grounds, ProjectFiles, Settled, removes, settle};
+use super::arguments::{removes, settle_removal};
+use super::classify::{self, RequestKind};
 use super::consent::consent;
-use super::decompose::Part;
-use super::evidence::{Evidence, Record};
-use super::learn::Recollection;
+use super::evidence::{Entry, Evidence, Record};
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::{call, classify, edit, fill, forms, route, work};
+use super::work::{self, read};
+use super::{forms, words};
 
-/// Calls one step may make, one a file it names.
-const CALLS_A_STEP_MAX: usize = 12;
-/// Text of an earlier result that arguments may be taken from.
-const EARLIER_CHARS: usize = 8_000;
-
-/// Characters of a tool's description that the user is shown.
-const DESCRIPTION_CHARS: usize = 100;
-/// How much it speaks against a tool, in nats, that nothing is said for any of its required arguments: with 3, two development suites
-/// together lost least (of requests without a tool those that got one, of the others those that got none).
-const MISSING_WEIGHT: f32 = 3.0;
-/// How much it speaks for a tool, in nats, that a model has called it, and against it that nothing is said for any of its arguments. Measured on
-/// 30 requests without a tool and 44 with one: 21 and 43 right.
-const CALLED_WEIGHT: f32 = 2.0;
-const UNSAID_WEIGHT: f32 = 5.0;
-/// A tool chosen with this confidence stands out among the others.
-const STANDS_OUT: f64 = 0.9;
+/// Characters of a step that are repeated to the user.
+const STEP_CHARS: usize = 120;
 
 /// Where a step is carried out: what it works with, the request it is part of, and who hears of it.
 #[derive(Clone, Copy)]
@@ -43,20 +28,6 @@ pub struct Scene<'a> {
     pub toolkit: &'a Toolkit,
     pub context: &'a Context,
     pub request: &'a str,
-    pub host: &'a dyn Host,
-    /// Before its turn: what changes something or needs consent is put off.
-    pub ahead: bool,
-}
-
-/// A step that is to become calls, and what they are made of.
-#[derive(Clone, Copy)]
-pub struct Undecided<'a> {
-    pub toolkit: &'a Toolkit,
-    pub step: &'a Step,
-    /// The whole request of the user.
-    pub request: &'a str,
-    /// Tools that made the results it goes on from.
-    pub before: &'a [String],
     pub host: &'a dyn Host,
 }
 
@@ -67,309 +38,108 @@ pub enum StepEnd {
     Done,
     /// A tool failed or the user said no; the evidence says which.
     Failed,
-    /// It has to wait for its turn; nothing was run.
-    PutOff,
-    /// No call could be made: no tool fits, or something is missing that the request does not give.
+    /// No call could be made: no tool is asked for, or something is missing that the request does not give.
     Stuck(String),
 }
 
-type Arguments = Map<String, Value>;
-
-/// The tool of a step, with whatever arguments could be settled.
-#[derive(Clone, Debug)]
-pub struct Intent {
-    pub tool: ToolSpec,
-    pub choice: route::Choice,
-    pub arguments: Arguments,
-    /// Required arguments that nothing in the request says.
-    pub missing: Vec<String>,
+/// Makes `step`: the change that it spells out, or the calls of the built-in tool that it asks for by its form.
+pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
+    let toolkit = scene.toolkit;
+    if let Some(spec) = of_a_server(toolkit, step).await {
+        let (tool, server) = (&spec.name, &spec.server);
+        return Ok(StepEnd::Stuck(format!("`{tool}` of {server} may do it; calling it takes a model that writes")));
+    }
+    scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
+    let asked = forms::asked(&step.part, forms::symbol_of(toolkit, &step.part).as_deref());
+    let kind = classify::kind(std::slice::from_ref(&step.part));
+    let may_change = match asked {
+        None => kind == RequestKind::Change,
+        Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
+    };
+    if may_change && let Some(end) = changed(scene, step, evidence).await? {
+        return Ok(end);
+    }
+    let (tool, calls) = match asked.filter(|tool| *tool != Builtin::ReplaceInFile) {
+        Some(tool) => (tool, forms::calls(toolkit, tool, &step.part)),
+        None if may_change => (Builtin::ReplaceInFile, Err(why_not_changed(scene.context, step))),
+        None => (Builtin::IndexSearch, Err("no tool fits".to_owned())),
+    };
+    match calls {
+        Ok(calls) => called(scene, step, (tool, calls), evidence).await,
+        // A question that no other tool can be called for is put to the index as it stands.
+        Err(_) if kind == RequestKind::Question && toolkit.index.is_some() => {
+            let calls = forms::calls(toolkit, Builtin::IndexSearch, &step.part).unwrap_or_default();
+            called(scene, step, (Builtin::IndexSearch, calls), evidence).await
+        }
+        Err(reason) => Ok(StepEnd::Stuck(reason)),
+    }
 }
 
-/// Runs `step`, all its calls in order.
-pub async fn step(
+/// The tool of a server that retrieval gives a step to.
+async fn of_a_server<'t>(toolkit: &'t Toolkit, step: &Step) -> Option<&'t ToolSpec> {
+    let is_of_a_server = |spec: &&ToolSpec| toolkit.catalog.executor(&spec.name).is_none();
+    toolkit.catalog.specs().iter().find(is_of_a_server)?;
+    let text = step.text();
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
+    let best = *toolkit.prefilter.select(&text, vector.as_deref(), 1).first()?;
+    toolkit.catalog.specs().get(best.index).filter(|_| best.fits > 0.0).filter(is_of_a_server)
+}
+
+/// The edit, rename or move that a step spells out; `None` where it spells out nothing of the sort.
+async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
+    let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
+    // What is taken out is read from the clause alone, not from the sentences around it.
+    let text = if removes(&step.part.text) { step.part.text.clone() } else { step.text() };
+    let edit = read::Step { id: step.id, kind: read::Kind::Edit, text };
+    let known = evidence.entries().len();
+    let Some(done) = work::spelled_out(scene, index, &edit, evidence).await? else { return Ok(None) };
+    Ok(Some(match evidence.entries()[known..].iter().all(Entry::succeeded) {
+        _ if !done.notes.is_empty() => StepEnd::Stuck(done.notes.join("; ")),
+        true => StepEnd::Done,
+        false => StepEnd::Failed,
+    }))
+}
+
+/// Why code changes nothing for a step, and how else to say it.
+fn why_not_changed(context: &Context, step: &Step) -> String {
+    let path = step.part.paths.iter().find(|path| work::exists(context, path));
+    let removal = path.and_then(|path| settle_removal(&step.part.text, path, &work::text_of(context, path)?));
+    match removal {
+        Some(Err(reason)) => reason,
+        _ => format!(
+            "what `{}` changes cannot be told without a model that writes; say it as `change A to B in FILE`, or get such a model \
+             (scripts/fetch-models)",
+            words::shorten(&step.text(), STEP_CHARS)
+        ),
+    }
+}
+
+/// Runs the calls of one tool, in order.
+async fn called(
     scene: Scene<'_>,
     step: &Step,
+    (tool, calls): (Builtin, Vec<Map<String, Value>>),
     evidence: &mut Evidence,
-    memory: &mut Recollection,
 ) -> Result<StepEnd, TurnError> {
-    let Scene { toolkit, context, request, host, ahead } = scene;
-    let made = step.needs.iter().flat_map(|need| evidence.of(*need));
-    let before: Vec<String> = made.map(|entry| entry.tool.clone()).collect();
-    let undecided = Undecided { toolkit, step, request, before: &before, host };
-    let mut chosen = choose(undecided, memory).await?;
-    let waits = |(tool, choice): &(ToolSpec, route::Choice)| tool.mutates || choice.rivals > 0;
-    if ahead && chosen.as_ref().is_some_and(waits) {
-        return Ok(StepEnd::PutOff);
-    }
-    let unasked = cleared(undecided, &mut chosen).await;
-    let (tool, arguments) = match settled(undecided, chosen, evidence, memory).await? {
-        Some(intent) if intent.missing.is_empty() => {
-            unasked.iter().for_each(|others| host.notice(others));
-            (intent.tool, intent.arguments)
-        }
-        found => match asked_of_the_index(toolkit, step) {
-            Some(question) => question,
-            None => return Ok(StepEnd::Stuck(why_stuck(found))),
-        },
+    let Some(spec) = scene.toolkit.catalog.get(tool.name()) else {
+        return Ok(StepEnd::Stuck(format!("`{}` is not among the tools", tool.name())));
     };
-    let all = one_a_file(&tool, step, arguments);
-    if ahead && !all.iter().all(|arguments| is_allowed(&tool, arguments, host)) {
-        return Ok(StepEnd::PutOff);
-    }
-    host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let mut end = StepEnd::Done;
-    for mut arguments in all {
-        if tool.name == "replace_in_file" && !arguments.contains_key("old") {
-            let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let task = edit::Task { clause: &step.part.text, whole: &step.text() };
-            match edit::arguments(context, &path, task) {
-                Ok(found) => arguments = found,
-                Err(reason) => return Ok(StepEnd::Stuck(reason)),
-            }
-        }
-        if tool.name == Builtin::WriteFile.name()
-            && let Some(reason) = why_not_written(context, &step.part, &arguments)
-        {
+    for arguments in calls {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        if tool == Builtin::WriteFile && work::exists(scene.context, path) {
+            let reason = format!("{path} exists and is not replaced; say what to change in it, from what to what");
             return Ok(StepEnd::Stuck(reason));
         }
-        let call = ToolCall { tool: tool.name.clone(), arguments };
-        if let Some(known) = evidence.repeated(&call.tool, &call.arguments).map(|entry| entry.id) {
+        if let Some(known) = evidence.repeated(tool.name(), &arguments).map(|entry| entry.id) {
             evidence.answers(known, step.id);
         }
-        if perform(scene, step.id, call, &tool, evidence).await? != StepStatus::Succeeded {
+        let call = ToolCall { tool: spec.name.clone(), arguments };
+        if perform(scene, step.id, call, spec, evidence).await? != StepStatus::Succeeded {
             end = StepEnd::Failed;
         }
     }
     Ok(end)
-}
-
-fn why_stuck(found: Option<Intent>) -> String {
-    let Some(Intent { tool, missing, .. }) = found else { return "no tool fits".to_owned() };
-    let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-    format!("`{}` needs {}, which the request does not say", tool.name, names.join(" and "))
-}
-
-/// Why code writes no such file by itself: a file that exists is not replaced, and a file of code is only what the request quotes.
-fn why_not_written(context: &Context, part: &Part, arguments: &Arguments) -> Option<String> {
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let path = text("path");
-    if work::exists(context, path) {
-        return Some(format!("{path} exists and is not replaced; say what to change in it, from what to what"));
-    }
-    let is_quoted = part.quoted.iter().any(|quoted| quoted == text("content"));
-    (crate::edit::has_grammar(path) && !is_quoted)
-        .then(|| format!("{path} is code, so its content has to be quoted in the request, or written by a model that can"))
-}
-
-/// Whether the user has allowed such a call beforehand.
-fn is_allowed(tool: &ToolSpec, arguments: &Arguments, host: &dyn Host) -> bool {
-    let call = ToolCall { tool: tool.name.clone(), arguments: arguments.clone() };
-    matches!(host.policy().assess(&call, tool), Verdict::Allow)
-}
-
-/// A question that no tool can be called for is put to the index as it stands.
-fn asked_of_the_index(toolkit: &Toolkit, step: &Step) -> Option<(ToolSpec, Arguments)> {
-    let asks = classify::kind(std::slice::from_ref(&step.part)) == classify::RequestKind::Question;
-    toolkit.index.as_ref().filter(|_| asks)?;
-    let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
-    Some((toolkit.catalog.get("index_search")?.clone(), arguments))
-}
-
-/// The tool for a step; `None` when no tool fits.
-pub async fn choose(
-    undecided: Undecided<'_>,
-    memory: &mut Recollection,
-) -> Result<Option<(ToolSpec, route::Choice)>, TurnError> {
-    let Undecided { toolkit, step, before, host, .. } = undecided;
-    if let Some(choice) = memory.take_chosen() {
-        return Ok(toolkit.catalog.specs().get(choice.tool).cloned().map(|tool| (tool, choice)));
-    }
-    let text = step.text();
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    let mut selection = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered);
-    if step.part.paths.is_empty() && step.part.quoted.is_empty() {
-        let made_it = |index: usize| toolkit.catalog.specs().get(index).is_some_and(|spec| before.contains(&spec.name));
-        route::set_back(&mut selection.ranked, made_it);
-    }
-    for one in selection.ranked.iter().take(5) {
-        let tool = toolkit.catalog.specs().get(one.index).map(|spec| spec.name.as_str()).unwrap_or_default();
-        tracing::debug!(tool, score = one.score, dense = one.dense, "offered for a step");
-    }
-    let by_form = forms::choice(toolkit, &step.part, &selection.ranked);
-    let choice = match by_form.or_else(|| memory.tool(step.id, toolkit, &selection.ranked, host)) {
-        Some(choice) => Some(choice),
-        None => route::choose(toolkit, &text, &selection.ranked, host).await?,
-    };
-    memory.choose(choice.as_ref());
-    tracing::debug!(?choice, "chosen for a step");
-    Ok(choice.and_then(|choice| Some((toolkit.catalog.specs().get(choice.tool)?.clone(), choice))))
-}
-
-/// Tool and arguments of a step, without running anything; `None` when no tool fits.
-pub async fn intent(
-    undecided: Undecided<'_>,
-    evidence: &Evidence,
-    memory: &mut Recollection,
-) -> Result<Option<Intent>, TurnError> {
-    let Undecided { toolkit, host, .. } = undecided;
-    if call::is_trusted(toolkit, host).await? {
-        return called(undecided).await;
-    }
-    let chosen = choose(undecided, memory).await?;
-    settled(undecided, chosen, evidence, memory).await
-}
-
-/// Tool and arguments of a step as a model writes them.
-async fn called(undecided: Undecided<'_>) -> Result<Option<Intent>, TurnError> {
-    let Undecided { toolkit, step, host, .. } = undecided;
-    let text = step.text();
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    let ranked = toolkit.prefilter.select(&text, vector.as_deref(), None, toolkit.tools_offered).ranked;
-    let Some(found) = call::called(toolkit, &text, &ranked, host).await? else { return Ok(None) };
-    let specs = toolkit.catalog.specs();
-    let is_it = |index: usize| specs.get(index).is_some_and(|spec| spec.name == found.tool);
-    let Some(choice) = route::known(&ranked, is_it, 1.0) else { return Ok(None) };
-    let fits = ranked.iter().find(|one| one.index == choice.tool).map_or(0.0, |one| one.fits);
-    let unsaid = call::unsaid(&found, &text);
-    tracing::debug!(tool = found.tool, fits, unsaid, "called for a step");
-    if fits + CALLED_WEIGHT < UNSAID_WEIGHT * unsaid {
-        return Ok(None);
-    }
-    Ok(specs.get(choice.tool).cloned().map(|tool| Intent {
-        tool,
-        choice,
-        arguments: found.arguments,
-        missing: Vec::new(),
-    }))
-}
-
-/// Puts the tool that is meant in the place of the chosen one where several are as good: as the user says, else it stays the best. Gives
-/// what is to be said then.
-async fn cleared(undecided: Undecided<'_>, chosen: &mut Option<(ToolSpec, route::Choice)>) -> Option<String> {
-    let Undecided { toolkit, step, host, .. } = undecided;
-    let (tool, choice) = chosen.as_mut().filter(|(_, choice)| choice.rivals > 0)?;
-    let tools: Vec<&ToolSpec> =
-        choice.order.iter().take(choice.rivals + 1).filter_map(|&place| toolkit.catalog.specs().get(place)).collect();
-    let candidate = |tool: &&ToolSpec| Candidate {
-        tool: tool.name.clone(),
-        description: super::words::shorten(&tool.description, DESCRIPTION_CHARS),
-    };
-    let doubt = Doubt { step: step.text(), candidates: tools.iter().map(candidate).collect() };
-    choice.rivals = 0;
-    match host.choose(&doubt).await.filter(|place| *place < tools.len()) {
-        Some(place) => {
-            (choice.tool, choice.fits, choice.confidence) = (choice.order[place], f32::INFINITY, 1.0);
-            *tool = tools[place].clone();
-            None
-        }
-        None => {
-            let others: Vec<String> = tools[1..].iter().map(|tool| format!("`{}`", tool.name)).collect();
-            let (best, others) = (&tools[0].name, others.join(" and "));
-            Some(format!("{}: `{best}` is taken, though {others} would fit about as well", step.id))
-        }
-    }
-}
-
-/// The chosen tool with its arguments; `None` when none was chosen, or it does not fit after all.
-async fn settled(
-    undecided: Undecided<'_>,
-    chosen: Option<(ToolSpec, route::Choice)>,
-    evidence: &Evidence,
-    memory: &mut Recollection,
-) -> Result<Option<Intent>, TurnError> {
-    let Some((tool, choice)) = chosen else { return Ok(None) };
-    let Settled { arguments, missing, .. } = arguments(undecided, &tool, evidence, memory).await?;
-    let required = tool.parameters().iter().filter(|parameter| parameter.required).count();
-    let missing_share = missing.len() as f32 / required.max(1) as f32;
-    // A tool that stands out among several, for a step that says all it needs, is meant.
-    let stands_out = choice.order.len() > 1 && choice.confidence >= STANDS_OUT;
-    let is_meant = stands_out && required > 0 && missing.is_empty();
-    if !is_meant && choice.fits < MISSING_WEIGHT * missing_share {
-        tracing::debug!(tool = tool.name, fits = choice.fits, ?missing, "no tool fits a step");
-        return Ok(None);
-    }
-    Ok(Some(Intent { tool, choice, arguments, missing }))
-}
-
-/// Grounded arguments, and the required ones that are not to be had. What code cannot find, the router reads out of the step.
-async fn arguments(
-    undecided: Undecided<'_>,
-    tool: &ToolSpec,
-    evidence: &Evidence,
-    memory: &mut Recollection,
-) -> Result<Settled, TurnError> {
-    let Undecided { toolkit, step, request, host, .. } = undecided;
-    let text = step.text();
-    let earlier: Vec<Earlier> = evidence.entries().iter().filter(|entry| entry.succeeded()).map(earlier).collect();
-    let files = |fragment: &str| match &toolkit.index {
-        Some(index) => index.find_files(fragment, 5).unwrap_or_default(),
-        None => Vec::new(),
-    };
-    let settle_by = |proposed: Option<&Arguments>| {
-        let project_files = toolkit.index.is_some().then_some(&files as &ProjectFiles<'_>);
-        let grounds = Grounds { step: &text, request, earlier: &earlier, project_files };
-        let mut settled = settle(tool, &grounds, proposed);
-        if toolkit.catalog.executor(&tool.name).is_some() {
-            let symbol = forms::symbol_of(toolkit, &step.part);
-            let root = toolkit.context.as_ref().map(|context| context.root.path());
-            let set = forms::put(&mut settled.arguments, &tool.name, &step.part, symbol.as_deref(), root);
-            settled.missing.retain(|name| !set.contains(name));
-        }
-        if tool.name == "replace_in_file" {
-            leave_to_the_file(&mut settled, &step.part);
-        }
-        settled
-    };
-    let settled = settle_by(None);
-    memory.lean(settled.leans || !settled.missing.is_empty());
-    if settled.missing.is_empty() {
-        return Ok(settled);
-    }
-    let proposed = match memory.arguments(step.id, &tool.name, &settled.missing, host) {
-        Some(known) => known,
-        None => fill::missing(toolkit, tool, &text, &settled.missing, host).await?,
-    };
-    Ok(settle_by(Some(&proposed)))
-}
-
-/// What stands in a file is found in the file, unless the user quoted both what it is and what becomes of it.
-fn leave_to_the_file(settled: &mut Settled, part: &Part) {
-    settled.missing.retain(|name| !is_passage(name));
-    let is_quoted = |name: &str| {
-        let text = settled.arguments.get(name).and_then(Value::as_str);
-        text.is_some_and(|text| part.quoted.iter().any(|one| one == text))
-    };
-    if removes(&part.text) || !(is_quoted("old") && is_quoted("new")) {
-        settled.arguments.retain(|name, _| !is_passage(name));
-    }
-}
-
-fn is_passage(name: &str) -> bool {
-    matches!(name, "old" | "new")
-}
-
-/// A step that names several files, for a tool that takes one, becomes one call a file.
-fn one_a_file(tool: &ToolSpec, step: &Step, arguments: Arguments) -> Vec<Arguments> {
-    let several = tool.name == "read_file" && step.part.paths.len() > 1 && arguments.contains_key("path");
-    if !several {
-        return vec![arguments];
-    }
-    step.part
-        .paths
-        .iter()
-        .take(CALLS_A_STEP_MAX)
-        .map(|path| {
-            let mut one = arguments.clone();
-            one.insert("path".to_owned(), Value::String(path.clone()));
-            one
-        })
-        .collect()
-}
-
-fn earlier(entry: &super::evidence::Entry) -> Earlier {
-    let mut paths: Vec<String> = entry.outcome.findings.iter().map(|finding| finding.path.clone()).collect();
-    paths.dedup();
-    Earlier { tool: entry.tool.clone(), text: super::words::shorten(&entry.outcome.text, EARLIER_CHARS), paths }
 }
 
 /// One call: not again what was done already, not without consent, and never a failure counted as success.

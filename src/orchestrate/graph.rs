@@ -2,17 +2,17 @@
 
 use crate::base::CallId;
 use crate::models::ModelCapability;
-use crate::protocol::{Event, Mode};
+use crate::protocol::{Event, Mode, PlanStatus};
 
 use super::classify::{self, RequestKind};
 use super::decompose::Part;
 use super::evidence::Evidence;
 use super::execute::Scene;
 use super::plan::{self, Plan};
-use super::steps::{self, Ahead};
+use super::steps;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, plan_turn, recall, referent, solo, work};
+use super::{Host, cognitive, recall, solo, work};
 
 /// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
 /// steps that code owns together are one, for they run on every model.
@@ -46,8 +46,6 @@ pub struct State<'a> {
     /// What it asks for, with what the conversation adds.
     parts: Vec<Part>,
     pub plan: Plan,
-    /// Steps that began while the plan was worded.
-    ahead: Ahead,
     pub evidence: Evidence,
     /// What a model has said that may become the answer.
     pub draft: Option<String>,
@@ -91,8 +89,7 @@ impl<'a> State<'a> {
     pub fn of(toolkit: &Toolkit, request: &'a str, evidence: Evidence) -> State<'a> {
         State {
             request,
-            parts: referent::parts(toolkit, request),
-            ahead: Ahead::default(),
+            parts: super::parts(toolkit, request),
             plan: Plan { steps: Vec::new(), questions: Vec::new() },
             evidence,
             draft: None,
@@ -129,25 +126,19 @@ impl<'a> State<'a> {
                 })
             }
             (Node::Work, Some(context)) => {
-                let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
+                let scene = Scene { toolkit, context, request: self.request, host };
                 let (plan, answer) = work::run(scene, &mut self.evidence).await?;
                 (self.plan, self.response) = (plan, Some(answer));
                 Transition::End
             }
-            (Node::Plan, Some(context)) => {
-                let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
-                let floor = plan::floor(&self.parts).steps;
-                // A plan of one step is made at once; while a longer one is worded, its first steps begin.
-                let floor = if floor.len() > 1 { floor } else { Vec::new() };
-                let ahead = Ahead::of(scene, &floor, &self.evidence);
-                let planned = plan_turn(toolkit, &self.parts, self.request, host);
-                (self.plan, self.ahead) = tokio::try_join!(planned, ahead)?;
+            (Node::Plan, Some(_)) => {
+                self.plan = plan::floor(&self.parts);
+                host.emit(Event::PlanCreated { plan: self.plan.view(PlanStatus::Pending) });
                 Transition::Next(Node::Execute)
             }
             (Node::Execute, Some(context)) => {
-                let scene = Scene { toolkit, context, request: self.request, host, ahead: false };
-                let ahead = std::mem::take(&mut self.ahead);
-                self.trouble = steps::run(scene, &self.plan, &mut self.evidence, ahead).await?.join("; ");
+                let scene = Scene { toolkit, context, request: self.request, host };
+                self.trouble = steps::run(scene, &self.plan, &mut self.evidence).await?.join("; ");
                 if self.trouble.is_empty() {
                     Transition::Next(Node::Answer)
                 } else {

@@ -1,22 +1,18 @@
-//! What worked before: taken where a model would be asked, and written down after each step.
+//! What worked before: told to the single-model loop, and written down when it has ended.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::base::StepId;
 use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
-use crate::protocol::{Event, StepStatus};
-use crate::tools::Ranked;
+use crate::protocol::Event;
 
 use super::Host;
-use super::evidence::{Entry, Evidence};
-use super::execute::{self, Scene, StepEnd};
-use super::plan::{Plan, Step};
-use super::route::{self, Choice};
-use super::toolkit::{Toolkit, TurnError};
+use super::evidence::Entry;
+use super::plan::Step;
+use super::toolkit::Toolkit;
 use super::words;
 
 /// Lessons looked at for one step.
@@ -40,85 +36,9 @@ pub struct Recollection {
     same: Option<(Stored, Solution)>,
     /// With what each was used for.
     used: Vec<(i64, &'static str)>,
-    /// The tool that was chosen when the step was made before its turn.
-    chosen: Option<Choice>,
-    /// Arguments were looked for outside the step: with other evidence they may be others.
-    leans: bool,
-}
-
-/// What came of a step.
-pub struct Attempt {
-    pub end: StepEnd,
-    pub memory: Recollection,
-    /// Its calls, as places in the evidence.
-    calls: Range<usize>,
-    tokens: usize,
 }
 
 impl Recollection {
-    pub fn take_chosen(&mut self) -> Option<Choice> {
-        self.chosen.take()
-    }
-
-    pub fn lean(&mut self, leans: bool) {
-        self.leans = leans;
-    }
-
-    pub fn leans(&self) -> bool {
-        self.leans
-    }
-
-    pub fn choose(&mut self, choice: Option<&Choice>) {
-        self.chosen = choice.cloned();
-    }
-
-    /// The tool that worked for this very step, or, where a model would be asked, for the step most like it; `None`
-    /// unless it is offered and is not what retrieval alone would choose.
-    pub fn tool(&mut self, step: StepId, toolkit: &Toolkit, ranked: &[Ranked], host: &dyn Host) -> Option<Choice> {
-        let specs = toolkit.catalog.specs();
-        let by = |solution: &Solution, confidence: f64| {
-            route::known(ranked, |place| specs.get(place).is_some_and(|spec| spec.name == solution.tool), confidence)
-        };
-        let same = self.same.iter().find_map(|(stored, solution)| Some((stored.clone(), by(solution, 1.0)?)));
-        let (stored, choice) = match (same, route::is_sure(ranked)) {
-            (Some(same), sure) => Some(same).filter(|(_, choice)| !sure || choice.tool != ranked[0].index),
-            (None, true) => None,
-            (None, false) => self
-                .alike
-                .iter()
-                .find_map(|(stored, solution, score)| Some((stored.clone(), by(solution, f64::from(*score))?))),
-        }?;
-        self.use_of(&stored, step, "choosing a tool", host);
-        Some(choice)
-    }
-
-    /// Lessons that a failure speaks against: those that were used, and the one that says what failed.
-    fn blamed(&self, calls: &[Entry]) -> BTreeSet<i64> {
-        let says = |call: &Entry, solution: &Solution| {
-            call.status == StepStatus::Failed
-                && call.tool == solution.tool
-                && kept(&call.arguments) == solution.arguments
-        };
-        let same = self.same.iter().filter(|(_, solution)| calls.iter().any(|call| says(call, solution)));
-        same.map(|(stored, _)| stored.id).chain(self.used()).collect()
-    }
-
-    /// What the missing arguments were when the very same step was done; `None` unless all of them are known.
-    pub fn arguments(
-        &mut self,
-        step: StepId,
-        tool: &str,
-        missing: &[String],
-        host: &dyn Host,
-    ) -> Option<Map<String, Value>> {
-        let (stored, solution) = self.same.as_ref().filter(|(_, solution)| solution.tool == tool)?;
-        let known: Option<Map<String, Value>> =
-            missing.iter().map(|name| Some((name.clone(), solution.arguments.get(name)?.clone()))).collect();
-        let (known, stored) = (known?, stored.clone());
-        self.use_of(&stored, step, "filling in arguments", host);
-        Some(known)
-    }
-
     /// The lesson to tell of: of the very same step, else of the one most like it.
     pub fn best(&self) -> Option<(Stored, Solution)> {
         self.same.clone().or_else(|| self.alike.first().map(|(stored, solution, _)| (stored.clone(), solution.clone())))
@@ -134,7 +54,7 @@ impl Recollection {
         self.used.iter().map(|(id, _)| *id).collect()
     }
 
-    /// Tells that a lesson is used. A step that is made again has told so already.
+    /// Tells that a lesson is used, once for each use.
     pub fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &'static str, host: &dyn Host) {
         if self.used.contains(&(stored.id, instead_of)) {
             return;
@@ -147,48 +67,6 @@ impl Recollection {
             instead_of: instead_of.to_owned(),
         });
     }
-}
-
-/// Carries out one step with what is remembered, and notes what came of it.
-pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
-    let attempt = attempt(scene, step, evidence, None).await?;
-    note(scene, step, &attempt, evidence.entries()).await;
-    Ok(attempt.end)
-}
-
-/// Carries out one step with what is remembered: what an earlier attempt has looked up, or what is looked up now.
-pub async fn attempt(
-    scene: Scene<'_>,
-    step: &Step,
-    evidence: &mut Evidence,
-    memory: Option<Recollection>,
-) -> Result<Attempt, TurnError> {
-    let meter = &scene.toolkit.meter;
-    let mut memory = match (memory, &scene.context.lessons) {
-        (Some(memory), _) => memory,
-        (None, Some(lessons)) => recall(scene.toolkit, lessons, &step.text()).await,
-        (None, None) => Recollection::default(),
-    };
-    let (known, before) = (evidence.entries().len(), meter.tokens());
-    let end = execute::step(scene, step, evidence, &mut memory).await?;
-    let calls = known..evidence.entries().len();
-    Ok(Attempt { end, memory, calls, tokens: meter.tokens() - before })
-}
-
-/// Has written down what came of `step`; `entries` are those of the evidence it was made on.
-pub async fn note(scene: Scene<'_>, step: &Step, attempt: &Attempt, entries: &[Entry]) {
-    let Some(lessons) = scene.context.lessons.clone() else { return };
-    let Attempt { end, memory, tokens, .. } = attempt;
-    let calls = &entries[attempt.calls.clone()];
-    let worked = calls.iter().filter(|call| call.succeeded());
-    let learned: Vec<Lesson> = worked.map(|call| lesson(step, call, *tokens, memory)).collect();
-    // A no of the user says nothing about what works.
-    let failed = matches!(end, StepEnd::Stuck(_)) || calls.iter().any(|call| call.status == StepStatus::Failed);
-    let (helped, blamed) = match failed {
-        true => (Vec::new(), memory.blamed(calls)),
-        false => (memory.used().into_iter().collect(), BTreeSet::new()),
-    };
-    record(lessons, learned, helped, blamed).await;
 }
 
 pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
@@ -243,25 +121,4 @@ pub async fn record(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64
     if let Ok(Err(error)) = written.await {
         tracing::warn!(%error, "what was learned is not written down");
     }
-}
-
-/// How each step of the plan was worded when the very same step was done, if every one was; said to the host.
-pub async fn wordings(toolkit: &Toolkit, plan: &Plan, host: &dyn Host) -> Option<Vec<String>> {
-    let lessons = toolkit.context.as_ref()?.lessons.clone()?;
-    let texts: Vec<String> = plan.steps.iter().map(Step::text).collect();
-    let known = tokio::task::spawn_blocking(move || {
-        let same = |text: &String| lessons.same(text).ok().flatten();
-        texts.iter().map(same).collect::<Option<Vec<Stored>>>()
-    });
-    let known = known.await.ok()??;
-    let wording =
-        |stored: &Stored| Some(Solution::read(&stored.lesson.solution)?.wording).filter(|text| !text.is_empty());
-    let wordings: Vec<String> = known.iter().map(wording).collect::<Option<_>>()?;
-    host.emit(Event::LessonsUsed {
-        step: None,
-        lessons: known.iter().map(Stored::name).collect(),
-        problem: "the same steps".to_owned(),
-        instead_of: "planning".to_owned(),
-    });
-    Some(wordings)
 }

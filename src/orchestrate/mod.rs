@@ -9,11 +9,9 @@ pub mod cognitive;
 pub mod consent;
 mod conversation;
 pub mod decompose;
-pub mod edit;
 pub mod evidence;
 pub mod excerpt;
 pub mod execute;
-pub mod fill;
 mod folders;
 pub mod forms;
 pub mod gate;
@@ -24,9 +22,6 @@ mod notation;
 pub mod plan;
 pub mod probe;
 pub mod recall;
-mod recover;
-pub mod referent;
-pub mod route;
 pub mod solo;
 mod steps;
 pub mod synthesize;
@@ -39,19 +34,17 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::base::StepId;
-use crate::protocol::{Decision, Doubt, Event, PlanStatus, Proposal, TurnFinished};
+use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
 use crate::tools::policy::Policy;
 
 use decompose::Part;
 use evidence::Evidence;
+use execute::Scene;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
 /// What the user decides, once they have.
 pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
-
-/// A place among the candidates of a [`Doubt`].
-pub type Choosing<'a> = Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>>;
 
 /// The only way up from a turn: what happens is emitted, what needs consent is asked.
 pub trait Host: Send + Sync {
@@ -59,11 +52,6 @@ pub trait Host: Send + Sync {
 
     /// Asks the user; a host that cannot ask rejects.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
-
-    /// Asks which of several tools is meant; a host that cannot ask leaves it to the program.
-    fn choose<'a>(&'a self, _: &'a Doubt) -> Choosing<'a> {
-        Box::pin(std::future::ready(None))
-    }
 
     /// What the user consented to beforehand.
     fn policy(&self) -> &Policy;
@@ -75,11 +63,27 @@ impl dyn Host + '_ {
     }
 }
 
-/// The plan of a request, shown; nothing is run.
-pub async fn plan_turn(toolkit: &Toolkit, parts: &[Part], request: &str, host: &dyn Host) -> Result<Plan, TurnError> {
-    let plan = plan::make(toolkit, parts, request, plan::Makers::Both, host).await?;
+/// The parts of a request, with the folders that they name.
+pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
+    let mut parts = decompose::parts(request);
+    if let Some(context) = &toolkit.context {
+        folders::named(&mut parts, &context.root);
+    }
+    parts
+}
+
+/// Shows the plan that a turn would go by, as the planner reads the request if it writes; nothing is run.
+pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
+    let parts = parts(toolkit, request);
+    let plan = match &toolkit.context {
+        Some(context) if work::is_for(toolkit, &parts, host).await? => {
+            let steps = work::read::steps(Scene { toolkit, context, request, host }).await?;
+            Plan { steps: steps.iter().map(work::planned).collect(), questions: Vec::new() }
+        }
+        _ => plan::floor(&parts),
+    };
     host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
-    Ok(plan)
+    Ok(())
 }
 
 /// Plan, execute, answer. What a phase cannot do goes to the single-model loop, which inherits plan and evidence.

@@ -221,11 +221,6 @@ impl Meter {
         Meter { usage: Arc::default(), started: Instant::now() }
     }
 
-    /// Notes a call of `model`. Scoring reads prompts but writes nothing; its tokens count, a generation it is not.
-    pub fn add(&self, model: &Leased, phase: &str, tally: &Tally) {
-        self.note(model, phase, tally, 0);
-    }
-
     fn note(&self, model: &Leased, phase: &str, tally: &Tally, system_tokens: usize) {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         usage.model_calls += usize::from(tally.generated_tokens > 0);
@@ -250,17 +245,6 @@ impl Meter {
     pub fn tokens(&self) -> usize {
         let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         usage.prompt_tokens + usage.generated_tokens
-    }
-
-    /// Counts what another meter has counted.
-    pub fn absorb(&self, other: &Meter) {
-        let other = other.usage();
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        usage.model_calls += other.model_calls;
-        usage.prompt_tokens += other.prompt_tokens;
-        usage.cached_tokens += other.cached_tokens;
-        usage.generated_tokens += other.generated_tokens;
-        usage.calls.extend(other.calls);
     }
 
     /// Everything so far, with the time since [`Meter::start`].

@@ -8,15 +8,14 @@ pub struct CallCost {
     /// Role and name of the model.
     pub role: String,
     pub model: String,
-    /// What for: `planning`, `choosing a tool`, …
+    /// What for: `reading the request`, `choosing a tool`, …
     pub phase: String,
     pub prompt_tokens: usize,
     /// Part of `prompt_tokens` that was already in a slot.
     pub cached_tokens: usize,
-    /// Part of `prompt_tokens` that is the system message; 0 when texts were only scored.
+    /// Part of `prompt_tokens` that is the system message.
     #[serde(default)]
     pub system_tokens: usize,
-    /// 0 when texts were only scored.
     pub generated_tokens: usize,
     pub queue_ms: u64,
     pub prompt_ms: u64,

@@ -22,8 +22,8 @@ use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::orchestrate::{self, Choosing, Deciding, Host, Meter, Toolkit, TurnError, referent};
-use crate::protocol::{Decision, Doubt, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::orchestrate::{self, Deciding, Host, Meter, Toolkit, TurnError};
+use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
 
@@ -43,11 +43,6 @@ pub enum Message {
     Approve {
         proposal: Proposal,
         reply: oneshot::Sender<Decision>,
-    },
-    /// The turn waits until `reply` is used; dropping it leaves the choice to the program.
-    Choose {
-        doubt: Doubt,
-        reply: oneshot::Sender<usize>,
     },
     /// The last message of a turn that could not be finished.
     Failed(TurnError),
@@ -135,10 +130,7 @@ impl Session {
         }
         tokio::spawn(async move {
             let ended = match op {
-                Op::Plan(ask) => {
-                    let parts = referent::parts(&toolkit, &ask.text);
-                    orchestrate::plan_turn(&toolkit, &parts, &ask.text, &host).await.map(|_| None)
-                }
+                Op::Plan(ask) => orchestrate::plan_turn(&toolkit, &ask.text, &host).await.map(|()| None),
                 Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
                 Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };
@@ -312,17 +304,6 @@ impl Host for SessionHost {
             };
             self.note(Event::Decided { step, tool: proposal.tool.clone(), decision: told });
             decision
-        })
-    }
-
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Message::Choose { doubt: doubt.clone(), reply });
-        Box::pin(async move {
-            let place = answer.await.ok()?;
-            let tool = &doubt.candidates.get(place)?.tool;
-            self.note(Event::Notice { text: format!("the user means `{tool}` by \"{}\"", doubt.step) });
-            Some(place)
         })
     }
 

@@ -103,21 +103,6 @@ impl Catalog {
     pub fn executor(&self, name: &str) -> Option<Builtin> {
         self.builtins[*self.by_name.get(name)?]
     }
-
-    /// What the planner is told: one line a server, never a schema.
-    pub fn capabilities(&self) -> String {
-        let mut servers: Vec<(&str, &str)> = Vec::new();
-        for spec in &self.specs {
-            if !servers.iter().any(|(server, _)| *server == spec.server) {
-                servers.push((&spec.server, &spec.server_description));
-            }
-        }
-        let line = |(server, description): (&str, &str)| {
-            let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("- {}: {}\n", if server.is_empty() { "other" } else { server }, description)
-        };
-        servers.into_iter().map(line).collect()
-    }
 }
 
 #[cfg(test)]
@@ -156,12 +141,5 @@ mod tests {
             assert!(spec.description.len() < 260, "{} is too long for a small model", spec.name);
             assert!(spec.parameters().iter().all(|parameter| !parameter.description().is_empty()));
         }
-    }
-
-    #[test]
-    fn the_planner_sees_what_can_be_done_and_no_schema() {
-        let capabilities = Catalog::builtin().capabilities();
-        assert_eq!(capabilities.lines().count(), 3);
-        assert!(capabilities.starts_with("- files: read, list") && !capabilities.contains('{'), "{capabilities}");
     }
 }

@@ -11,8 +11,6 @@ use crate::tools::head;
 use crate::tools::spec::ToolSpec;
 use crate::tools::words;
 
-/// Weight of the planner's hint at a server, in nats.
-const HINT_WEIGHT: f32 = 1.0;
 /// One place of so many in a selection goes by meaning alone.
 const BY_MEANING: usize = 5;
 /// Longest step that is looked at; more is not a step.
@@ -22,7 +20,6 @@ const STEP_MAX_BYTES: usize = 8 << 10;
 #[derive(Clone, Debug)]
 pub struct Prefilter {
     lexicon: Lexicon,
-    servers: Vec<String>,
     names: HashSet<String>,
     vectors: Option<Vectors>,
     /// What `vectors` were turned by, and steps have to be.
@@ -46,14 +43,6 @@ pub struct Ranked {
     pub dense: f32,
     /// The logarithm of the odds that the step needs this tool if any; infinite without vectors, where nobody can tell.
     pub fits: f32,
-}
-
-/// The tools offered for a step, best first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Selection {
-    pub ranked: Vec<Ranked>,
-    /// How far the first lies before the second; infinite when it is alone.
-    pub margin: f32,
 }
 
 /// What is embedded of a tool: `name: description`, the name as words, and the description's beginning alone.
@@ -84,8 +73,7 @@ impl Prefilter {
             opening: all.iter().skip(1).step_by(2).flatten().copied().collect(),
         });
         let names = specs.iter().map(|spec| spec.name.clone()).collect();
-        let servers = specs.iter().map(|spec| spec.server.clone()).collect();
-        Prefilter { lexicon: Lexicon::new(specs), servers, names, vectors, adapter: None }
+        Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapter: None }
     }
 
     /// The step as it should be embedded: without the values it names, but with names of tools.
@@ -107,26 +95,20 @@ impl Prefilter {
         self.lexicon.features(&Seen { step, plain, dense: &dense, opening_dense: &opening_dense })
     }
 
-    /// The best `k` tools. `step_vector` is the step's unit vector, `hint` a server's name.
-    pub fn select(&self, step: &str, step_vector: Option<&[f32]>, hint: Option<&str>, k: usize) -> Selection {
-        let hinted = |server: &str| hint.is_some_and(|hint| !hint.is_empty() && server.eq_ignore_ascii_case(hint));
+    /// The best `k` tools, the best first. `step_vector` is the step's unit vector.
+    pub fn select(&self, step: &str, step_vector: Option<&[f32]>, k: usize) -> Vec<Ranked> {
         let rows = self.features(step, step_vector);
         let has_vectors = self.vectors.is_some() && step_vector.is_some();
         let mut ranked: Vec<Ranked> = rows
             .iter()
             .enumerate()
             .map(|(index, row)| {
-                let hint = if hinted(&self.servers[index]) { HINT_WEIGHT } else { 0.0 };
                 let fits = if has_vectors { head::fits(row, rows.len()) } else { f32::INFINITY };
-                Ranked { index, score: head::score(row) + hint, dense: row[features::DENSE], fits }
+                Ranked { index, score: head::score(row), dense: row[features::DENSE], fits }
             })
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
-        let margin = match ranked[..] {
-            [first, second, ..] => first.score - second.score,
-            _ => f32::INFINITY,
-        };
-        Selection { ranked: self.offered(ranked, k), margin }
+        self.offered(ranked, k)
     }
 
     /// The first `k`, of which the last few places go to the nearest in meaning: where words mislead, the right tool is
@@ -187,9 +169,9 @@ mod tests {
 
     fn check(step: &str, expected: &str) {
         let specs = house();
-        let selection = Prefilter::new(&specs, None).select(step, None, None, 3);
-        assert_eq!(specs[selection.ranked[0].index].name, expected, "{step}: {selection:?}");
-        assert!(selection.ranked.len() == 3 && selection.margin >= 0.0);
+        let ranked = Prefilter::new(&specs, None).select(step, None, 3);
+        assert_eq!(specs[ranked[0].index].name, expected, "{step}: {ranked:?}");
+        assert_eq!(ranked.len(), 3);
     }
 
     #[test]
@@ -207,14 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_and_a_vector_can_decide() {
+    fn a_vector_can_decide() {
         let specs = house();
         let axis = |at: usize| (0..specs.len()).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
         let filter = Prefilter::new(&specs, Some((0..specs.len()).flat_map(|at| [axis(at), axis(at)]).collect()));
-        let first = |vector: Option<&[f32]>, hint| filter.select("do it", vector, hint, 1).ranked[0].index;
-        assert_eq!(first(Some(&axis(4)), None), 4);
-        assert_eq!(first(None, Some("door")), 6);
-        assert_eq!(first(None, None), 0);
+        let first = |vector: Option<&[f32]>| filter.select("do it", vector, 1)[0].index;
+        assert_eq!(first(Some(&axis(4))), 4);
+        assert_eq!(first(None), 0);
     }
 
     #[test]
@@ -233,17 +214,16 @@ mod tests {
             ("Open config.toml", "read_file"),
             ("Find the file main.ts", "find_files"),
         ] {
-            let best = filter.select(step, None, None, 1).ranked[0].index;
+            let best = filter.select(step, None, 1)[0].index;
             assert_eq!(catalog.specs()[best].name, expected, "{step}");
         }
     }
 
     #[test]
     fn nothing_to_choose_from_and_nothing_to_go_by_are_no_trouble() {
-        assert_eq!(Prefilter::new(&[], None).select("read", None, None, 15).ranked, []);
+        assert_eq!(Prefilter::new(&[], None).select("read", None, 15), []);
         let specs = house();
-        let selection = Prefilter::new(&specs, None).select("", None, None, 99);
-        assert_eq!(selection.ranked.len(), specs.len());
-        Prefilter::new(&specs, None).select(&"oven ".repeat(300_000), None, None, 1);
+        assert_eq!(Prefilter::new(&specs, None).select("", None, 99).len(), specs.len());
+        Prefilter::new(&specs, None).select(&"oven ".repeat(300_000), None, 1);
     }
 }

@@ -63,7 +63,7 @@ fn requests_about_code_get_their_tool() {
     for (request, right) in TABLE {
         let part = decompose::parts(request).remove(0);
         let vector = embedder.embed_one(&filter.without_values(request)).expect("a vector");
-        let best = filter.select(request, Some(&vector), None, 15).ranked[0];
+        let best = filter.select(request, Some(&vector), 15)[0];
         let name = forms::symbol(&part, None);
         let by_form = forms::asked(&part, name.as_deref()).map(|builtin| builtin.name());
         let chosen = by_form.unwrap_or(&catalog.specs()[best.index].name);
@@ -82,7 +82,7 @@ fn requests_for_another_world_fit_no_tool() {
     let filter = Prefilter::embedded(&catalog.specs()[..1], Some(&embedder), &Cancel::new()).expect("vectors");
     let fits = |request: &str| {
         let vector = embedder.embed_one(&filter.without_values(request)).expect("a vector");
-        filter.select(request, Some(&vector), None, 1).ranked[0].fits
+        filter.select(request, Some(&vector), 1)[0].fits
     };
     for far in ["Turn on the lights in the kitchen", "Water the roses in the garden", "Convert 20 euros to dollars"] {
         assert!(fits(far) < 0.0 && fits("Read the file notes.txt") > 0.0, "{far}: {}", fits(far));

@@ -58,16 +58,6 @@ async fn thoughts_are_shown_unless_they_are_not_to_be() {
 }
 
 #[tokio::test]
-async fn a_bare_it_is_what_the_turn_before_was_about() {
-    let project = Project::todo();
-    let change = "In src/retry.ts change the maximum number of attempts from 5 to 3";
-    let turns = talk(&project, Script::saying("It is as it is."), &[change, "change it to 4", "Read it"]).await;
-    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 4;"), "{turns:?}");
-    let read = &turns[2].steps[0];
-    assert_eq!((read.tool.as_str(), read.arguments["path"].as_str()), ("read_file", Some("src/retry.ts")));
-}
-
-#[tokio::test]
 async fn what_was_said_is_told_by_code() {
     let planner = Script::saying("You said that the moon is made of cheese.").on("Hello", "Nice to meet you.");
     let turns = talk(&Project::todo(), planner, &["Hello!", "What did I just say to you?"]).await;

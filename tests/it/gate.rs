@@ -34,7 +34,8 @@ impl Cell {
 /// One turn of the free loop, with an index.
 async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell {
     let project = Project::todo();
-    let plain = toolkit(&project, script.judged(Some(capable)), Script::saying(""));
+    let script = if capable { script.writing() } else { script.judged(Some(false)) };
+    let plain = toolkit(&project, script, Script::saying(""));
     let toolkit = Toolkit { orchestrate: false, mode, ..indexed(&project, plain) };
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");

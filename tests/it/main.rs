@@ -11,7 +11,6 @@ mod complete;
 #[cfg(target_os = "linux")]
 mod confined;
 mod conversation;
-mod doubt;
 mod engine;
 mod fit;
 mod gate;

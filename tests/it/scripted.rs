@@ -13,9 +13,8 @@ use monobloc::engine::scripted::Script;
 use monobloc::index::Index;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::plan::{self, Makers};
-use monobloc::orchestrate::{Choosing, Deciding, Host, Meter, Toolkit, TurnError, decompose, run_turn};
-use monobloc::protocol::{Decision, Doubt, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
+use monobloc::orchestrate::{Deciding, Host, Meter, Toolkit, TurnError, run_turn};
+use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Context, Prefilter};
@@ -31,29 +30,17 @@ pub struct Witness<F> {
     events: Mutex<Vec<Event>>,
     policy: Policy,
     decide: F,
-    /// Which of several tools is meant, if it is asked.
-    chosen: Option<usize>,
-    doubts: Mutex<Vec<Doubt>>,
 }
 
 impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
     pub fn new(decide: F) -> Witness<F> {
         let policy = Policy::of(ApproveMode::OnMutation);
-        Witness { events: Mutex::default(), policy, decide, chosen: None, doubts: Mutex::default() }
-    }
-
-    /// The same, who takes this one of several tools.
-    pub fn choosing(self, chosen: Option<usize>) -> Witness<F> {
-        Witness { chosen, ..self }
+        Witness { events: Mutex::default(), policy, decide }
     }
 
     /// The same, who has consented to this much beforehand.
     pub fn under(self, mode: ApproveMode) -> Witness<F> {
         Witness { policy: Policy::of(mode), ..self }
-    }
-
-    pub fn doubts(&self) -> Vec<Doubt> {
-        self.doubts.lock().expect("nobody panics").clone()
     }
 
     /// What `pick` takes of the events.
@@ -78,11 +65,6 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
     fn approve<'a>(&'a self, _: StepId, proposal: &'a Proposal) -> Deciding<'a> {
         let decision = (self.decide)(proposal);
         Box::pin(async move { decision })
-    }
-
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
-        self.doubts.lock().expect("nobody panics").push(doubt.clone());
-        Box::pin(std::future::ready(self.chosen))
     }
 
     fn policy(&self) -> &Policy {
@@ -150,31 +132,12 @@ fn object(value: Value) -> Map<String, Value> {
 /// Runs the change with this decision; gives the one report of it and the whole turn.
 async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFinished) {
     let host = Witness::new(move |_: &Proposal| decision.clone());
-    let finished = run_turn(&silent(project), CHANGE, &host).await.expect("a turn");
+    let finished = run_turn(&indexed(project, silent(project)), CHANGE, &host).await.expect("a turn");
     let reports = host.reports();
     assert_eq!(reports, finished.steps);
     let asked = host.seen(|event| matches!(event, Event::ApprovalRequested { .. }).then_some(()));
     assert_eq!((reports.len(), asked.len()), (1, 1), "{reports:?}");
     (reports[0].clone(), finished)
-}
-
-#[tokio::test]
-async fn a_plan_is_made_by_clauses_or_by_the_planner_alone_where_that_is_measured() {
-    let project = Project::todo();
-    let said = "[plan.add_step(description=\"Read a.ts\")]\n[plan.add_step(description=\"Read it again\")]\n\
-                [plan.add_step(description=\"Stop\")]\n";
-    let host = Witness::new(never_asked);
-    let request = "Read src/todo.ts, then read src/main.ts";
-    for (makers, expected, calls) in [
-        (Makers::Floor, &["Read src/todo.ts", "Read src/main.ts"][..], 0),
-        (Makers::Planner, &["Read a.ts", "Read it again", "Stop"], 1),
-    ] {
-        let toolkit = toolkit(&project, Script::saying(said), Script::saying(""));
-        let parts = decompose::parts(request);
-        let plan = plan::make(&toolkit, &parts, request, makers, &host).await.expect("a plan");
-        let steps: Vec<&str> = plan.steps.iter().map(|step| step.description.as_str()).collect();
-        assert_eq!((steps, toolkit.meter.usage().model_calls), (expected.to_vec(), calls), "{makers:?}");
-    }
 }
 
 /// What is to go is read from the clause alone, whatever is said around it; what code does not find, nobody takes out.
@@ -193,10 +156,41 @@ async fn a_removal_is_carried_out_or_refused_by_code() {
         let project = Project::todo();
         std::fs::write(project.path().join("src/b.ts"), file).expect("a file");
         let host = Witness::new(|_: &Proposal| Decision::Approve);
-        run_turn(&silent(&project), request, &host).await.expect("a turn");
+        run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
         assert_eq!(project.text("src/b.ts"), expected, "{request}");
         assert!(said.is_empty() || host.notices().iter().any(|notice| notice.contains(said)), "{:?}", host.notices());
     }
+}
+
+/// Without a model that writes, a file is made only with what the request quotes, and one that is there is not replaced.
+#[tokio::test]
+async fn nothing_is_written_that_the_request_does_not_quote() {
+    for (request, path, expected) in [
+        ("Write hello to a.md", "a.md", None),
+        ("Save the answer in notes.md", "notes.md", None),
+        ("Create notes.md: one, two", "notes.md", None),
+        ("Read src/todo.ts, then copy it to copy.md", "copy.md", None),
+        ("Create notes.md with the text \"x\"", "notes.md", Some("x")),
+        ("Create there.md with the text \"x\"", "there.md", Some("as it is\n")),
+    ] {
+        let project = Project::todo();
+        std::fs::write(project.path().join("there.md"), "as it is\n").expect("a file");
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+        let found = std::fs::read_to_string(project.path().join(path)).ok();
+        assert_eq!(found.as_deref(), expected, "{request}: {:?}", host.notices());
+    }
+}
+
+/// A rename that is spelled out needs no model, and reaches every file.
+#[tokio::test]
+async fn a_rename_that_is_spelled_out_is_made_by_code() {
+    let project = Project::todo();
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Rename MAX_ATTEMPTS to ATTEMPTS_MAX everywhere";
+    run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+    let text = project.text("src/retry.ts");
+    assert!(text.contains("ATTEMPTS_MAX = 5") && !text.contains("MAX_ATTEMPTS"), "{text} {:?}", host.notices());
 }
 
 #[tokio::test]
@@ -268,41 +262,6 @@ async fn a_number_that_stands_nowhere_is_left_out_of_the_answer() {
     assert!(!finished.answer.contains("9 more"), "{}", finished.answer);
 }
 
-/// Says the words of a plan, one line a step.
-fn plan(steps: &[&str]) -> String {
-    steps.iter().map(|step| format!("[plan.add_step(description=\"{step}\")]\n")).collect()
-}
-
-/// What the planner's prompt for a plan contains and no other.
-const PLANNING: &str = "You split a request into steps";
-
-async fn described(request: &str, wording: &[&str]) -> Vec<String> {
-    let planner = Script::saying("It is as it is.").on(PLANNING, &plan(wording));
-    let host = Witness::new(|_: &Proposal| Decision::Reject);
-    run_turn(&toolkit(&Project::todo(), planner, Script::saying("")), request, &host).await.expect("a turn");
-    let plans = host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
-    plans[0].steps.iter().map(|step| step.description.clone()).collect()
-}
-
-#[tokio::test]
-async fn a_step_keeps_the_users_words_where_the_planner_loses_or_invents_a_name() {
-    let request = "Read src/retry.ts, then read src/todo.ts";
-    let clauses = ["Read src/retry.ts", "Read src/todo.ts"];
-    let good = ["Read the file src/retry.ts", "Read the file src/todo.ts"];
-    assert_eq!(described(request, &good).await, good);
-    assert_eq!(described(request, &["Read the file", "Read the other file"]).await, clauses);
-    assert_eq!(described(request, &["Read src/retry.ts and src/todo.ts", "Read src/todo.ts"]).await, clauses);
-    assert_eq!(described(request, &["Read src/retry.ts and src/other.ts", "Read src/todo.ts"]).await, clauses);
-}
-
-#[tokio::test]
-async fn a_planner_cannot_take_a_step_away_or_add_one_from_nowhere() {
-    let request = "Read src/retry.ts, then read src/todo.ts";
-    let clauses = ["Read src/retry.ts", "Read src/todo.ts"];
-    assert_eq!(described(request, &["Read src/retry.ts"]).await, clauses);
-    assert_eq!(described(request, &["Read src/retry.ts", "Read src/todo.ts", "Delete all log folders"]).await, clauses);
-}
-
 #[tokio::test]
 async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     let project = Project::todo();
@@ -310,7 +269,7 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     let again = r#"[read_file(path="src/retry.ts")]"#;
     // Calls only when the prompt has the evidence of the first step and says what is open, and only once.
     let planner = Script::saying("I know nothing.")
-        .on(PLANNING, &plan(&["Read src/retry.ts", "Read src/missing.ts", "Copy it to src/copy.ts"]))
+        .writing()
         .on("MAX_ATTEMPTS = 5;\n", "The file has been read.")
         .on("(done)\ns2. Read src/missing.ts\ns3. Copy it to src/copy.ts\nStill open: ", again);
     let host = Witness::new(|_: &Proposal| Decision::Reject);

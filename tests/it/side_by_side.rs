@@ -1,18 +1,11 @@
-//! Steps that need nothing of each other are made side by side, and the turn reads as if they had been made in order.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! The steps of a plan are made, told and filed in their order, each call once.
 
 use monobloc::engine::scripted::Script;
-use monobloc::lessons::{Lesson, Lessons};
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 
-use monobloc::tools::Context;
-use serde_json::json;
-
 use crate::cli::Project;
-use crate::scripted::{Witness, indexed, silent, toolkit};
+use crate::scripted::{Witness, silent, toolkit};
 
 const READS: &str = "Read src/retry.ts, read src/todo.ts, then list the files in src/";
 
@@ -33,14 +26,13 @@ async fn turn(toolkit: &Toolkit, request: &str) -> Seen {
         Event::StepCompleted(report) => {
             Some(format!("{} {}", report.call.map_or(String::new(), |call| call.to_string()), report.tool))
         }
-        Event::Pulse { phase, .. } => Some(format!("pulse {phase}")),
         _ => None,
     });
     Seen { finished, reports: host.reports(), story }
 }
 
 #[tokio::test]
-async fn steps_side_by_side_are_told_and_filed_in_their_order() {
+async fn steps_are_told_and_filed_in_their_order() {
     let seen = turn(&silent(&Project::todo()), READS).await;
     let mut expected = vec!["plan".to_owned()];
     for (n, tool) in [(1, "read_file"), (2, "read_file"), (3, "list_dir")] {
@@ -53,22 +45,6 @@ async fn steps_side_by_side_are_told_and_filed_in_their_order() {
     for part in ["MAX_ATTEMPTS = 5", "TITLE_LENGTH_MAX", "src/clock.rs", "[e1]", "[e2]", "[e3]"] {
         assert!(seen.finished.answer.contains(part), "no {part} in {}", seen.finished.answer);
     }
-}
-
-#[tokio::test]
-async fn the_first_steps_begin_while_the_plan_is_written() {
-    let slow = |mut script: Script| {
-        script.row_time = Duration::from_millis(2);
-        script
-    };
-    // What is to be looked at has to be asked of the router.
-    let request = "Look at the entries, then read src/todo.ts";
-    let router = Script::saying("path: entries\n");
-    let toolkit = toolkit(&Project::todo(), slow(Script::saying("It is.")), slow(router));
-    let story = turn(&toolkit, request).await.story;
-    let at = |wanted: &str| story.iter().position(|told| told == wanted).unwrap_or_else(|| panic!("{story:?}"));
-    assert!(at("pulse filling in arguments") < at("plan"), "{story:?}");
-    assert!(at("plan") < at("s1 begins") && at("s1 begins") < at("s2 begins"), "{story:?}");
 }
 
 #[tokio::test]
@@ -91,7 +67,7 @@ async fn the_same_call_of_two_steps_is_run_once() {
 }
 
 #[tokio::test]
-async fn a_step_that_fails_beside_others_stops_only_those_that_need_it() {
+async fn a_step_that_fails_stops_only_those_that_need_it() {
     let request = "Read src/missing.ts, copy it to src/copy.ts, then read src/todo.ts";
     let seen = turn(&silent(&Project::todo()), request).await;
     let ended: Vec<_> = seen.finished.steps.iter().map(|step| (step.tool.as_str(), step.status)).collect();
@@ -112,50 +88,4 @@ async fn what_was_not_asked_for_in_words_is_shown_beside_what_was() {
     let planner = Script::saying("A request is tried 5 times.");
     let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;
     assert!(answer.contains("src/todo.ts, lines 1-19 of 19 [e2]") && !answer.contains("interface Todo"), "{answer}");
-}
-
-#[tokio::test]
-async fn an_argument_that_earlier_results_give_is_theirs_however_early_the_step_was_made() {
-    let project = Project::todo();
-    // Before its turn the second step has only the path of the request; at its turn there is the file that was found.
-    let request = "List the files that import src/retry.ts, then check the types";
-    let seen = turn(&indexed(&project, silent(&project)), request).await;
-    let made: Vec<_> =
-        seen.finished.steps.iter().map(|step| (step.tool.as_str(), step.arguments["path"].as_str())).collect();
-    assert_eq!(made, [("index_dependents", Some("src/retry.ts")), ("read_file", Some("src/store.ts"))]);
-    assert_eq!(seen.reports, seen.finished.steps);
-}
-
-#[tokio::test]
-async fn a_step_that_waits_for_its_turn_is_not_filled_in_before_it() {
-    let project = Project::todo();
-    let seen = turn(&silent(&project), "Read src/retry.ts, then check the tests with the command line").await;
-    let phases = seen.finished.usage.calls.iter().map(|call| call.phase.as_str());
-    assert_eq!(phases.filter(|phase| *phase == "filling in arguments").count(), 1, "{:?}", seen.finished);
-}
-
-#[tokio::test]
-async fn a_lesson_that_was_used_for_a_step_made_again_is_told_once() {
-    let project = Project::todo();
-    let lessons = Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons");
-    let solution = json!({"tool": "run_command", "arguments": {"command": "npx tsc"}}).to_string();
-    let known = Lesson {
-        problem: "Check the types with npx tsc".to_owned(),
-        solution,
-        why_worked: String::new(),
-        tokens_used: 0,
-        success: true,
-        vector: None,
-    };
-    lessons.add(&known).expect("a lesson");
-    let plain = silent(&project);
-    let context = plain.context.clone().map(|context| Context { lessons: Some(Arc::new(lessons)), ..context });
-    let host = Witness::new(|_: &Proposal| Decision::Reject);
-    let request = "Read src/retry.ts, then check the types with npx tsc";
-    run_turn(&Toolkit { context, ..plain }, request, &host).await.expect("a turn");
-    let used = host.seen(|event| match event {
-        Event::LessonsUsed { instead_of, .. } => Some(instead_of.clone()),
-        _ => None,
-    });
-    assert_eq!(used, ["choosing a tool"], "{:?}", host.reports());
 }

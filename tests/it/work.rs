@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Choosing, Deciding, Host, Toolkit, run_turn};
-use monobloc::protocol::{Decision, Doubt, Event, Proposal};
+use monobloc::orchestrate::{Deciding, Host, Toolkit, run_turn};
+use monobloc::protocol::{Decision, Event, Proposal};
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::json;
@@ -102,10 +102,6 @@ impl<H: Host> Host for Meddler<H> {
 
     fn approve<'a>(&'a self, step: monobloc::base::StepId, proposal: &'a Proposal) -> Deciding<'a> {
         self.host.approve(step, proposal)
-    }
-
-    fn choose<'a>(&'a self, doubt: &'a Doubt) -> Choosing<'a> {
-        self.host.choose(doubt)
     }
 
     fn policy(&self) -> &Policy {

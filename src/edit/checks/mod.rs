@@ -48,7 +48,6 @@ pub struct Checks {
     kits: Vec<Box<dyn Kit>>,
     /// What hinders a check, in words for a person.
     notes: Vec<String>,
-    has_typescript: bool,
 }
 
 /// What tests in JavaScript and TypeScript are written for in a project; `None` where nothing says it.
@@ -73,7 +72,7 @@ pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, 
         python::kit(&files, imports_pytest, &mut notes).map(boxed),
         make::kit(&files).map(boxed),
     ];
-    Checks { kits: kits.into_iter().flatten().collect(), notes, has_typescript: files.has("tsconfig.json") }
+    Checks { kits: kits.into_iter().flatten().collect(), notes }
 }
 
 fn boxed(kit: impl Kit + 'static) -> Box<dyn Kit> {
@@ -94,24 +93,6 @@ impl Checks {
             if own.is_empty() { None } else { kit.covering(&own) }
         });
         line.map(|line| Command { task: Task::Test, line })
-    }
-
-    /// A quick check of one file that runs nothing of it: whether it parses, or where only the whole project can be compiled, whether
-    /// that does.
-    pub fn syntax(&self, path: &str) -> Option<Command> {
-        let file = quoted(path);
-        let line = match path.rsplit_once('.')?.1 {
-            "py" | "pyi" => {
-                let code = "import ast,sys; ast.parse(open(sys.argv[1],'rb').read(), sys.argv[1])";
-                format!("python3 -c \"{code}\" {file}")
-            }
-            "js" | "mjs" | "cjs" => format!("node --check {file}"),
-            "ts" | "tsx" | "mts" | "cts" if self.has_typescript => return self.command(Task::Compile),
-            "go" => format!("gofmt -e -l {file}"),
-            "rs" => return self.command(Task::Compile),
-            _ => return None,
-        };
-        Some(Command { task: Task::Compile, line })
     }
 
     /// What hinders a check, in words for a person.

@@ -147,18 +147,6 @@ fn go_tests_packages_and_make_what_nothing_else_does() {
 }
 
 #[test]
-fn a_file_is_parsed_without_running_it() {
-    let (_folder, checks) = checks(&[("Cargo.toml", ""), ("a.py", "")], false);
-    let line = |path: &str| checks.syntax(path).map_or(String::new(), |command| command.line);
-    assert!(line("it's.py").ends_with("sys.argv[1])\" 'it'\\''s.py'"));
-    assert_eq!(line("a.js"), "node --check a.js");
-    assert_eq!(line("-a.js"), "node --check ./-a.js");
-    assert_eq!(line("a.go"), "gofmt -e -l a.go");
-    assert_eq!(line("src/a.rs"), "cargo check --offline");
-    assert_eq!((line("a.ts"), line("README.md"), line("LICENSE")), (String::new(), String::new(), String::new()));
-}
-
-#[test]
 fn tests_are_found_by_name() {
     let check = |path: &str, all: &[&str], expected: &[&str]| {
         let all: Vec<String> = all.iter().map(|path| (*path).to_owned()).collect();

@@ -157,11 +157,6 @@ impl Report {
         self
     }
 
-    /// Whether something has to be mended in code: a test fails or a file does not compile.
-    pub fn is_red(&self) -> bool {
-        matches!(self.kind, Kind::Failed | Kind::Broken | Kind::Hung)
-    }
-
     fn with(mut self, other: Report) -> Report {
         self.passed += other.passed;
         self.failed += other.failed;

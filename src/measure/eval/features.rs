@@ -29,7 +29,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>) -> Result
         let toolkit = &case.toolkit(toolkit).await?;
         let vector = toolkit.vector(&toolkit.prefilter.without_values(&case.prompt)).await;
         let rows = toolkit.prefilter.features(&case.prompt, vector.as_deref());
-        let ranked = toolkit.prefilter.select(&case.prompt, vector.as_deref(), None, BEST).ranked;
+        let ranked = toolkit.prefilter.select(&case.prompt, vector.as_deref(), BEST);
         let best = |index: usize| json!({ "tool": toolkit.catalog.specs()[index].name, "features": rows[index] });
         let best: Vec<Value> = ranked.iter().map(|one| best(one.index)).collect();
         lines.write(&json!({ "id": case.id, "expected": case.expected, "vector": vector, "best": best }))?;

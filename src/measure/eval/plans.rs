@@ -6,15 +6,26 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Predictions, Silent, Suite, percentile};
+use super::{Predictions, Silent, Suite, percentile, tools};
 use crate::base::StepId;
-use crate::orchestrate::execute::{self, Undecided};
-use crate::orchestrate::learn::Recollection;
-pub use crate::orchestrate::plan::Makers;
-use crate::orchestrate::{Toolkit, plan, referent};
+use crate::models::Role;
+use crate::orchestrate::plan::{self, Plan};
+use crate::orchestrate::work::{self, read};
+use crate::orchestrate::{self, Toolkit};
 
 /// A chain of so many steps that is planned as one counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
+/// Longest reading of a request, in tokens.
+const READING_TOKENS: usize = 400;
+
+/// Who divides a request into steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makers {
+    /// The clause rules.
+    Floor,
+    /// The planner alone, by the form in which it reads requests.
+    Planner,
+}
 
 #[derive(Default)]
 struct Counts {
@@ -36,19 +47,16 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let parts = referent::parts(toolkit, &case.prompt);
-        let plan = plan::make(toolkit, &parts, &case.prompt, makers, &Silent::default()).await?;
-        let mut chosen: Vec<(StepId, Option<String>)> = Vec::new();
+        let plan = match makers {
+            Makers::Floor => plan::floor(&orchestrate::parts(toolkit, &case.prompt)),
+            Makers::Planner => planned(toolkit, &case.prompt).await?,
+        };
+        let mut steps: Vec<(&str, Option<String>)> = Vec::new();
         for step in &plan.steps {
-            let needed = chosen.iter().filter(|(id, _)| step.needs.contains(id));
-            let before: Vec<String> = needed.filter_map(|(_, tool)| tool.clone()).collect();
-            let (request, host) = (&case.prompt, &Silent::default());
-            let undecided = Undecided { toolkit, step, request, before: &before, host };
-            let tool = execute::choose(undecided, &mut Recollection::default()).await?.map(|(spec, _)| spec.name);
-            chosen.push((step.id, tool));
+            let ranked = tools::offered(toolkit, step).await;
+            let tool = tools::by_form(toolkit, step, &ranked, f32::NEG_INFINITY).tool;
+            steps.push((step.description.as_str(), tool));
         }
-        let steps: Vec<(&str, Option<String>)> =
-            plan.steps.iter().zip(chosen).map(|(step, (_, tool))| (step.description.as_str(), tool)).collect();
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
         counts.add(chain, steps.len(), &tools);
@@ -72,6 +80,18 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         "collapsed": counts.collapsed, "chain_exact": counts.chain_exact, "chain_complete": counts.chain_complete,
         "ms_p50": percentile(&mut ms, 0.5).round(),
     }))
+}
+
+/// The steps that the planner reads in a request.
+async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
+    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+    let host = &Silent::default();
+    let planner = toolkit.model(Role::Planner, host).await?;
+    let generation = read::generation(&planner, &request, &[], READING_TOKENS);
+    let said = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
+    let steps = read::read(&said).into_iter().zip(1..);
+    let steps = steps.map(|((kind, text), id)| work::planned(&read::Step { id: StepId(id), kind, text }));
+    Ok(Plan { steps: steps.collect(), questions: Vec::new() })
 }
 
 impl Counts {

@@ -1,4 +1,4 @@
-//! Arguments that are words of the step: contents and commands.
+//! Reads the command that a clause runs, or asks to see the output of.
 
 use std::ops::Range;
 
@@ -8,53 +8,13 @@ use crate::orchestrate::decompose::scan::Kind;
 use crate::orchestrate::decompose::words;
 use crate::orchestrate::decompose::words::listed;
 
-const CONTENT_LEADS: &str = "\
-    with the following content, with the content, with the contents, with content, with contents, \
-    with the text, with text, with the message, with message, with the body, with body, that says, which says, \
-    that reads, saying, containing, with the words, telling, reading";
-
-/// Text to write, send or copy: what follows `with the content`, a colon at the end, a quotation, or `write X to FILE`.
-pub(super) fn content<'a>(said: &Said<'a>, required: bool) -> Option<&'a str> {
-    if let Some(at) = said.after(words::entries(CONTENT_LEADS)) {
-        let at = if said.tokens[at].kind == Kind::Colon { at + 1 } else { at };
-        return piece(said, at, |said, i| stops_content(said, i));
-    }
-    if !required {
-        return None;
-    }
-    let colon = said
-        .tokens
-        .iter()
-        .position(|token| token.kind == Kind::Colon)
-        .filter(|&at| at + 1 < said.tokens.len() && at > 0);
-    if let Some(at) = colon {
-        return piece(said, at + 1, |_, _| false);
-    }
-    let free: Vec<(usize, &str)> = said.quotes().filter(|(_, text)| !names::is_path(text)).collect();
-    if let [(_, only)] = free.as_slice() {
-        return Some(only);
-    }
-    let writes =
-        matches!(said.low(0), "write" | "save" | "append" | "put" | "add" | "insert" | "store" | "copy" | "paste");
-    let target = said.paths.iter().find(|path| matches!(path.lead.as_str(), "to" | "into" | "in" | "onto"))?;
-    let end = (1..target.at).rev().find(|&i| matches!(said.low(i), "to" | "into" | "in" | "onto"))?;
-    let general = words::is_determiner(said.low(1))
-        || words::is_object_pronoun(said.low(1))
-        || said.paths.iter().any(|path| path.at < end);
-    said.span(1, end).filter(|_| writes && !general && end > 1)
-}
-
-fn stops_content(said: &Said, at: usize) -> bool {
-    matches!(said.low(at), "to" | "in" | "into") && said.paths.iter().any(|path| path.at > at && path.at <= at + 2)
-}
-
 /// The quotation at `at`, or the words from there until `stops`, without the full stop at the end.
-fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(&Said<'a>, usize) -> bool) -> Option<&'a str> {
+fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(usize) -> bool) -> Option<&'a str> {
     let first = said.tokens.get(at)?;
     if first.kind == Kind::Opaque {
         return Some(names::unquoted(first));
     }
-    let mut end = (at..said.tokens.len()).find(|&i| stops(said, i)).unwrap_or(said.tokens.len());
+    let mut end = (at..said.tokens.len()).find(|&i| stops(i)).unwrap_or(said.tokens.len());
     while end > at + 1 && matches!(said.tokens[end - 1].kind, Kind::Stop | Kind::Comma) {
         end -= 1;
     }
@@ -75,9 +35,14 @@ const ORDINARY: &str = "just, go, make";
 /// May stand between a verb that shows and `git`: with any other word `git log` is only spoken of (`show where git log is parsed`).
 const BEFORE_GIT: &str = "me, us, the, is, of, what, output, a, current, latest, recent";
 
+/// Whether `text` asks to see what a command says, as `show the git log` does.
+pub fn shows_command(text: &str) -> bool {
+    shown(&Said::read(text)).is_some()
+}
+
 /// The command that `show me the git log` names, as tokens: with flags, paths and revisions, and nothing behind it that would make it a
 /// part of something else.
-pub(super) fn shown(said: &Said) -> Option<Range<usize>> {
+fn shown(said: &Said) -> Option<Range<usize>> {
     let is_git = |at: usize| said.low(at) == "git" && listed(GIT_SHOWS, said.low(at + 1));
     let at = (1..said.tokens.len()).take_while(|&at| is_git(at) || listed(BEFORE_GIT, said.low(at)));
     let at = at.last().filter(|&at| is_git(at) && listed(SHOWING, said.low(0)))?;
@@ -101,14 +66,15 @@ fn is_git_argument(said: &Said, at: usize) -> bool {
         || text.starts_with("HEAD")
         || text.contains("..")
         || text.contains(['~', '^', '@']);
-    let path = said.paths.iter().any(|path| path.at == at);
-    matches!(token.kind, Kind::Word | Kind::Opaque) && (text.starts_with('-') || revision || path)
+    let is_path = names::is_path(text.trim_matches(['`', '"', '\'']));
+    matches!(token.kind, Kind::Word | Kind::Opaque) && (text.starts_with('-') || revision || is_path)
 }
 
 /// What `run`, `execute` run, when it is written out: in backticks, or the words behind the verb that begin with a program;
 /// else `with cargo test`; `the git log`.
-pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
-    if let Some((_, text)) = said.quotes().next() {
+pub fn command(text: &str) -> Option<&str> {
+    let said = &Said::read(text);
+    if let Some(text) = said.quoted() {
         return Some(text);
     }
     if let Some(shown) = shown(said) {
@@ -119,7 +85,7 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
         low.starts_with("./") || listed(PROGRAMS, low) && !listed(ORDINARY, low)
     };
     let by = |at: usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
-    let stops = |said: &Said<'a>, i: usize| {
+    let stops = |i: usize| {
         said.low(i) == "please"
             || by(i)
             || matches!(said.low(i), "and" | "then" | "in" | "for" | "of" | "to") && i + 1 < said.tokens.len()
@@ -135,4 +101,32 @@ pub(super) fn command<'a>(said: &Said<'a>) -> Option<&'a str> {
     let behind = |at: usize| piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
     let run = said.after(["run the command", "execute the command", "run", "execute"]).filter(|&at| written_out(at));
     run.and_then(behind).or_else(|| (0..said.tokens.len()).find(|&at| by(at)).and_then(|at| behind(at + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_what_stands_behind_run_or_with_or_what_git_shows() {
+        let check = |step: &str, expected: Option<&str>| assert_eq!(command(step), expected, "{step}");
+        check("Run cargo test --lib", Some("cargo test --lib"));
+        check("Run `npm ci`", Some("npm ci"));
+        check("Run the tests with cargo test", Some("cargo test"));
+        check("Run the tests using npm run test:unit, please", Some("npm run test:unit"));
+        check("Run the tests with great care", None);
+        check("Run npm start with node 20", Some("npm start"));
+        check("Run the tests with just one thread", None);
+        check("Run the tests with make believe data", None);
+        check("Execute ./deploy.sh using bash", Some("./deploy.sh"));
+        check("Make a dry run with cargo publish --dry-run", Some("cargo publish --dry-run"));
+        check("Show me the git log", Some("git log"));
+        check("What is the git status?", Some("git status"));
+        check("Show the git diff of src/a.rs", Some("git diff"));
+        check("Show git log --oneline -5 src/a.rs", Some("git log --oneline -5 src/a.rs"));
+        check("Check git diff HEAD~2, then run the tests", Some("git diff HEAD~2"));
+        check("Show me where git status is parsed", None);
+        check("Show the git log parser", None);
+        check("Check that git status is clean", None);
+    }
 }

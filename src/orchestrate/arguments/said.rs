@@ -1,42 +1,19 @@
-//! What a text says that an argument can be made of: paths with the word before them, quotations, numbers, addresses.
+//! A text with its tokens, in which phrases and quotations are found.
 
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::{Kind, Token, scan};
-use crate::orchestrate::decompose::{verbs, words};
 
-/// A path, a file name or a named folder.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct PathSaid {
-    pub text: String,
-    /// The preposition before it: `to`, `from`, `in`, …
-    pub lead: String,
-    pub at: usize,
-}
-
-/// A text with its tokens.
 #[derive(Debug)]
 pub(super) struct Said<'a> {
-    pub text: &'a str,
+    text: &'a str,
+    /// Without line ends.
     pub tokens: Vec<Token<'a>>,
-    pub paths: Vec<PathSaid>,
-    /// Numbers that are no part of a path, in order.
-    pub numbers: Vec<f64>,
 }
-
-/// Stand before `folder` without naming one.
-const GENERAL: &str = "\
-    temporary, same, new, current, target, right, parent, whole, entire, home, backup, project, other, empty, file";
 
 impl<'a> Said<'a> {
     pub fn read(text: &'a str) -> Said<'a> {
-        let tokens: Vec<Token> =
-            scan(text).into_iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
-        let is_number = |token: &&Token| token.kind == Kind::Word && !names::is_path(token.text);
-        let number = |token: &Token| names::number(token.text)?.replace(',', "").parse().ok();
-        let numbers = tokens.iter().filter(is_number).filter_map(number).collect();
-        let mut said = Said { text, tokens, paths: Vec::new(), numbers };
-        said.find_paths();
-        said
+        let is_said = |token: &Token| !matches!(token.kind, Kind::Newline | Kind::Blank);
+        Said { text, tokens: scan(text).into_iter().filter(is_said).collect() }
     }
 
     pub fn low(&self, at: usize) -> &str {
@@ -48,52 +25,9 @@ impl<'a> Said<'a> {
         (from < to && to <= self.tokens.len()).then(|| &self.text[self.tokens[from].start..self.tokens[to - 1].end])
     }
 
-    pub fn quotes(&self) -> impl Iterator<Item = (usize, &'a str)> {
-        self.tokens
-            .iter()
-            .enumerate()
-            .filter(|(_, token)| token.kind == Kind::Opaque)
-            .map(|(i, token)| (i, names::unquoted(token)))
-    }
-
-    fn lead(&self, at: usize) -> String {
-        let back = (0..at)
-            .rev()
-            .take(4)
-            .map(|i| self.low(i))
-            .find(|low| words::is_preposition(low) || verbs::class(low).is_some() || *low == "and");
-        back.unwrap_or("").to_owned()
-    }
-
-    fn find_paths(&mut self) {
-        for at in 0..self.tokens.len() {
-            let token = &self.tokens[at];
-            let text = if token.kind == Kind::Opaque { names::unquoted(token) } else { token.text };
-            let plain = names::is_path(text) && !text.contains('\n') && text.len() < 4096;
-            if plain && !names::is_url(&text.to_lowercase()) {
-                self.paths.push(PathSaid { text: text.to_owned(), lead: self.lead(at), at });
-            } else if let Some(folder) = self.folder(at) {
-                self.paths.push(PathSaid { text: folder, lead: self.lead(at), at });
-            }
-        }
-    }
-
-    /// `the src directory`.
-    fn folder(&self, at: usize) -> Option<String> {
-        let token = self.tokens.get(at).filter(|token| token.kind == Kind::Word)?;
-        let is_folder = matches!(self.low(at + 1), "folder" | "directory" | "dir");
-        let general = words::is_determiner(&token.low)
-            || verbs::class(&token.low) == Some(verbs::Class::Sure)
-            || words::is_preposition(&token.low)
-            || words::listed(GENERAL, &token.low);
-        (is_folder && !general).then(|| token.text.to_owned())
-    }
-
-    pub fn urls(&self) -> impl Iterator<Item = &str> {
-        self.tokens
-            .iter()
-            .map(|token| if token.kind == Kind::Opaque { names::unquoted(token) } else { token.text })
-            .filter(|text| names::is_url(&text.to_lowercase()))
+    /// The first text in quotation marks.
+    pub fn quoted(&self) -> Option<&'a str> {
+        self.tokens.iter().find(|token| token.kind == Kind::Opaque).map(names::unquoted)
     }
 
     /// The token behind the first of `phrases` that stands in the text, the longest first.

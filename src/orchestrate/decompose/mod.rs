@@ -84,8 +84,3 @@ pub fn parts(request: &str) -> Vec<Part> {
     }
     parts
 }
-
-/// How many steps a plan for these parts has at least: what is only told needs none.
-pub fn steps_min(parts: &[Part]) -> usize {
-    parts.iter().filter(|part| part.kind == PartKind::Act).count().max(usize::from(!parts.is_empty()))
-}

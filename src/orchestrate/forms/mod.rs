@@ -1,8 +1,7 @@
 //! Reads from the form of a clause which built-in tool it asks for: `what does F import` and `which files import F` hold the same words,
 //! only their order differs, and who names a file wants that file.
 //!
-//! Bags of words and vectors do not see order, so grammar decides between the built-in tools here. It never takes a step away from a tool of
-//! another program: it is asked only where the chooser has taken a built-in one.
+//! Bags of words and vectors do not see order, so grammar decides between the built-in tools here, and says their arguments.
 
 mod code;
 mod files;
@@ -10,26 +9,26 @@ mod files;
 mod tests;
 mod values;
 
-pub use values::put;
+pub use values::{Known, arguments, project_command};
 
 use super::arguments::{removes, shows_command};
 use super::decompose::words::{is_polite, listed};
 use super::decompose::{Part, names};
-use super::route::Choice;
 use super::toolkit::Toolkit;
 use crate::index::Graph;
-use crate::tools::Ranked;
 use crate::tools::builtin::Builtin;
+use serde_json::{Map, Value};
 
-/// The built-in tool that the form of a clause asks for, where the best candidate is a built-in one too.
-pub fn choice(toolkit: &Toolkit, part: &Part, ranked: &[Ranked]) -> Option<Choice> {
-    let specs = toolkit.catalog.specs();
-    toolkit.catalog.executor(&specs[ranked.first()?.index].name)?;
-    let asked = asked(part, symbol_of(toolkit, part).as_deref())?;
-    let tool = specs.iter().position(|spec| spec.name == asked.name())?;
-    let others = ranked.iter().map(|one| one.index).filter(|other| *other != tool);
-    let order = std::iter::once(tool).chain(others).collect();
-    Some(Choice { tool, fits: f32::INFINITY, confidence: 1.0, scored: false, order, rivals: 0 })
+/// The calls of `tool` that a part of a request spells out, with what the project knows.
+///
+/// # Errors
+/// What is missing, in words for the user.
+pub fn calls(toolkit: &Toolkit, tool: Builtin, part: &Part) -> Result<Vec<Map<String, Value>>, String> {
+    let symbol = symbol_of(toolkit, part);
+    let root = toolkit.context.as_ref().map(|context| context.root.path());
+    let index = toolkit.index.as_ref();
+    let files = |name: &str| index.and_then(|index| index.find_files(name, FILES_MAX).ok()).unwrap_or_default();
+    arguments(tool, part, &Known { symbol: symbol.as_deref(), root, files: &files })
 }
 
 /// The name of code that a step is about, by the index where there is one.
@@ -70,6 +69,8 @@ fn is_coined(name: &str) -> bool {
         || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
+/// Files that may be meant by a bare name.
+const FILES_MAX: usize = 5;
 const ASKS: &str = "how, why, where, what, who, which, explain, describe, tell, understand, know";
 const KINDS: &str = "function, class, struct, enum, trait, type, interface, method, constant, variable, macro";
 /// Stand before the name of what is asked about.

@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use super::files::{KINDS_OF_FILES, TEXT};
 use super::{Clause, bare};
 use crate::edit::checks::{self, Task};
+use crate::orchestrate::arguments as spelled;
 use crate::orchestrate::decompose::words::{is_determiner, is_preposition, listed};
 use crate::orchestrate::decompose::{Part, names};
+use crate::tools::builtin::Builtin;
 
 /// Lead what is looked for in files.
 const LEADS_TEXT: &str =
@@ -19,42 +21,117 @@ const BEHIND_TEXT: &str =
 /// Nouns for places of a text that are no part of it.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
-/// Replaces in `arguments` of `tool` what the form of the clause says better, and gives the names of what it has set.
-pub fn put(
-    arguments: &mut Map<String, Value>,
-    tool: &str,
-    part: &Part,
-    symbol: Option<&str>,
-    root: Option<&Path>,
-) -> Vec<String> {
+/// Calls that one step may make, one a file it names.
+const CALLS_MAX: usize = 12;
+
+type Arguments = Map<String, Value>;
+
+/// What a clause is read with, besides its own words.
+pub struct Known<'a> {
+    /// The name of code in it.
+    pub symbol: Option<&'a str>,
+    /// The project's folder.
+    pub root: Option<&'a Path>,
+    /// Paths of the project that answer to a name.
+    pub files: &'a dyn Fn(&str) -> Vec<String>,
+}
+
+/// The calls of `tool` that `part` spells out, each with its arguments: one, but `read_file` is called for each file.
+///
+/// # Errors
+/// What is missing, in words for the user.
+pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Arguments>, String> {
     let text = part.text.to_lowercase();
-    let Some(clause) = Clause::of(&text, part, symbol) else { return Vec::new() };
-    let text = |name: &str, value: Option<String>| value.map(|value| vec![(name.to_owned(), Value::String(value))]);
-    let found = match tool {
-        "index_callers" | "index_callees" | "index_impact" | "index_find_files" => {
-            text("symbol", symbol.map(str::to_owned))
-        }
-        "search_text" => text("pattern", sought(&clause, part)),
-        "find_files" => text("pattern", pattern(&clause, part)),
-        "run_command" if !arguments.contains_key("command") => {
-            text("command", root.and_then(|root| command(&clause, part, root)))
-        }
-        "read_file" => {
-            // A number that is not said of lines is none of a line.
-            arguments.retain(|name, _| !matches!(name.as_str(), "start_line" | "end_line"));
-            lines(&clause)
-                .map(|(from, to)| vec![("start_line".to_owned(), from.into()), ("end_line".to_owned(), to.into())])
-        }
-        _ => None,
+    let clause = Clause::of(&text, part, known.symbol).ok_or("the request has no word")?;
+    let with = |values: &[(&str, Option<String>)]| -> Result<Arguments, String> {
+        let value = |(name, value): &(&str, Option<String>)| match value {
+            Some(value) => Ok(((*name).to_owned(), Value::String(value.clone()))),
+            None => Err(format!("`{}` needs `{name}`, which the request does not say", tool.name())),
+        };
+        values.iter().map(value).collect()
     };
-    let found = found.unwrap_or_default();
-    // What is looked for is no place to look in.
-    if found.iter().any(|(_, value)| arguments.get("path") == Some(value)) {
-        arguments.remove("path");
+    let paths = paths(part);
+    let path = |at: usize| paths.get(at).map(|path| meant(path, known.files));
+    let arguments = match tool {
+        Builtin::ReadFile if !paths.is_empty() => return Ok(read(&clause, &paths, known)),
+        Builtin::ReadFile
+        | Builtin::DeleteFile
+        | Builtin::IndexReadFile
+        | Builtin::IndexImports
+        | Builtin::IndexDependents => with(&[("path", path(0))]),
+        Builtin::ListDir if paths.is_empty() => Ok(Arguments::new()),
+        Builtin::ListDir => with(&[("path", path(0))]),
+        Builtin::MoveFile => with(&[("source", path(0)), ("destination", paths.get(1).map(|to| (*to).to_owned()))]),
+        Builtin::WriteFile => with(&written_file(part, &paths)?),
+        Builtin::FindFiles => with(&[("pattern", pattern(&clause, part))]),
+        Builtin::SearchText => {
+            let sought = sought(&clause, part);
+            // What is looked for is no place to look in.
+            let place = paths.iter().find(|path| sought.as_deref() != Some(path)).map(|path| meant(path, known.files));
+            let place = place.map(|place| ("path", Some(place)));
+            with(&[("pattern", sought)].into_iter().chain(place).collect::<Vec<_>>())
+        }
+        Builtin::RunCommand => {
+            let whole = part.full_text();
+            let said = spelled::command(&whole).map(str::to_owned);
+            with(&[("command", said.or_else(|| command(&clause, part, known.root?)))])
+        }
+        Builtin::IndexSearch => with(&[("question", Some(part.full_text().trim().to_owned()))]),
+        Builtin::IndexCallers | Builtin::IndexCallees | Builtin::IndexImpact | Builtin::IndexFindFiles => {
+            with(&[("symbol", known.symbol.map(str::to_owned).or_else(|| quoted(part)))])
+        }
+        Builtin::IndexListMemories => Ok(Arguments::new()),
+        Builtin::ReplaceInFile | Builtin::IndexSearchText => Err(format!("no form spells out `{}`", tool.name())),
+    };
+    Ok(vec![arguments?])
+}
+
+fn paths(part: &Part) -> Vec<&str> {
+    part.paths.iter().map(String::as_str).filter(|path| !names::is_url(&path.to_lowercase())).collect()
+}
+
+/// The path that `text` means: of a bare name the only file of the project that is called so.
+fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
+    if text.contains('/') {
+        return text.to_owned();
     }
-    let names = found.iter().map(|(name, _)| name.clone()).collect();
-    arguments.extend(found);
-    names
+    let found = files(text);
+    let mut called = found.iter().filter(|path| path.rsplit('/').next() == Some(text));
+    match (called.next(), called.next()) {
+        (Some(only), None) => only.clone(),
+        _ => text.to_owned(),
+    }
+}
+
+/// The only quotation that is no path.
+fn quoted(part: &Part) -> Option<String> {
+    let mut free = part.quoted.iter().filter(|text| !names::is_path(text));
+    free.next().filter(|_| free.next().is_none()).cloned()
+}
+
+fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
+    let lines = lines(clause);
+    let one = |path: &&str| {
+        let mut one = Arguments::from_iter([("path".to_owned(), Value::String(meant(path, known.files)))]);
+        if let Some((from, to)) = lines {
+            one.extend([("start_line".to_owned(), from.into()), ("end_line".to_owned(), to.into())]);
+        }
+        one
+    };
+    paths.iter().take(CALLS_MAX).map(one).collect()
+}
+
+/// A file is written with nothing but what the request quotes.
+fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option<String>)>, String> {
+    let content = quoted(part);
+    let is_said = |path: &&&str| content.as_deref().is_none_or(|content| !content.contains(**path));
+    let path = paths.iter().find(is_said).map(|path| (*path).to_owned());
+    match (&path, &content) {
+        (Some(path), None) => Err(format!(
+            "what is to stand in {path} is not quoted in the request; quote it, or get a planner that writes (scripts/fetch-models)"
+        )),
+        _ => Ok(vec![("path", path), ("content", content)]),
+    }
 }
 
 /// The lines that are to be read: `lines 10 to 20`, `lines 1-40`, `line 7`, `the first 3 lines`.
@@ -142,6 +219,12 @@ pub(super) fn runs(clause: &Clause) -> bool {
     is_command(clause) || task(clause).is_some()
 }
 
+/// The command that `part` is, or that the manifest of the project at `root` says for it.
+pub fn project_command(part: &Part, root: &Path) -> Option<String> {
+    let text = part.text.to_lowercase();
+    command(&Clause::of(&text, part, None)?, part, root)
+}
+
 /// What `run the tests`, `build the project` runs, by the manifest of the project.
 fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
     if is_command(clause) {
@@ -179,16 +262,20 @@ mod tests {
     use super::*;
     use crate::orchestrate::decompose::parts;
 
-    fn check(tool: &str, step: &str, expected: &str) {
-        let mut arguments = Map::new();
-        put(&mut arguments, tool, &parts(step)[0], None, None);
-        let value = arguments.values().next().and_then(Value::as_str).unwrap_or_default();
-        assert_eq!(value, expected, "{step}");
+    /// The arguments of the first call; none where something is missing.
+    fn said(tool: Builtin, step: &str, root: Option<&Path>) -> Arguments {
+        let known = Known { symbol: None, root, files: &|_| Vec::new() };
+        arguments(tool, &parts(step)[0], &known).map(|all| all[0].clone()).unwrap_or_default()
+    }
+
+    fn check(tool: Builtin, step: &str, expected: &str) {
+        let said = said(tool, step, None);
+        assert_eq!(said.get("pattern").and_then(Value::as_str), Some(expected), "{step}");
     }
 
     #[test]
     fn what_is_looked_for_is_what_stands_behind_its_lead() {
-        let check = |step, expected| check("search_text", step, expected);
+        let check = |step, expected| check(Builtin::SearchText, step, expected);
         check("Which files contain the word Adapter?", "Adapter");
         check("Find all TODO comments", "TODO");
         check("Any FIXMEs left?", "FIXME");
@@ -204,9 +291,8 @@ mod tests {
     #[test]
     fn numbers_of_lines_are_those_that_are_said_of_lines() {
         let check = |step: &str, expected: Option<(u64, u64)>| {
-            let mut arguments = Map::from_iter([("start_line".to_owned(), Value::from(5))]);
-            put(&mut arguments, "read_file", &parts(step)[0], None, None);
-            let line = |name: &str| arguments.get(name).and_then(Value::as_u64);
+            let said = said(Builtin::ReadFile, step, None);
+            let line = |name: &str| said.get(name).and_then(Value::as_u64);
             assert_eq!(line("start_line").zip(line("end_line")), expected, "{step}");
         };
         check("Read lines 10 to 20 of src/app.rs", Some((10, 20)));
@@ -219,7 +305,7 @@ mod tests {
 
     #[test]
     fn files_are_looked_for_by_what_is_written_of_them() {
-        let check = |step, expected| check("find_files", step, expected);
+        let check = |step, expected| check(Builtin::FindFiles, step, expected);
         check("Is there a file called adapter.bin?", "adapter.bin");
         check("Where is the file features.rs?", "features.rs");
         check("Find every file ending in .toml", "*.toml");
@@ -231,9 +317,8 @@ mod tests {
     fn the_manifest_says_what_a_project_is_tested_and_built_with() {
         let dir = tempfile::tempdir().unwrap();
         let check = |step: &str, expected: Option<&str>| {
-            let mut arguments = Map::new();
-            put(&mut arguments, "run_command", &parts(step)[0], None, Some(dir.path()));
-            assert_eq!(arguments.get("command").and_then(Value::as_str), expected, "{step}");
+            let said = said(Builtin::RunCommand, step, Some(dir.path()));
+            assert_eq!(said.get("command").and_then(Value::as_str), expected, "{step}");
         };
         check("Run the tests", None);
         std::fs::write(dir.path().join("package.json"), r#"{"scripts": {"test": "vitest", "build": "vite build"}}"#)
@@ -245,5 +330,37 @@ mod tests {
         check("Please run the test suite", Some("cargo test --offline"));
         check("Run the tests of the parser", None);
         check("Git status", Some("git status"));
+    }
+
+    #[test]
+    fn a_file_is_written_only_with_what_is_quoted() {
+        let check = |step: &str, expected: Option<(&str, &str)>| {
+            let said = said(Builtin::WriteFile, step, None);
+            let text = |name: &str| said.get(name).and_then(Value::as_str);
+            assert_eq!(text("path").zip(text("content")), expected, "{step}");
+        };
+        check("Create notes.md with the text \"see a.md\"", Some(("notes.md", "see a.md")));
+        check("Write \"x = 1; y = 2\" to b.py", Some(("b.py", "x = 1; y = 2")));
+        check("Write hello to a.md", None);
+        check("Create notes.md: one, two", None);
+        check("Create notes.md with \"one\" and \"two\"", None);
+    }
+
+    #[test]
+    fn a_bare_name_is_the_only_file_that_is_called_so() {
+        let files = |name: &str| match name {
+            "pull.rs" => vec!["src/pull.rs".to_owned(), "src/puller.rs".to_owned()],
+            _ => vec!["a/mod.rs".to_owned(), "b/mod.rs".to_owned()],
+        };
+        let check = |step: &str, expected: &[&str]| {
+            let known = Known { symbol: None, root: None, files: &files };
+            let calls = arguments(Builtin::ReadFile, &parts(step)[0], &known).unwrap_or_default();
+            let paths: Vec<&str> = calls.iter().filter_map(|call| call["path"].as_str()).collect();
+            assert_eq!(paths, expected, "{step}");
+        };
+        check("Read pull.rs", &["src/pull.rs"]);
+        check("Read mod.rs", &["mod.rs"]);
+        check("Compare pull.rs and lib/x.rs", &["src/pull.rs", "lib/x.rs"]);
+        check("Read it", &[]);
     }
 }

@@ -7,7 +7,6 @@ use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
 use crate::tools::ToolCall;
 
 use super::super::execute::{self, StepEnd};
-use super::super::learn;
 use super::super::plan::Step;
 use super::super::toolkit::TurnError;
 use super::{Loop, offer};
@@ -33,7 +32,7 @@ impl Loop<'_> {
             }
             let host = self.scene.host;
             host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
-            if let StepEnd::Stuck(reason) = learn::step(self.scene, step, self.evidence).await? {
+            if let StepEnd::Stuck(reason) = execute::step(self.scene, step, self.evidence).await? {
                 host.notice(&format!("{}: {reason}", step.id));
             }
         }

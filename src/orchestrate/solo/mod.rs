@@ -60,7 +60,10 @@ pub async fn run(
     let model = toolkit.model(Role::Planner, host).await?;
     let (capability, measured) = probe::capability(toolkit, &model, host).await?;
     transitions.limit(&capability);
-    let cell = gate::cell(capability.supports_advanced_orchestration, toolkit.mode);
+    // Who cannot write a change is not left to change files.
+    let capable =
+        capability.supports_advanced_orchestration && probe::tier(toolkit, host).await? >= crate::models::Tier::Writes;
+    let cell = gate::cell(capable, toolkit.mode);
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let kind = classify::kind(&decompose::parts(request));
     let acts = matches!(kind, classify::RequestKind::Change | classify::RequestKind::Command);
@@ -78,7 +81,7 @@ pub async fn run(
     let told = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
     opening.push_str(&told.unwrap_or_default());
     let mut this = Loop {
-        scene: Scene { toolkit, context, request, host, ahead: false },
+        scene: Scene { toolkit, context, request, host },
         plan,
         evidence,
         transitions,

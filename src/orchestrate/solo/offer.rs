@@ -28,7 +28,7 @@ pub struct Shelf {
 
 impl Shelf {
     pub fn of(toolkit: &Toolkit, request: &str, vector: Option<&[f32]>, changes: bool, cell: Cell) -> Shelf {
-        let ranked = toolkit.prefilter.select(request, vector, None, toolkit.catalog.specs().len()).ranked;
+        let ranked = toolkit.prefilter.select(request, vector, toolkit.catalog.specs().len());
         let most = if cell.short { toolkit.tools_offered.min(WEAK_OFFERED_MAX) } else { toolkit.tools_offered };
         Shelf { ranked, most, changes, access: cell.access }
     }
@@ -76,6 +76,6 @@ pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
 
 /// The server of the tool that fits a step best.
 pub fn server_for<'a>(toolkit: &'a Toolkit, step: &Step) -> Option<&'a str> {
-    let best = toolkit.prefilter.select(&step.text(), None, None, 1).ranked.first()?.index;
+    let best = toolkit.prefilter.select(&step.text(), None, 1).first()?.index;
     toolkit.catalog.specs().get(best).map(|spec| spec.server.as_str())
 }

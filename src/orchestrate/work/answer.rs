@@ -7,7 +7,6 @@ use crate::orchestrate::check::{self, Sentences};
 use crate::orchestrate::decompose::Part;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, StepEnd};
-use crate::orchestrate::learn::Recollection;
 use crate::orchestrate::plan;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::{conversation, forms, words};
@@ -87,7 +86,7 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
 }
 
 async fn looked(job: Job<'_>, step: &plan::Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
-    execute::step(job.scene, step, evidence, &mut Recollection::default()).await
+    execute::step(job.scene, step, evidence).await
 }
 
 /// The sentences of the model that the code shown backs.

@@ -77,11 +77,7 @@ fn spelled_out(job: Job<'_>, step: &Step) -> Option<String> {
     if let Some(line) = quoted(&step.text) {
         return Some(line);
     }
-    let mut arguments = Map::new();
-    let root = job.scene.context.root.path();
-    let part = super::planned(step).part;
-    forms::put(&mut arguments, Builtin::RunCommand.name(), &part, None, Some(root));
-    arguments.get("command").and_then(Value::as_str).map(str::to_owned)
+    forms::project_command(&super::planned(step).part, job.scene.context.root.path())
 }
 
 async fn written(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError> {

@@ -223,7 +223,8 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
     // Of a class that is too long to be shown whole, the members that the request is about.
-    let long: Vec<&Node> = mentions.symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
+    let long: Vec<&Node> =
+        mentions.symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
     let is_in_long = |hit: &retrieve::Hit| {
         let holds = |node: &&&Node| node.path == hit.path && node.start <= hit.start && hit.end <= node.end;
         long.iter().find(holds).is_some_and(|node| node.end - node.start >= WHOLE_LINES_MAX)

@@ -44,6 +44,7 @@ use super::synthesize;
 use super::toolkit::{Toolkit, TurnError};
 use super::words;
 pub use change::exists;
+pub use context::text_of;
 use context::{Pack, Purpose};
 use mentions::Mentions;
 use read::{Kind, Step};
@@ -150,13 +151,35 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
         Kind::Ask => Done { said: answer::answer(job, step, evidence).await?, ..Done::default() },
         Kind::Run => command::run(job, step, evidence).await?,
         Kind::Fix => repair::fix(job, step, evidence).await?,
-        Kind::Rename => rename::rename(job, step, evidence).await?,
-        Kind::Move => match relocate::relocate(job, step, evidence).await? {
+        Kind::Rename => rename::rename(job.scene, job.index, step, evidence).await?,
+        Kind::Move => match relocate::relocate(job.scene, job.index, step, evidence).await? {
             Some(done) => done,
             None => change::change(job, step, evidence).await?,
         },
         Kind::Edit => change::change(job, step, evidence).await?,
     })
+}
+
+/// Makes the renames and moves, or the edit from what to what, that `step` spells out: no model is needed. `None` if it spells out none.
+pub async fn spelled_out(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(steps) = spelled::all(&step.text) else { return change::explicit(scene, index, step, evidence).await };
+    let mut all = Done::default();
+    for (kind, text) in steps {
+        let step = Step { id: step.id, kind, text };
+        let done = match kind {
+            Kind::Move => relocate::relocate(scene, index, &step, evidence).await?,
+            _ => Some(rename::rename(scene, index, &step, evidence).await?),
+        };
+        let Some(done) = done else { return Ok(None) };
+        done.said.lines().for_each(|line| scene.host.notice(line.trim_start_matches("- ")));
+        all.notes.extend(done.notes);
+    }
+    Ok(Some(all))
 }
 
 /// What was done, for the user. Commands that only checked a change are a line each; what they said against it stands in the notes.
@@ -178,7 +201,7 @@ fn told(step: &Step, entries: &[Entry]) -> Vec<String> {
 }
 
 /// A step as the rest of the program knows it.
-fn planned(step: &Step) -> plan::Step {
+pub fn planned(step: &Step) -> plan::Step {
     let mut part = decompose::roles::plain(&step.text);
     let verb = decompose::parts(&step.text).into_iter().next().and_then(|part| part.verb);
     part.verb = verb;

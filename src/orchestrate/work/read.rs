@@ -145,7 +145,8 @@ fn grammar(request: &str) -> String {
     )
 }
 
-fn read(text: &str) -> Vec<(Kind, String)> {
+/// The steps that the model has written, in the form of [`generation`].
+pub fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {
         let (kind, text) = line.split_once(": ")?;
         let text = text.trim().trim_end_matches([',', ';']).to_owned();
@@ -329,8 +330,10 @@ fn has_order(text: &str) -> bool {
 /// Whether a request is one sentence that begins as a question, ends as one, and orders nothing in between: `how do I set X, and where?`.
 fn only_asks(request: &str) -> bool {
     let text = request.trim();
-    let one_sentence = text.ends_with('?') && !text.trim_end_matches('?').contains(['?', '\n', ';'])
-        && !text.contains(". ") && !text.contains("! ");
+    let one_sentence = text.ends_with('?')
+        && !text.trim_end_matches('?').contains(['?', '\n', ';'])
+        && !text.contains(". ")
+        && !text.contains("! ");
     let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
     let begins = all.iter().take(OPENING_WORDS).any(|word| QUESTIONS.contains(&word.as_str()));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");

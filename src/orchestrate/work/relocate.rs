@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use crate::edit::relocate;
 use crate::edit::rename::Plan;
+use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
@@ -15,29 +17,34 @@ use crate::tools::confine::Access;
 use super::context::text_of;
 use super::mentions::{self, Mentions};
 use super::read::Step;
-use super::{Done, Job, change};
+use super::{Done, change};
 
 /// Mentions and doubtful places that are told.
 const TOLD_MAX: usize = 8;
 
 /// Moves the file that `step` names; refuses, with the reason, where that is not sure. `None` if what it names is no file.
-pub async fn relocate(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+pub async fn relocate(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
     let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
     let Some((what, place)) = step.text.split_once(" -> ") else { return Ok(None) };
-    let known = job.index.paths().map_err(lost)?;
-    let said = mentions::of(what, job.index).map_err(lost)?;
+    let known = index.paths().map_err(lost)?;
+    let said = mentions::of(what, index).map_err(lost)?;
     let Some(from) = file_of(&said) else { return Ok(None) };
     let read = |path: &str| {
-        let there = job.scene.context.root.resolve(path, Access::Read).is_ok_and(|inside| inside.exists());
+        let there = scene.context.root.resolve(path, Access::Read).is_ok_and(|inside| inside.exists());
         let kind = if there { ErrorKind::Other } else { ErrorKind::NotFound };
-        text_of(job.scene.context, path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
+        text_of(scene.context, path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
     };
     let planned = only_one(what, from, &known).and_then(|()| destination(place, from, &known)).and_then(|to| {
-        let plan = relocate::file(job.index, &read, from, &to).map_err(|error| error.to_string())?;
+        let plan = relocate::file(index, &read, from, &to).map_err(|error| error.to_string())?;
         Ok((plan, to))
     });
     match planned {
-        Ok((plan, to)) => write(job, step, (&plan, from, &to), evidence).await.map(Some),
+        Ok((plan, to)) => write(scene, step, (&plan, from, &to), evidence).await.map(Some),
         Err(why) => Ok(Some(Done { notes: vec![format!("not done: {why}")], ..Done::default() })),
     }
 }
@@ -88,7 +95,7 @@ fn destination(text: &str, from: &str, known: &[String]) -> Result<String, Strin
 }
 
 async fn write(
-    job: Job<'_>,
+    scene: Scene<'_>,
     step: &Step,
     (plan, from, to): (&Plan, &str, &str),
     evidence: &mut Evidence,
@@ -98,7 +105,7 @@ async fn write(
         plan.edits.iter().map(|edit| (Builtin::WriteFile, json!({ "path": edit.path, "content": edit.text_after }))),
     );
     for (at, (tool, arguments)) in calls.into_iter().enumerate() {
-        if change::perform(job.scene, step, tool, arguments, evidence).await? == StepStatus::Succeeded {
+        if change::perform(scene, step, tool, arguments, evidence).await? == StepStatus::Succeeded {
             continue;
         }
         let open =

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
+use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
 use crate::protocol::StepStatus;
@@ -12,42 +14,42 @@ use crate::tools::builtin::Builtin;
 use super::context::text_of;
 use super::mentions;
 use super::read::Step;
-use super::{Done, Job, change};
+use super::{Done, change};
 
 /// Mentions and doubtful places that are told.
 const TOLD_MAX: usize = 8;
 
 /// Gives the symbol that `step` names its new name; refuses, with the reason, where that is not sure.
-pub async fn rename(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let refused = |why: String| Done { notes: vec![format!("not done: {why}")], ..Done::default() };
-    let Some((from, to)) = names(job, step) else {
+    let Some((from, to)) = names(index, step) else {
         return Ok(refused(format!("`{}` does not say which name becomes which", step.text)));
     };
-    let said = mentions::of(job.scene.request, job.index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    let said = mentions::of(scene.request, index).map_err(|error| TurnError::Lost(error.to_string()))?;
     let (container, name) = match from.rsplit_once(['.', ':']) {
         Some((container, name)) => (Some(container.trim_end_matches(':').to_owned()), name.to_owned()),
         None => (None, from.clone()),
     };
     let file = said.paths.first().filter(|_| said.paths.len() == 1).cloned();
     let read = |path: &str| {
-        text_of(job.scene.context, path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"))
+        text_of(scene.context, path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"))
     };
     let plan = |file: Option<String>| {
         let target = Target { name: name.clone(), file, container: container.clone() };
-        rename::plan(job.index, &read, &target, &to)
+        rename::plan(index, &read, &target, &to)
     };
     // A file that is named need not be the one of the definition.
     let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
     let planned = planned.or_else(|error| match &error {
-        RenameError::Several { .. } => with_declarations(job, &name, &plan).unwrap_or(Err(error)),
+        RenameError::Several { .. } => with_declarations(index, &name, &plan).unwrap_or(Err(error)),
         _ => Err(error),
     });
     match planned {
         Ok(mut plan) => {
-            if speaks_of_mentions(job.scene.request) {
+            if speaks_of_mentions(scene.request) {
                 take_mentions(&mut plan, &read, &name, &to);
             }
-            write(job, step, &plan, evidence).await
+            write(scene, step, &plan, evidence).await
         }
         Err(error) => Ok(refused(error.to_string())),
     }
@@ -56,8 +58,22 @@ pub async fn rename(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
 /// Whether a rename is to reach strings, comments and documents as well.
 fn speaks_of_mentions(request: &str) -> bool {
     const WORDS: &[&str] = &[
-        "string", "strings", "comment", "comments", "docs", "documentation", "docstring", "docstrings", "readme", "mentioned",
-        "mentions", "kommentare", "kommentaren", "commentaires", "comentarios", "doku",
+        "string",
+        "strings",
+        "comment",
+        "comments",
+        "docs",
+        "documentation",
+        "docstring",
+        "docstrings",
+        "readme",
+        "mentioned",
+        "mentions",
+        "kommentare",
+        "kommentaren",
+        "commentaires",
+        "comentarios",
+        "doku",
     ];
     words::split(request).iter().any(|word| WORDS.contains(&word.as_str()))
 }
@@ -96,11 +112,11 @@ fn take_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &str)
 /// One definition beside declarations of it, `a.js` and `a.d.ts`: both are renamed. `None` if there are several definitions, or a file would be
 /// changed by both.
 fn with_declarations(
-    job: Job<'_>,
+    index: &Index,
     name: &str,
     plan: &dyn Fn(Option<String>) -> Result<Plan, RenameError>,
 ) -> Option<Result<Plan, RenameError>> {
-    let graph = job.index.graph().ok()?;
+    let graph = index.graph().ok()?;
     let is_declaration = |path: &str| path.ends_with(".d.ts") || path.ends_with(".pyi");
     let places = graph.named(name).into_iter().filter(|node| node.kind != "module").map(|node| node.path.clone());
     let (declared, defined): (Vec<String>, Vec<String>) = places.partition(|path| is_declaration(path));
@@ -122,9 +138,9 @@ fn with_declarations(
 }
 
 /// The two names of a step: the first is one that the project has, the second is written as a name of its kind is.
-fn names(job: Job<'_>, step: &Step) -> Option<(String, String)> {
+fn names(index: &Index, step: &Step) -> Option<(String, String)> {
     let (left, right) = step.text.split_once(" -> ")?;
-    let graph = job.index.graph().ok()?;
+    let graph = index.graph().ok()?;
     let known = |name: &str| !graph.named(name).is_empty();
     let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| mentions::is_coined(name))?;
     let to = new_name(right, &from)?;
@@ -169,10 +185,10 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     words.filter(|word| word != from && !WORDS.contains(&word.to_lowercase().as_str())).max_by_key(likeness)
 }
 
-async fn write(job: Job<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
+async fn write(scene: Scene<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
     for edit in &plan.edits {
         let arguments = json!({ "path": edit.path, "content": edit.text_after });
-        if change::perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
+        if change::perform(scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
             return Ok(Done::default());
         }
     }

@@ -56,12 +56,13 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
     static INSTEAD_BEFORE: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)(?:\s[^.;]{0,40})?$"));
     static TO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:to|auf|à|a|на)$"));
-    static BECOMES: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^(?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por)$")
-    });
+    static BECOMES: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^(?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por)$"));
     // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
     static MAKE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"(?:(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:should|must|has to) (?:be|say|read|give)|should (?:be|say|read))$")
+        pattern(
+            r"(?:(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:should|must|has to) (?:be|say|read|give)|should (?:be|say|read))$",
+        )
     });
     static NOT: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"^(?:[^.;]{0,40}[\s,])?(?:instead of|rather than|(?:and )?not|statt|anstatt|au lieu de|en vez de)$")
@@ -87,7 +88,9 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
 pub fn version_bump(step: &str, request: &str) -> Option<String> {
     static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?"));
     static BUMPS: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"(?i)\b(?:bump|set|raise|update|increase|change|erhöhe|setze|passe)\b[^.;]{0,40}\bversions?(?:nummer)?\b")
+        pattern(
+            r"(?i)\b(?:bump|set|raise|update|increase|change|erhöhe|setze|passe)\b[^.;]{0,40}\bversions?(?:nummer)?\b",
+        )
     });
     let versions = |text: &str| -> Vec<String> {
         let mut all: Vec<String> = VERSION.find_iter(text).map(|found| found.as_str().to_owned()).collect();
@@ -179,7 +182,8 @@ pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
         let said = words::content(line);
         wanted.iter().filter(|word| said.contains(*word)).count() as f64 / wanted.len().max(1) as f64
     };
-    let is_it = |line: &&str| line.matches(old).count() == 1 && share(line) >= SHARED && line.contains(['"', '\'', '`']);
+    let is_it =
+        |line: &&str| line.matches(old).count() == 1 && share(line) >= SHARED && line.contains(['"', '\'', '`']);
     let mut found = text.lines().filter(is_it);
     let line = found.next().filter(|_| found.next().is_none())?;
     Some(text.replacen(line, &line.replacen(old, new, 1), 1))
@@ -199,7 +203,10 @@ mod tests {
         check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
         check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
         check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
-        check("reword it: instead of \"x is not set\" it should say \"x is missing\"", Some(("x is not set", "x is missing")));
+        check(
+            "reword it: instead of \"x is not set\" it should say \"x is missing\"",
+            Some(("x is not set", "x is missing")),
+        );
         check("it's 'a' and 'b'", None);
         check("f('a') is 'b' and f('c') is 'd'", None);
     }

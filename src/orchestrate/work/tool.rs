@@ -21,7 +21,7 @@ pub async fn call(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<
         return Ok(None);
     }
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&step.text)).await;
-    let mut ranked = toolkit.prefilter.select(&step.text, vector.as_deref(), None, specs.len()).ranked;
+    let mut ranked = toolkit.prefilter.select(&step.text, vector.as_deref(), specs.len());
     // Where a built-in tool fits best, what is built in does it.
     if !ranked.first().is_some_and(|best| is_of_a_server(best) && best.fits > 0.0) {
         return Ok(None);

@@ -2,18 +2,22 @@
 
 use std::io::Read;
 
+use crate::base::near;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
-use crate::tools::confine::Access;
+use crate::tools::confine::{Access, ConfineError};
 use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
 
 /// How far into a file lines are looked for.
 const SCAN_MAX_BYTES: u64 = 16 << 20;
+/// Paths that are named in the place of one that does not exist.
+const MEANT_MAX: usize = 3;
 /// A finding is one line of evidence, not a minified bundle.
 const FINDING_MAX_CHARS: usize = 400;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    let file = context.root.resolve(arguments.text("path")?, Access::Read).map_err(|e| e.to_string())?;
+    let wanted = arguments.text("path")?;
+    let file = context.root.resolve(wanted, Access::Read).map_err(|error| refused(context, wanted, &error))?;
     let path = file.relative();
     if file.is_dir() {
         return Err(format!("`{path}` is a folder; list_dir shows what is in it"));
@@ -33,6 +37,18 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     }
     let content = String::from_utf8_lossy(&bytes);
     show(&path, &content, first, last, more)
+}
+
+/// Why `path` is not read; where it does not exist, with those of the same name, or else of the nearest.
+fn refused(context: &Context, path: &str, error: &ConfineError) -> String {
+    let (ConfineError::Missing { .. }, Some(index)) = (error, &context.index) else { return error.to_string() };
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let paths = index.paths().unwrap_or_default();
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+    let Some(nearest) = near::nearest(&name(path), names.iter().map(String::as_str)) else { return error.to_string() };
+    let meant = paths.iter().filter(|path| name(path) == nearest).take(MEANT_MAX);
+    let meant: Vec<String> = meant.map(|path| format!("`{path}`")).collect();
+    format!("{error}; {} may be meant", meant.join(" or "))
 }
 
 /// A zero byte near the beginning, what git takes for a sign of a binary file.

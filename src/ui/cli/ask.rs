@@ -145,7 +145,6 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
                 // The turn may have been cancelled meanwhile; then nobody waits for the answer.
                 let _: Result<(), Decision> = reply.send(decision);
             }
-            Message::Choose { doubt, reply } => printer.which(doubt, reply, yes)?,
             Message::Failed(error) => return Err(error.into()),
         }
     }

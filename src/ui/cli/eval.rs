@@ -130,7 +130,7 @@ struct Work {
 struct Plans {
     #[command(flatten)]
     files: Files,
-    /// Plan by the clauses of a request alone: no planner words the steps or adds any
+    /// Plan by the clauses of a request alone, as is done without this flag as well
     #[arg(long, conflicts_with = "planner_only")]
     floor_only: bool,
     /// Let the planner alone divide a request: no clause rules count its steps
@@ -140,11 +140,7 @@ struct Plans {
 
 impl Plans {
     fn makers(&self) -> Makers {
-        match () {
-            () if self.floor_only => Makers::Floor,
-            () if self.planner_only => Makers::Planner,
-            () => Makers::Both,
-        }
+        if self.planner_only { Makers::Planner } else { Makers::Floor }
     }
 }
 

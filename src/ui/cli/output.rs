@@ -8,9 +8,9 @@ use console::style;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::oneshot;
 
-use super::chat::open::Open;
+use super::chat::consent::Question;
 use crate::protocol::{
-    Decision, Detection, Doubt, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
+    Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
 };
 
 /// Where events go.
@@ -58,18 +58,9 @@ impl Printer {
         }
         self.preview(&proposal);
         let (reply, mut decided) = oneshot::channel();
-        self.ask(Open::consent(proposal, reply))?;
+        self.ask(Question::new(proposal, reply))?;
         // A question that was dropped without an answer is a no.
         Ok(decided.try_recv().unwrap_or(Decision::Reject))
-    }
-
-    /// Asks which tool is meant, where somebody can be asked.
-    pub fn which(&mut self, doubt: Doubt, reply: oneshot::Sender<usize>, yes: bool) -> Result<()> {
-        if yes || !self.hears() {
-            return Ok(());
-        }
-        self.show("");
-        self.ask(Open::which(doubt, reply))
     }
 
     fn hears(&self) -> bool {
@@ -77,8 +68,8 @@ impl Printer {
     }
 
     /// Until it is answered, or dropped because nobody does.
-    fn ask(&mut self, open: Open) -> Result<()> {
-        let (mut lines, mut open) = (io::stdin().lock().lines(), Some(open));
+    fn ask(&mut self, question: Question) -> Result<()> {
+        let (mut lines, mut open) = (io::stdin().lock().lines(), Some(question));
         while let Some(question) = open {
             print!("{}", question.prompt());
             io::stdout().flush()?;

@@ -4,8 +4,10 @@ use console::style;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::open::TRIES;
 use crate::protocol::{Decision, Proposal};
+
+/// Answers that are none, after which silence counts as a no.
+const TRIES: usize = 3;
 
 /// The answers there are, each with its letter.
 fn choices(proposal: &Proposal) -> String {

@@ -1,12 +1,10 @@
 //! `monobloc chat`: a conversation. Standard input, the running request and Ctrl-C are heard side by side.
 
 mod back;
-mod consent;
+pub(super) mod consent;
 mod input;
 mod line;
-pub(super) mod open;
 mod table;
-mod which;
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -17,8 +15,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use tokio::sync::mpsc;
 
+use self::consent::Question;
 use self::line::{Line, Show, Work};
-use self::open::Open;
 use super::ask::{ModeName, REQUEST_BYTES_MAX};
 use super::output::Printer;
 use crate::app::App;
@@ -102,7 +100,7 @@ struct Conversation {
     terminal: bool,
     queue: VecDeque<Work>,
     running: Option<Running>,
-    question: Option<Open>,
+    question: Option<Question>,
     /// Standard input has not ended.
     listening: bool,
 }
@@ -231,17 +229,13 @@ impl Conversation {
             Some(Message::Record(record)) => self.printer.print(&record),
             Some(Message::Approve { proposal, reply }) if self.asks() => {
                 self.printer.preview(&proposal);
-                self.question = Some(Open::consent(proposal, reply));
+                self.question = Some(Question::new(proposal, reply));
                 self.prompt()
             }
             // Nobody is asked: --yes approves, and without a terminal it is a no, which the printer explains.
             Some(Message::Approve { proposal, reply }) => {
                 let _ = reply.send(self.printer.consent(proposal, self.yes)?);
                 Ok(())
-            }
-            Some(Message::Choose { doubt, reply }) => {
-                self.question = self.asks().then(|| Open::which(doubt, reply));
-                self.prompt()
             }
             Some(Message::Failed(error)) => {
                 let cancelled = self.running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
