@@ -135,11 +135,13 @@ pub async fn explicit(
     places.dedup();
     let found = places.iter().filter_map(|path| {
         let before = text_of(scene.context, path)?;
-        let edit = match (&bump, &substitution, is_removal) {
-            (_, _, true) => settle_removal(&step.text, path, &before)?.ok()?,
-            (Some(bump), ..) => settle_edit(bump, &before)?,
-            (_, Some(one), _) => settle_edit(&one.spelled_out(), &before)?,
-            (None, None, _) => settle_edit(&step.text, &before).filter(|_| places.len() == 1)?,
+        let edit = match (&bump, is_removal) {
+            (_, true) => settle_removal(&step.text, path, &before)?.ok()?,
+            (Some(bump), _) => settle_edit(bump, &before)?,
+            _ => {
+                let as_said = settle_edit(&step.text, &before).filter(|_| places.len() == 1);
+                as_said.or_else(|| settle_edit(&substitution.as_ref()?.spelled_out(), &before))?
+            }
         };
         let new = with_comparison(&edit.old, &edit.new);
         let after = before.replacen(&edit.old, &new, 1);
@@ -245,7 +247,7 @@ async fn reworded(
 
 /// Files that are named, or that hold what is named, or else all that are no tests.
 fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
-    let nodes = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| &symbol.nodes);
+    let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
     let mut paths: Vec<String> = match mentions.paths.is_empty() {
         false => mentions.paths.clone(),
         true => nodes.map(|node| node.path.clone()).collect(),

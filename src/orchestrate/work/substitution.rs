@@ -21,7 +21,13 @@ pub struct Substitution {
 impl Substitution {
     /// The same as the rules of explicit edits read it.
     pub fn spelled_out(&self) -> String {
-        format!("change {} from {} to {}", self.about, self.old, self.new)
+        const JOINS: &[&str] = &[
+            "from", "to", "into", "with", "not", "instead", "rather", "than", "von", "auf", "de", "à", "make",
+            "change", "set", "should", "be", "say", "it", "that",
+        ];
+        let about = self.about.split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | ':'));
+        let about: Vec<&str> = about.filter(|word| !JOINS.contains(&word.to_lowercase().as_str())).collect();
+        format!("change {} from {} to {}", about.join(" "), self.old, self.new)
     }
 }
 
@@ -219,6 +225,11 @@ mod tests {
         check("retry 5 times instead of 3.", Some(("3", "5")));
         check("it runs 3 to 5 times", None);
         check("f('a') gives 2, not 3", None);
+        let said = of("CachingMiddleware should write to disk after 500 changes, not 1000").unwrap().spelled_out();
+        assert_eq!(
+            said.split_whitespace().collect::<Vec<_>>().join(" "),
+            "change CachingMiddleware write disk after changes from 1000 to 500"
+        );
         check("parse(1) gives a2, should be 3", None);
     }
 
