@@ -4,7 +4,6 @@ use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 
-
 use crate::cli::Project;
 use crate::scripted::{Witness, silent, toolkit};
 

@@ -27,7 +27,8 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let Choice { order, tool: chosen, arguments } = choice(toolkit, &case.prompt).await?;
         counts.ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let specs = toolkit.catalog.specs();
-        let ranked: Vec<&str> = order.iter().filter_map(|&tool| specs.get(tool)).map(|spec| spec.name.as_str()).collect();
+        let ranked: Vec<&str> =
+            order.iter().filter_map(|&tool| specs.get(tool)).map(|spec| spec.name.as_str()).collect();
         let chosen = chosen.as_deref();
         counts.add(case, &ranked, chosen, &arguments);
         if talk
@@ -89,7 +90,9 @@ pub(super) async fn offered(toolkit: &Toolkit, step: &plan::Step) -> Vec<Ranked>
 /// The model's own call, unless retrieval and what the request does not say for its arguments speak against it.
 async fn called(toolkit: &Toolkit, step: &plan::Step, ranked: &[Ranked]) -> Result<Choice> {
     let text = step.text();
-    let Some(call) = call::called(toolkit, &text, ranked, &Silent::default()).await? else { return Ok(Choice::default()) };
+    let Some(call) = call::called(toolkit, &text, ranked, &Silent::default()).await? else {
+        return Ok(Choice::default());
+    };
     let is_it = |one: &&Ranked| toolkit.catalog.specs().get(one.index).is_some_and(|spec| spec.name == call.tool);
     let fits = ranked.iter().find(is_it).map_or(0.0, |one| one.fits);
     if fits + CALLED_WEIGHT < UNSAID_WEIGHT * call::unsaid(&call, &text) {

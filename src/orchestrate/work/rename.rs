@@ -19,12 +19,7 @@ use super::{Done, change};
 const TOLD_MAX: usize = 8;
 
 /// Gives the symbol that `step` names its new name; refuses, with the reason, where that is not sure.
-pub async fn rename(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    evidence: &mut Evidence,
-) -> Result<Done, TurnError> {
+pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let refused = |why: String| Done { notes: vec![format!("not done: {why}")], ..Done::default() };
     let Some((from, to)) = names(index, step) else {
         return Ok(refused(format!("`{}` does not say which name becomes which", step.text)));
