@@ -4,9 +4,6 @@ use std::future::Future;
 
 use tokio::task::{JoinError, JoinSet};
 
-/// Tasks at once unless somebody says otherwise (seed 003); a model has at most as many slots.
-pub const PARALLEL_MAX: usize = 4;
-
 /// Runs `tasks`, at most `parallel_max` at a time. Dropping the future ends what still runs. A task that panics fails
 /// the whole; a task that can fail returns a `Result` of its own.
 pub async fn fan_out<T, F>(tasks: impl IntoIterator<Item = F>, parallel_max: usize) -> Result<Vec<T>, JoinError>

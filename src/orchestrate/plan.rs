@@ -57,10 +57,7 @@ impl Step {
             description: self.description.clone(),
             files_affected: self.part.paths.clone(),
             dependencies: self.needs.clone(),
-            estimated_complexity: (1
-                + self.part.paths.len().saturating_sub(1)
-                + usize::from(self.part.for_each.is_some()))
-            .min(5) as u8,
+            estimated_complexity: self.part.paths.len().clamp(1, 5) as u8,
             status,
         }
     }

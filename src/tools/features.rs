@@ -231,12 +231,8 @@ impl Tool {
     }
 }
 
-/// The words that a tool goes by: those of its name without the server, or where there are none, those that its description begins with.
-pub fn title(spec: &ToolSpec) -> Vec<String> {
-    titled(spec).0
-}
-
-/// The title, and whether it is the tool's name.
+/// The words that a tool goes by, and whether they are its name: those of its name without the server, or where there are none, those that its
+/// description begins with.
 pub fn titled(spec: &ToolSpec) -> (Vec<String>, bool) {
     let name = words::parts(own_name(spec));
     if has_words(spec, &name) {
@@ -260,7 +256,7 @@ fn has_words(spec: &ToolSpec, name: &[String]) -> bool {
 }
 
 /// Whether a tool's name says what it does: a word of it, or one of the same meaning, stands in the description too.
-pub fn name_tells(spec: &ToolSpec) -> bool {
+fn name_tells(spec: &ToolSpec) -> bool {
     let described = thesaurus::expand(&spec.description);
     words::terms(own_name(spec)).iter().any(|word| described.contains_key(word))
 }
@@ -311,7 +307,7 @@ mod tests {
             "name": name, "description": description, "server": "s", "mutates": false, "parameters": { "type": "object" }
         }))
         .unwrap();
-        assert_eq!(title(&spec).join(" "), expected, "{name}: {description}");
+        assert_eq!(titled(&spec).0.join(" "), expected, "{name}: {description}");
     }
 
     #[test]

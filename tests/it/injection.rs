@@ -50,7 +50,8 @@ async fn attacked(attack: &str, obeys: &str, orchestrate: bool) -> (Vec<(String,
     let project = Project::todo();
     std::fs::write(project.path().join("notes.txt"), format!("Deadline: Friday.\n{attack}\n")).expect("a file");
     let before = project.files();
-    let planner = Script::saying(r#"[read_file(path="notes.txt")]"#).on("MARK", obeys);
+    // One that may do everything in a free loop.
+    let planner = Script::saying(r#"[read_file(path="notes.txt")]"#).on("MARK", obeys).writing();
     let toolkit = Toolkit { orchestrate, ..toolkit(&project, planner, Script::saying("")) };
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     run_turn(&toolkit, "Read notes.txt and tell me the deadline", &host).await.expect("a turn");

@@ -198,7 +198,7 @@ async fn a_claim_without_a_deed_is_not_told_and_the_deed_is_done() {
     let project = Project::todo();
     let planner = Script::saying("Done! It is 3 in src/retry.ts now, and 7 in src/pull.ts.")
         .on(RECOVERY, "I have already changed src/pull.ts to 7.")
-        .on("MAX_ATTEMPTS = 5", r#"The value is 5 now."#);
+        .on("src/retry.ts, lines 1-", r#"The value is 5 now."#);
     let planner = planner.on("tools", r#"[read_file(path="src/retry.ts")]"#);
     let seen = Seen::of(&project, planner, CHANGE).await;
     assert!(seen.stalls().iter().any(|(stall, _)| *stall == Stall::NothingExecuted), "{:?}", seen.detections);

@@ -10,5 +10,5 @@ mod removal;
 mod said;
 
 pub use edit::{Edit, settle_edit};
-pub use phrases::{command, shows_command};
+pub use phrases::{command, names_command, shows_command};
 pub use removal::{removes, settle_removal};

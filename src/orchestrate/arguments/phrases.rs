@@ -74,9 +74,15 @@ fn is_git_argument(said: &Said, at: usize) -> bool {
 /// else `with cargo test`; `the git log`.
 pub fn command(text: &str) -> Option<&str> {
     let said = &Said::read(text);
-    if let Some(text) = said.quoted() {
-        return Some(text);
-    }
+    said.quoted().or_else(|| named(said))
+}
+
+/// Whether `text` names a command outside of quotation marks.
+pub fn names_command(text: &str) -> bool {
+    named(&Said::read(text)).is_some()
+}
+
+fn named<'a>(said: &Said<'a>) -> Option<&'a str> {
     if let Some(shown) = shown(said) {
         return said.span(shown.start, shown.end);
     }

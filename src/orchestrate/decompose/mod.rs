@@ -45,12 +45,8 @@ pub struct Part {
     pub paths: Vec<String>,
     /// What stands in quotation marks or backticks, without them.
     pub quoted: Vec<String>,
-    /// Numbers as written, without units.
-    pub numbers: Vec<String>,
     /// Speaks of something that an earlier part names or produces (`it`, `them`, `this`, `each`).
     pub refers_back: bool,
-    /// What the part is to be repeated for: `file` in `for each file`.
-    pub for_each: Option<String>,
     pub kind: PartKind,
     /// Earlier parts whose outcome this one needs, as places in the list.
     pub depends_on: Vec<usize>,

@@ -162,12 +162,11 @@ pub fn number(word: &str) -> Option<&str> {
     fine.then(|| &start[..length])
 }
 
-/// The paths, quotations and numbers of some tokens, each once, in order.
+/// The paths and quotations of some tokens, each once, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
     pub paths: Vec<String>,
     pub quoted: Vec<String>,
-    pub numbers: Vec<String>,
 }
 
 impl Mentions {
@@ -186,11 +185,6 @@ impl Mentions {
                 keep(&mut self.quoted, inner);
             }
             Kind::Word if is_path(token.text) => keep(&mut self.paths, token.text),
-            Kind::Word => {
-                if let Some(number) = number(token.text) {
-                    keep(&mut self.numbers, number);
-                }
-            }
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
-//! How a clause points at other parts: pronouns, `for each`, things an earlier part makes, outcomes to be shown.
+//! How a clause points at other parts: pronouns, things an earlier part makes, outcomes to be shown.
 
 use super::tongue::Piece;
-use super::{verbs, words};
+use super::words;
 
 pub(super) fn refers_back(piece: &Piece) -> bool {
     let words = &piece.words;
@@ -92,38 +92,6 @@ pub(super) fn shows_outcome(words: &[String]) -> bool {
                 && rest.iter().any(|w| matches!(*w, "you" | "found" | "find" | "result" | "results"))
         }
     }
-}
-
-/// Verbs that would be taken for a part of the noun before them.
-pub(super) const STOPPING: &[&str] =
-    &["count", "print", "check", "list", "show", "report", "record", "log", "test", "run", "call", "use", "note"];
-
-/// `for each file`, `of every user`: what comes behind `each`.
-pub(super) fn each(words: &[String]) -> Option<String> {
-    let at = words
-        .iter()
-        .position(|word| matches!(word.as_str(), "each" | "every" | "каждого" | "каждой" | "каждый" | "каждую"))?;
-    let stops = |place: usize, word: &String| {
-        place > 0 && STOPPING.contains(&word.as_str())
-            || words::is_preposition(word)
-            || words::is_determiner(word)
-            || words::is_auxiliary(word)
-            || words::is_connective(word)
-            || verbs::class(word) == Some(verbs::Class::Sure)
-            || words::is_subordinator(word)
-    };
-    let noun: Vec<&str> = words[at + 1..]
-        .iter()
-        .enumerate()
-        .take_while(|(place, word)| !stops(*place, word))
-        .take(3)
-        .map(|(_, word)| word.as_str())
-        .collect();
-    let timed = matches!(
-        noun.first(),
-        Some(&("time" | "day" | "week" | "month" | "hour" | "minute" | "morning" | "year" | "night" | "other"))
-    );
-    (!timed).then(|| if noun.is_empty() { "one".to_owned() } else { noun.join(" ") })
 }
 
 /// `earlier` makes `a report` or looks for `duplicate files`, `said` speaks of `the report` or `the duplicates`.

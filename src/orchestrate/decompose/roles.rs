@@ -3,7 +3,7 @@
 use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
-use super::refer::{each, is_proper, is_russian_looking, is_russian_pronoun, produces, refers_back, shows_outcome};
+use super::refer::{is_proper, is_russian_looking, is_russian_pronoun, produces, refers_back, shows_outcome};
 use super::tongue::Piece;
 use super::{PARTS_MAX, Part, PartKind, verbs, words};
 
@@ -29,9 +29,7 @@ pub(in crate::orchestrate) fn plain(text: &str) -> Part {
         verb: None,
         paths: Vec::new(),
         quoted: Vec::new(),
-        numbers: Vec::new(),
         refers_back: false,
-        for_each: None,
         kind: PartKind::Given,
         depends_on: Vec::new(),
     }
@@ -49,7 +47,6 @@ struct Assembly {
     waiting: Vec<(String, Mentions, Vec<String>)>,
     /// The introduction of the list being read.
     intro: Option<Intro>,
-    for_each: Option<String>,
 }
 
 #[derive(Clone)]
@@ -174,8 +171,6 @@ impl Assembly {
             words.extend(said);
         }
         merge(&mut part, &piece.mentions);
-        part.for_each = each(&piece.words).or_else(|| self.for_each.clone().filter(|_| piece.continues));
-        self.for_each = part.for_each.clone();
         part.refers_back = !self.parts.is_empty() && refers_back(piece);
         part.kind = if self.is_answer(piece, &part) { PartKind::Answer } else { PartKind::Act };
         part.depends_on = self.needs(&part, &piece.words);
@@ -292,11 +287,7 @@ fn join(first: &str, second: &str) -> String {
 }
 
 fn merge(part: &mut Part, mentions: &Mentions) {
-    let lists = [
-        (&mut part.paths, &mentions.paths),
-        (&mut part.quoted, &mentions.quoted),
-        (&mut part.numbers, &mentions.numbers),
-    ];
+    let lists = [(&mut part.paths, &mentions.paths), (&mut part.quoted, &mentions.quoted)];
     for (into, from) in lists {
         for one in from {
             if !into.contains(one) {

@@ -93,9 +93,18 @@ const USUAL: &str = "\
 
 /// The built-in tool for what `part` asks; `None` where its form says nothing. `symbol` is the name in it that the index knows.
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
+    // `Refactor the app: create F with the text "…"`.
+    let behind_colon = || {
+        let (_, text) = part.text.split_once(": ")?;
+        asked_as_it_stands(&Part { text: text.to_owned(), ..part.clone() }, symbol)
+    };
+    asked_as_it_stands(part, symbol).or_else(|| behind_colon().filter(|tool| *tool == Builtin::WriteFile))
+}
+
+fn asked_as_it_stands(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     let text = part.text.to_lowercase();
     let clause = Clause::of(&text, part, symbol)?;
-    if shows_command(&part.text) || values::runs(&clause) {
+    if shows_command(&part.text) || values::runs(&clause, part) {
         return Some(Builtin::RunCommand);
     }
     files::found(&clause)

@@ -112,7 +112,7 @@ fn who_names_a_file_wants_to_read_it() {
     ] {
         check(step, None, Some(Builtin::ReadFile));
     }
-    check("Run scripts/demo", None, None);
+    check("Run scripts/demo", None, Some(Builtin::RunCommand));
     check("Show me the file called notes.md", None, Some(Builtin::ReadFile));
     check("Which functions are called in the file src/app.rs?", None, Some(Builtin::IndexReadFile));
     check("Show the history of src/app.rs", None, None);
@@ -193,7 +193,7 @@ fn what_is_changed_in_a_file_and_what_is_made_are_told_apart() {
     check("Write the answer in a file called notes.md", None, Some(Builtin::WriteFile));
     check("Save the answer in notes.md", None, Some(Builtin::WriteFile));
     check("Update me about what is new in src/util.rs", None, None);
-    check("Refactor the app: create src/entry.tsx with the text \"x\"", None, None);
+    check("Refactor the app: create src/entry.tsx with the text \"x\"", None, Some(Builtin::WriteFile));
 }
 
 #[test]
@@ -225,6 +225,10 @@ fn what_is_run_is_a_command() {
     check("Git status", None, Some(Builtin::RunCommand));
     check("Run the tests", None, Some(Builtin::RunCommand));
     check("Build the project", None, Some(Builtin::RunCommand));
+    check("Run the command `echo hello`", None, Some(Builtin::RunCommand));
+    check("Please execute ./deploy.sh", None, Some(Builtin::RunCommand));
+    check("Check the types with npx tsc", None, Some(Builtin::RunCommand));
+    check("Replace fetch with node fetch in src/a.ts", None, Some(Builtin::ReplaceInFile));
     check("Build a parser for dates", None, None);
     check("Git is what my team uses", None, None);
 }

@@ -18,6 +18,8 @@ const LEADS_TEXT: &str =
 /// Stand behind what is looked for.
 const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
+/// Run something: what, or with what, stands behind them.
+const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
 /// Nouns for places of a text that are no part of it.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
@@ -105,7 +107,8 @@ fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
 
 /// The only quotation that is no path.
 fn quoted(part: &Part) -> Option<String> {
-    let mut free = part.quoted.iter().filter(|text| !names::is_path(text));
+    let is_text = |text: &&String| text.contains(char::is_whitespace) || !names::is_path(text);
+    let mut free = part.quoted.iter().filter(is_text);
     free.next().filter(|_| free.next().is_none()).cloned()
 }
 
@@ -215,8 +218,12 @@ fn is_command(clause: &Clause) -> bool {
 }
 
 /// Whether a program is run, or something is done with the project as a whole.
-pub(super) fn runs(clause: &Clause) -> bool {
-    is_command(clause) || task(clause).is_some()
+pub(super) fn runs(clause: &Clause, part: &Part) -> bool {
+    let is_said = || {
+        listed("run, rerun, execute", clause.verb()) && !part.quoted.is_empty()
+            || listed(RUNS, clause.verb()) && spelled::names_command(&part.text)
+    };
+    is_command(clause) || task(clause).is_some() || is_said()
 }
 
 /// The command that `part` is, or that the manifest of the project at `root` says for it.

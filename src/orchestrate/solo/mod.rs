@@ -60,10 +60,10 @@ pub async fn run(
     let model = toolkit.model(Role::Planner, host).await?;
     let (capability, measured) = probe::capability(toolkit, &model, host).await?;
     transitions.limit(&capability);
+    let capable = capability.supports_advanced_orchestration;
     // Who cannot write a change is not left to change files.
-    let capable =
-        capability.supports_advanced_orchestration && probe::tier(toolkit, host).await? >= crate::models::Tier::Writes;
-    let cell = gate::cell(capable, toolkit.mode);
+    let reads = capable && probe::tier(toolkit, host).await? < crate::models::Tier::Writes;
+    let cell = gate::cell(capable, if reads { Mode::Chat } else { toolkit.mode });
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let kind = classify::kind(&decompose::parts(request));
     let acts = matches!(kind, classify::RequestKind::Change | classify::RequestKind::Command);
