@@ -1,8 +1,10 @@
 //! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Grammar, Request};
@@ -66,10 +68,18 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
     [("command".to_owned(), json!(line))].into_iter().chain(limit).collect()
 }
 
-/// A command that stands in quotation marks in a text.
+/// A command that stands in back quotes in a text, or is said to fail: `node --test a.test.js is red since yesterday`.
 pub fn quoted(text: &str) -> Option<String> {
-    let inside = text.split('`').nth(1)?.trim();
-    inside.contains(' ').then(|| inside.to_owned())
+    static FAILS: LazyLock<Regex> = LazyLock::new(|| {
+        let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
+        let first = r"(?:[^`,;\s]*[-./][^`,;\s]*|test|run|check|build|vet)";
+        let fails = r"(?:is|fails?|failed|breaks?|doesn't|schlägt|échoue|falla)";
+        Regex::new(&format!(r"(?:^|[\s:])({program} {first}(?: [^`,;\s]+)*?) {fails}\b")).expect("a pattern")
+    });
+    match text.split('`').nth(1).map(str::trim) {
+        Some(inside) => inside.contains(' ').then(|| inside.to_owned()),
+        None => FAILS.captures(text).map(|found| found[1].to_owned()),
+    }
 }
 
 /// The command that the words of the step are, or that the project's manifest says for them.
@@ -110,6 +120,20 @@ fn is_command(line: &str, root: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_fails_is_named_with_or_without_quotes() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(quoted(text).as_deref(), expected, "{text}");
+        check("`make check` fails", Some("make check"));
+        check(
+            "node --test test/err.test.js is red since yesterday. Find the cause",
+            Some("node --test test/err.test.js"),
+        );
+        check("PYTHONPATH=src python3 -m unittest fails", Some("PYTHONPATH=src python3 -m unittest"));
+        check("cargo test is red since yesterday", Some("cargo test"));
+        check("the node that fails is wrong", None);
+        check("two tests fail", None);
+    }
 
     #[test]
     fn a_line_begins_with_a_program_that_is_there() {
