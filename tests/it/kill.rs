@@ -14,7 +14,7 @@ use monobloc::tools::policy::Policy;
 use serde_json::json;
 
 use crate::cli::{Project, Run};
-use crate::scripted::toolkit_in;
+use crate::scripted::{indexed_in, toolkit_in};
 use crate::undo::{same, state, turn};
 
 const REQUEST: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3, then run `sh work.sh`";
@@ -51,7 +51,8 @@ fn changing(project: &Path) -> Child {
 async fn a_changing_turn() {
     let Some(project) = std::env::var_os("MONOBLOC_TEST_PROJECT") else { return };
     let project = Path::new(&project);
-    let toolkit = toolkit_in(project, Script::saying("It is as it is."), Script::saying(""));
+    let plain = toolkit_in(project, Script::saying("It is as it is."), Script::saying(""));
+    let toolkit = indexed_in(project, plain);
     let journal = project.join(".monobloc/journal.ndjson");
     let session = Session::open(toolkit, Some(&journal), Policy::of(ApproveMode::Never)).expect("a session");
     let mut messages = session.submit(Op::Ask(Ask { text: REQUEST.to_owned(), ..Ask::default() }));

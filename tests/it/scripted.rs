@@ -107,7 +107,11 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
 
 /// The same, with an index of the project.
 pub fn indexed(project: &Project, plain: Toolkit) -> Toolkit {
-    let index = Index::open(&project.path()).expect("an index");
+    indexed_in(&project.path(), plain)
+}
+
+pub fn indexed_in(project: &Path, plain: Toolkit) -> Toolkit {
+    let index = Index::open(project).expect("an index");
     index.refresh_lexical(&mut |_| (), &Cancel::new()).expect("a refresh");
     let index = Some(Arc::new(index));
     let context = plain.context.clone().map(|context| Context { index: index.clone(), ..context });

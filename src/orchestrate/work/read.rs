@@ -217,7 +217,6 @@ const QUESTIONS: &[&str] = &[
     "muestra",
     "summarise",
     "summarize",
-    "why",
     "whose",
     "was",
     "warum",
@@ -335,7 +334,7 @@ fn only_asks(request: &str) -> bool {
         && !text.contains(". ")
         && !text.contains("! ");
     let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
-    let begins = all.iter().take(OPENING_WORDS).any(|word| QUESTIONS.contains(&word.as_str()));
+    let begins = all.iter().take(OPENING_WORDS).any(|word| word == "why" || QUESTIONS.contains(&word.as_str()));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
     let orders = all.windows(2).any(|pair| joins(&pair[0]) && ORDERS.contains(&pair[1].as_str()));
     let low = text.to_lowercase();
@@ -616,8 +615,8 @@ mod tests {
     fn a_question_changes_nothing() {
         let request = "wo wird entschieden, ob ein Hinweis kommt, und wie groß darf die Distanz höchstens sein?";
         assert_eq!(plain(request).map(|step| step.kind), Some(Kind::Ask));
-        let request = "In which case is run() called and how do I change that?";
-        check("ask: In which case is run() called\nedit: change that", request, &[(Kind::Ask, request)]);
+        let request = "In which case is load() called and how do I change that?";
+        check("ask: In which case is load() called\nedit: change that", request, &[(Kind::Ask, request)]);
         for order in ["Can you add a flag?", "How is x set? Set it to 5.", "Where is x and remove it?"] {
             assert!(!only_asks(order), "{order}");
         }
