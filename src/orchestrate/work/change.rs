@@ -122,10 +122,9 @@ pub async fn explicit(
     let is_removal = removes(&step.text);
     let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
     let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
-    let nodes = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().map(|node| node.path.clone()));
     let mut places: Vec<String> = match (mentions.paths.is_empty(), &substitution) {
         (false, _) => mentions.paths.clone(),
-        (true, None) => nodes.collect(),
+        (true, None) => where_defined(scene.context, index, &mentions),
         // Of all code a single place has to answer.
         (true, Some(_)) => paths_meant(index, &mentions).into_iter().filter(|path| has_grammar(path)).collect(),
     };
@@ -139,7 +138,8 @@ pub async fn explicit(
             (_, true) => settle_removal(&step.text, path, &before)?.ok()?,
             (Some(bump), _) => settle_edit(bump, &before)?,
             _ => {
-                let as_said = settle_edit(&step.text, &before).filter(|_| places.len() == 1);
+                let as_said =
+                    settle_edit(&step.text, &before).filter(|_| places.len() == 1 || mentions.paths.is_empty());
                 as_said.or_else(|| settle_edit(&substitution.as_ref()?.spelled_out(), &before))?
             }
         };
@@ -243,6 +243,23 @@ async fn reworded(
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
     }
     Ok(Some(Done::default()))
+}
+
+/// Files that define what is named; where only declarations do, as for a field that a constructor sets, the code that has the name.
+fn where_defined(context: &Context, index: &Index, mentions: &Mentions) -> Vec<String> {
+    let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
+    let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| super::context::is_declaration(path));
+    if declared.is_empty() || !defined.is_empty() {
+        return defined;
+    }
+    let has_name = |path: &String| {
+        let text = text_of(context, path).unwrap_or_default();
+        mentions.symbols.iter().any(|symbol| check::is_backed(&text, &symbol.name))
+    };
+    let all = index.paths().unwrap_or_default().into_iter();
+    all.filter(|path| has_grammar(path) && !verify::is_test(path) && !super::context::is_declaration(path))
+        .filter(has_name)
+        .collect()
 }
 
 /// Files that are named, or that hold what is named, or else all that are no tests.

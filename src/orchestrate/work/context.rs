@@ -268,7 +268,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
 }
 
 /// Type declarations of code that lies elsewhere: changed only when they are named.
-fn is_declaration(path: &str) -> bool {
+pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
 

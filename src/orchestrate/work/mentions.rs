@@ -66,6 +66,13 @@ const KINDS: &[&str] = &[
 const LIKELY_LETTERS: usize = 5;
 /// Words that say tests are meant, in the languages that were tried.
 const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
+/// Methods that lists, maps and texts have in any language: called on some object they are seldom the project's own.
+const OF_EVERY_OBJECT: &[&str] = &[
+    "add", "append", "clear", "close", "copy", "count", "delete", "entries", "extend", "filter", "find", "format",
+    "get", "has", "index", "insert", "items", "join", "keys", "len", "length", "log", "lower", "map", "pop", "push",
+    "read", "remove", "replace", "reverse", "set", "slice", "sort", "split", "strip", "toString", "trim", "update",
+    "upper", "values", "write",
+];
 /// Verbs that ask for something new.
 const ADDS: &[&str] = &[
     "add",
@@ -149,7 +156,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         if let Some((object, member)) = word.rsplit_once('.').filter(|_| nodes.is_empty()) {
             // `db.search(q)`: a member of an object that the request calls as it likes.
             is_of_object = named_so(object.rsplit('.').next().unwrap_or(object)).is_empty();
-            if is_of_object && called {
+            if is_of_object && called && !OF_EVERY_OBJECT.contains(&member) {
                 (word, nodes) = (member, named_so(member));
             }
         }

@@ -219,6 +219,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
     let mut mentions = mentions::of(text, index).map_err(lost)?;
     let named = |mentions: &Mentions| !mentions.symbols.is_empty() || !mentions.paths.is_empty();
+    let is_about_request = job.of_several && !named(&mentions) && purpose == Purpose::Answer;
     if job.of_several && !named(&mentions) {
         let mut around = mentions::of(scene.request, index).map_err(lost)?;
         (around.speaks_of_tests, around.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
@@ -244,13 +245,15 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     if purpose == Purpose::Change && mentions.adds_tests {
         verify::add_test_file(job, &mut mentions);
     }
-    let vector = scene.toolkit.vector(text).await;
+    // A step that names nothing, `tell me who uses it`, is about what the request speaks of.
+    let query = if is_about_request { scene.request } else { text };
+    let vector = scene.toolkit.vector(query).await;
     let tokens = CONTEXT_TOKENS.min(job.model.engine.limits().context / SLOT_SHARE);
     let wanted = context::Wanted {
         context: scene.context,
         index,
         vector: vector.as_deref(),
-        query: text,
+        query,
         mentions: &mentions,
         touched: job.touched,
         purpose,

@@ -412,7 +412,12 @@ fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if only_asks(request) && steps.iter().any(|(kind, _)| *kind != Kind::Ask) && !has_word(request, COMMANDS) {
         steps = vec![(Kind::Ask, request.to_owned())];
     }
-    if is_about_red_tests(request) && only(&steps, &[Kind::Ask, Kind::Edit, Kind::Fix]) {
+    let repairs: &[Kind] = match super::command::quoted(request) {
+        // The command is what has to pass.
+        Some(_) => &[Kind::Ask, Kind::Edit, Kind::Fix, Kind::Run],
+        None => &[Kind::Ask, Kind::Edit, Kind::Fix],
+    };
+    if is_about_red_tests(request) && only(&steps, repairs) {
         steps = vec![(Kind::Fix, request.to_owned())];
     }
     with_gaps(&mut steps, request);
@@ -586,6 +591,9 @@ mod tests {
         let request =
             "Some parser tests fail since my last change. Please get them to pass again without touching the tests.";
         check("edit: Some parser tests fail\nedit: get them to pass again", request, &[(Kind::Fix, request)]);
+        let named =
+            "node --test a.test.js is red since yesterday. Find the cause and repair it, the test itself is fine.";
+        check("run: node --test a.test.js\nedit: Find the cause and repair it", named, &[(Kind::Fix, named)]);
         let new = "Write a test that fails when f gets 0 and make f pass it";
         check(&format!("edit: {new}"), new, &[(Kind::Edit, new)]);
     }

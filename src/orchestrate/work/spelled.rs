@@ -20,6 +20,11 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         Regex::new(r#"(?i)^[^.]*?[`"']?\b([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+)\b[`"']?[^.]*\.\s+(?:please\s+)?(?:call|name|rename)\s+it\s+(?:to\s+)?[`"']?([\w$]+)[`"']?"#)
             .expect("a pattern")
     });
+    // `isErrorLike -> looksLikeError please, in all files`
+    static ARROW: LazyLock<Regex> = LazyLock::new(|| {
+        let name = r#"[`"']?\b([A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#;
+        Regex::new(&format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}")).expect("a pattern")
+    });
     // What comes with every rename and move.
     static ALONG: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
@@ -34,7 +39,8 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         let kind = if is_path(&from) { Kind::Move } else { Kind::Rename };
         (kind, format!("{from} -> {to}"))
     };
-    let pattern: &Regex = if SAID.is_match(request) { &SAID } else { &CALLED };
+    let patterns: [&Regex; 3] = [&SAID, &ARROW, &CALLED];
+    let pattern = patterns.into_iter().find(|pattern| pattern.is_match(request))?;
     let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect();
     let rest = pattern.replace_all(request, " ");
     let rest = ALONG.replace_all(&rest, " ");
@@ -61,6 +67,7 @@ mod tests {
             &[(Kind::Move, "src/utils/isAction.ts -> src/isAction.ts")],
         );
         check("get_type is too vague. Call it type_tag, in all of src.", &[(Kind::Rename, "get_type -> type_tag")]);
+        check("isErrorLike -> looksLikeError please, in all files", &[(Kind::Rename, "isErrorLike -> looksLikeError")]);
         check("rename a.py to b.py", &[(Kind::Move, "a.py -> b.py")]);
     }
 

@@ -227,8 +227,9 @@ pub fn keeps_tests(asked: &str) -> bool {
         let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";
         let refused =
             format!(r"(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{change}\s+(?:[\w/.]+\s+){{0,3}}tests?\b");
-        Regex::new(&format!(r"(?i){refused}|\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?\s+(?:alone|as|un|intact)"))
-            .expect("a pattern")
+        let right = r"\btests?\s+(?:(?:itself|themselves)\s+)?(?:is|are)\s+(?:fine|right|correct|okay|ok)\b";
+        let left = r"\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?/?\s+(?:alone|as|un|intact|and)";
+        Regex::new(&format!(r"(?i){refused}|{right}|{left}")).expect("a pattern")
     });
     KEEPS.is_match(asked)
 }
@@ -249,6 +250,8 @@ mod tests {
             "don't change anything in the tests",
             "Fix it, but do not edit tests/test_a.py or other tests",
             "leave the tests alone",
+            "repair it, the test itself is fine",
+            "fix it in src, leave tests/ and test.sh alone",
         ];
         for asked in keeps {
             assert!(keeps_tests(asked), "{asked}");
