@@ -94,9 +94,10 @@ fn a_project_that_is_not_there_is_told_before_any_work() {
 #[test]
 fn the_suites_are_whole() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/work");
-    let [seen, aside] = ["seen.jsonl", "aside.jsonl"].map(|name| read(&folder.join(name)).unwrap());
+    let [seen, aside, more] = ["seen.jsonl", "aside.jsonl", "more.jsonl"].map(|name| read(&folder.join(name)).unwrap());
     assert!(seen.len() + aside.len() >= 60 && aside.len() * 3 >= seen.len() + aside.len());
-    let ids: std::collections::BTreeSet<&str> = seen.iter().chain(&aside).map(|case| case.id.as_str()).collect();
-    assert_eq!(ids.len(), seen.len() + aside.len());
+    let ids: std::collections::BTreeSet<&str> =
+        seen.iter().chain(&aside).chain(&more).map(|case| case.id.as_str()).collect();
+    assert_eq!(ids.len(), seen.len() + aside.len() + more.len());
     assert!(aside.iter().any(|case| seen.iter().all(|other| other.project != case.project)));
 }
