@@ -189,13 +189,29 @@ const ORDERS: &[&str] = &[
     "füge",
     "ändere",
     "behebe",
+    "setze",
+    "ersetze",
+    "erhöhe",
+    "erstelle",
+    "schreibe",
+    "entferne",
     "ajoute",
     "corrige",
+    "passe",
+    "mets",
+    "remplace",
+    "modifie",
+    "supprime",
     "añade",
     "cambia",
     "arregla",
+    "sustituye",
+    "elimina",
     "добавь",
     "исправь",
+    "замени",
+    "измени",
+    "удали",
 ];
 const QUESTIONS: &[&str] = &[
     "what",
@@ -602,6 +618,7 @@ mod tests {
     fn an_order_is_no_question() {
         let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
         assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
+        assert_eq!(kind("Passe la pénalité par défaut de 25 à 50"), Kind::Edit);
         assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
         assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
         assert_eq!(kind("Find the function that returns None"), Kind::Ask);
