@@ -254,13 +254,9 @@ const QUESTIONS: &[&str] = &[
     "quelle",
     "quels",
     "quelles",
-    "qui",
-    "où",
     "pourquoi",
     "comment",
     "где",
-    "что",
-    "как",
     "кто",
     "почему",
 ];
