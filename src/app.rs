@@ -22,7 +22,8 @@ use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
-use crate::models::{ModelSpec, Registry, Role, places, registry};
+use crate::models::speed::Speed;
+use crate::models::{ModelSpec, Registry, Role, digest, places, registry};
 use crate::orchestrate::names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
@@ -279,7 +280,15 @@ impl App {
             }
             false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
         };
-        Ok(fit::report(&asked, &given, &machine))
+        let (mut report, refused) = fit::report(&asked, &given, &machine);
+        if request.device.is_none() {
+            let folder = places::cache_dir().join("capability");
+            for model in &mut report.models {
+                let known = digest::fingerprint(&model.file).ok().and_then(|name| Speed::remembered(&folder, &name));
+                model.forecast = known.map(Into::into);
+            }
+        }
+        Ok((report, refused))
     }
 
     /// How the model of `file` keeps keys and values: as asked, else as it would in a request.

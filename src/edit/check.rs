@@ -56,6 +56,7 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     }
     found.extend(open::marks(&before, &after));
     found.extend(open::bodies(&pair));
+    found.extend(open::entries(&pair));
     found.extend(kept::lost(&pair, asked));
     found.extend(kept::doubled(&pair));
     if faults.is_empty() {

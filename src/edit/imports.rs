@@ -79,10 +79,11 @@ pub fn module_of(path: &str) -> Option<String> {
     Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))
 }
 
-/// In a module of ECMAScript with imports or exports; the ending is written if the file writes it elsewhere.
+/// In a module of ECMAScript with imports or exports, or one that requires others; the ending is written if the file writes it elsewhere.
 fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     let is_module = text.lines().any(|line| line.starts_with("import ") || line.starts_with("export "));
-    if !is_module {
+    let other = text.lines().find(|line| line.starts_with("const ") && line.contains("= require('./"));
+    if !is_module && other.is_none() {
         return None;
     }
     let (folder, target): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), from.split('/').collect());
@@ -92,6 +93,11 @@ fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     let begin = if up == 0 { "./".to_owned() } else { "../".repeat(up) };
     let whole = target[same..].join("/");
     let bare = whole.rsplit_once('.').map_or(whole.as_str(), |(bare, _)| bare);
+    if let Some(other) = other.filter(|_| !is_module) {
+        let file = if other.contains(".js'") { &whole } else { bare };
+        let end = if other.ends_with(';') { ";" } else { "" };
+        return Some(format!("const {{ {name} }} = require('{begin}{file}'){end}"));
+    }
     let ends = |ending: &str| text.lines().any(|line| line.contains("from '.") && line.contains(ending));
     let file = match whole.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "ts" | "tsx" if ends(".js") => format!("{bare}.js"),

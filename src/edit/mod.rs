@@ -3,6 +3,7 @@
 pub mod check;
 pub mod checks;
 pub mod examples;
+pub mod export;
 pub mod failures;
 pub mod imports;
 mod indent;

@@ -13,6 +13,7 @@ use crate::budget::machine::Machine;
 use crate::budget::place::{self, Need, Settings};
 use crate::budget::{Estimate, Refused, Wanted, cache};
 use crate::models::gguf::Header;
+use crate::models::speed::Speed;
 use crate::models::{Registry, Role, architectures};
 
 /// What is calculated with beside the models.
@@ -69,6 +70,37 @@ pub struct Model {
     /// Predicted, at most, for one slot.
     pub tokens_per_second: f64,
     pub bytes_per_token: Bytes,
+    /// From what turns on this machine measured; nothing before the first.
+    pub forecast: Option<Forecast>,
+}
+
+/// Tokens of code and question that are read anew in a turn, and of its answer, for a forecast.
+const TURN_PROMPT: usize = 1_200;
+const TURN_ANSWER: usize = 60;
+
+/// What a typical turn takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Forecast {
+    pub prompt_tokens_per_second: f64,
+    pub decode_tokens_per_second: f64,
+    pub prompt_tokens: usize,
+    pub answer_tokens: usize,
+    pub first_token_s: f64,
+    pub answer_s: f64,
+}
+
+impl From<Speed> for Forecast {
+    fn from(speed: Speed) -> Forecast {
+        let (first_token_s, answer_s) = speed.seconds(TURN_PROMPT, TURN_ANSWER);
+        Forecast {
+            prompt_tokens_per_second: speed.prompt,
+            decode_tokens_per_second: speed.decode,
+            prompt_tokens: TURN_PROMPT,
+            answer_tokens: TURN_ANSWER,
+            first_token_s,
+            answer_s,
+        }
+    }
 }
 
 /// Bytes by where they lie.
@@ -171,6 +203,7 @@ fn model(placed: &Placed, others: Need, given: &Given, machine: &Machine, refuse
         memory: Memory { host_bytes: need.host, device_bytes: need.device },
         tokens_per_second: placed.tokens_per_second,
         bytes_per_token: place::bytes_per_token(header),
+        forecast: None,
     }
 }
 

@@ -12,6 +12,7 @@ pub mod places;
 pub mod pull;
 pub mod registry;
 mod scan;
+pub mod speed;
 
 use std::fmt;
 

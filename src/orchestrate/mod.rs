@@ -34,7 +34,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::base::StepId;
-use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished};
+use crate::models::speed::Speed;
+use crate::models::{Role, digest};
+use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished, Usage};
 use crate::tools::policy::Policy;
 
 use decompose::Part;
@@ -96,5 +98,25 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps = calls.map(evidence::Entry::report).collect();
-    Ok(TurnFinished { request: request.to_owned(), answer, steps, usage: toolkit.meter.usage() })
+    let usage = toolkit.meter.usage();
+    remember_speed(toolkit, &usage);
+    Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })
+}
+
+/// Keeps how fast each model was in a turn, for forecasts (`monobloc fit`).
+fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
+    let Some(folder) = toolkit.pool.capabilities() else { return };
+    for role in [Role::Planner, Role::Router] {
+        let calls = || usage.calls.iter().filter(|call| call.role == role.to_string());
+        let read = calls().map(|call| call.prompt_tokens.saturating_sub(call.cached_tokens)).sum();
+        let written = calls().map(|call| call.generated_tokens).sum();
+        let read_ms = calls().map(|call| call.prompt_ms).sum();
+        let written_ms = calls().map(|call| call.decode_ms).sum();
+        let Some(speed) = Speed::of((read, read_ms), (written, written_ms)) else { continue };
+        let Some(file) = toolkit.pool.file_of(role) else { continue };
+        let kept = digest::fingerprint(&file).and_then(|fingerprint| speed.remember(folder, &fingerprint));
+        if let Err(error) = kept {
+            tracing::warn!(%error, "the speed of a model is not remembered");
+        }
+    }
 }

@@ -84,6 +84,26 @@ async fn what_goes_is_taken_out_by_code() {
     assert!(answer.contains("`keep` is used in `first`"), "{answer}");
 }
 
+#[tokio::test]
+async fn of_several_lines_with_a_value_the_model_picks_and_code_changes_it() {
+    // The model may say nothing but a number of the list: of `n=128` and `keep(128, n)` the second.
+    let script = Script::saying("").on("is meant", "3");
+    let (file, answer) = asked(script, "in a.py, what first keeps goes from 128 to 64").await;
+    assert_eq!(file, FILE.replace("keep(128, n)", "keep(64, n)"), "{answer}");
+}
+
+#[tokio::test]
+async fn what_is_new_is_handed_out_by_code() {
+    let script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
+    let (project, toolkit) = prepared(script);
+    std::fs::write(project.path().join("a.py"), format!("__all__ = ['first', 'keep']\n\n{FILE}")).expect("a file");
+    let toolkit = indexed(&project, toolkit);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&toolkit, "Add a function second() to a.py and export it", &host).await.expect("a turn");
+    let file = project.text("a.py");
+    assert!(file.starts_with("__all__ = ['first', 'keep', 'second']\n") && file.contains("def second"), "{file}");
+}
+
 /// Somebody else writes the file while the model writes.
 struct Meddler<H> {
     host: H,

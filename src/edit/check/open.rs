@@ -44,6 +44,26 @@ pub fn marks(before: &str, after: &str) -> Vec<Problem> {
     found
 }
 
+/// New statements of JavaScript like `name: value`: a label to a parser, an entry that stands outside of its object to a reader.
+pub fn entries(pair: &Pair) -> Vec<Problem> {
+    if !matches!(pair.language, "javascript" | "typescript") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for part in pair.after_parts.iter().filter(|part| part.sort == Sort::Statement) {
+        let text = pair.after.get(part.core.clone()).unwrap_or_default();
+        let Some((name, value)) = text.split_once(':') else { continue };
+        let is_name = name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '$'));
+        let is_loop = ["for", "while", "do", "{"].iter().any(|word| value.trim_start().starts_with(word));
+        if is_name && !is_loop && !pair.before.contains(text) {
+            let message =
+                format!("`{name}: …` stands outside of any object; write it as an entry of the object it belongs to");
+            found.push(pair.problem(part.core.start, message));
+        }
+    }
+    found
+}
+
 /// Functions that are new and have nothing in them.
 pub fn bodies(pair: &Pair) -> Vec<Problem> {
     let mut old = Vec::new();

@@ -225,3 +225,12 @@ fn the_sources_of_this_program_have_no_problems() {
         check(path, text, text, &[]);
     }
 }
+
+#[test]
+fn an_entry_outside_of_its_object_is_told() {
+    let before = "module.exports = {\n  a: 1\n}\n";
+    let after = format!("b: function b() {{\n  return 1\n}}\n\n{before}");
+    let said = "`b: …` stands outside of any object; write it as an entry of the object it belongs to";
+    check("a.js", before, &after, &[said]);
+    fine("a.js", "outer: for (;;) {\n  break outer;\n}\n");
+}

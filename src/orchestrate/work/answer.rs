@@ -14,7 +14,7 @@ use crate::protocol::Event;
 use crate::tools::builtin::Builtin;
 
 use super::context::{Pack, Purpose};
-use super::{Job, read};
+use super::{Job, read, users};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
 /// Longest answer, in tokens: one to three sentences. Who may write more says the same again.
@@ -81,8 +81,9 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
             return Ok(String::new());
         }
     }
-    let (pack, _) = super::pack(job, &step.text, Purpose::Answer).await?;
-    said(job, step, &pack, &result).await
+    let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
+    let users = users::of(job.scene.context, job.index, &mentions);
+    said(job, step, &format!("{}{users}", pack.text), &pack, &result).await
 }
 
 async fn looked(job: Job<'_>, step: &plan::Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
@@ -90,11 +91,11 @@ async fn looked(job: Job<'_>, step: &plan::Step, evidence: &mut Evidence) -> Res
 }
 
 /// The sentences of the model that the code shown backs.
-async fn said(job: Job<'_>, step: &read::Step, pack: &Pack, result: &str) -> Result<String, TurnError> {
+async fn said(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
     let Job { scene, model, .. } = job;
     let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
     let result = if result.is_empty() { String::new() } else { format!("A look into the project gave:\n{result}\n\n") };
-    let shown = format!("{}{}{result}", given.concat(), pack.text);
+    let shown = format!("{}{}{result}", given.concat(), code);
     let mut messages = vec![Message::system(PROMPT.trim())];
     messages.extend(conversation::messages(&scene.toolkit.earlier, &model.engine));
     messages.push(Message::user(format!("{shown}Question: {}", step.text)));

@@ -11,7 +11,7 @@ use crate::orchestrate::arguments::{removes, settle_edit, settle_removal};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, Scene};
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::{check, conversation};
+use crate::orchestrate::{check, conversation, words};
 use crate::protocol::{Event, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
@@ -21,7 +21,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, data, is_prose, items, substitution, verify, written};
+use super::{Done, Job, code, data, is_prose, items, pick, substitution, verify, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -55,6 +55,11 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     let top_is_text = pack.files.first().is_some_and(|file| !has_grammar(&file.path));
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
         return text(job, step, &pack.files[0].path, evidence).await;
+    }
+    if texts.is_empty()
+        && let Some(done) = pick::change(job, step, &pack, evidence).await?
+    {
+        return Ok(done);
     }
     if texts.is_empty() || names_code {
         let order = code::Order { pack: &pack, mentions: &mentions, task: task(job, step), command: None };
@@ -119,6 +124,12 @@ pub async fn explicit(
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
+    if let Some(done) = exported(scene, index, step, &mentions, evidence).await? {
+        return Ok(Some(done));
+    }
+    if let Some(done) = swapped(scene, index, step, &mentions, evidence).await? {
+        return Ok(Some(done));
+    }
     let is_removal = removes(&step.text);
     let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
     let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
@@ -136,7 +147,7 @@ pub async fn explicit(
         let before = text_of(scene.context, path)?;
         let edit = match (&bump, is_removal) {
             (_, true) => settle_removal(&step.text, path, &before)?.ok()?,
-            (Some(bump), _) => settle_edit(bump, &before)?,
+            (Some(bump), _) => settle_edit(bump, &before).filter(|edit| substitution::has_version(&edit.old))?,
             _ => {
                 let as_said =
                     settle_edit(&step.text, &before).filter(|_| places.len() == 1 || mentions.paths.is_empty());
@@ -171,6 +182,33 @@ pub async fn explicit(
     Ok(Some(Done { said, ..Done::default() }))
 }
 
+/// `export f from index.js`: of what is there, and of nothing else.
+async fn exported(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    mentions: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let ([symbol], [path], []) =
+        (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
+    else {
+        return Ok(None);
+    };
+    let is_all = !mentions.adds && words::split(&step.text).len() <= EXPORT_WORDS_MAX;
+    let from = symbol.nodes.iter().find(|node| !super::context::is_declaration(&node.path)).map(|node| &node.path);
+    let Some(from) = from.filter(|_| is_all && edit::export::is_asked(&step.text)) else { return Ok(None) };
+    let Some(before) = text_of(scene.context, path) else { return Ok(None) };
+    let Some(after) = edit::export::add(path, &before, &symbol.name, from) else { return Ok(None) };
+    let place = |name: &str| (name == symbol.name).then(|| from.clone());
+    let after = edit::imports::brought_in(path, &before, &after, &place);
+    if !verify::problems(index, path, &before, &after, &[]).is_empty() {
+        return Ok(None);
+    }
+    perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    Ok(Some(Done::default()))
+}
+
 /// Where a name stands that is to be gone, as `path:line`.
 fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -185,6 +223,39 @@ fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     found
 }
 
+/// `f should use a.b, not a.c`: wherever the one definition that is named, or else the one file, has it.
+async fn swapped(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    mentions: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(wanted) = substitution::of_names(&step.text) else { return Ok(None) };
+    let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
+    let nodes =
+        mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name)).flat_map(|symbol| symbol.nodes.first());
+    let nodes: Vec<_> = nodes.collect();
+    let (path, lines) = match (nodes.as_slice(), mentions.paths.as_slice()) {
+        ([node], _) => (&node.path, (node.start, node.end)),
+        ([], [path]) => (path, (1, usize::MAX)),
+        _ => return Ok(None),
+    };
+    let Some(before) = text_of(scene.context, path) else { return Ok(None) };
+    let swap = |(at, line): (usize, &str)| match (lines.0..=lines.1).contains(&(at + 1)) {
+        true => substitution::replaced(line, &wanted.old, &wanted.new),
+        false => line.to_owned(),
+    };
+    let after: String = before.split_inclusive('\n').enumerate().map(swap).collect();
+    if after == before || !verify::problems(index, path, &before, &after, &[]).is_empty() {
+        return Ok(None);
+    }
+    perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    Ok(Some(Done::default()))
+}
+
+/// Longest request for an export alone.
+const EXPORT_WORDS_MAX: usize = 12;
 /// Where a project says its version.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
 

@@ -92,7 +92,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
             }
         }
     }
-    if !asked.to_lowercase().contains("export") && !asked.contains("__all__") {
+    if !asked.contains("__all__") {
         choices.without_exports();
     }
     if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {

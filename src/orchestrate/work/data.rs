@@ -24,8 +24,8 @@ const PROMPT: &str = include_str!("../prompts/entries.md");
 /// A request and its answer, for the form.
 const EXAMPLE: [&str; 2] = [
     "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
-     package to y, add a lint script that runs eslint, publish b instead of a, keep node as the only engine, drop the test script",
-    "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nfiles - \"a\"\nengines = [\"node\"]\nscripts > test = remove",
+     package to y, add a lint script that runs eslint, publish b instead of a, make cli the only keyword, node 18 is the oldest that we run on, drop the test script",
+    "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nfiles - \"a\"\nkeywords = [\"cli\"]\nengines > node = \">=18\"\nscripts > test = remove",
 ];
 /// Between two keys.
 const BELOW: &str = " > ";

@@ -31,6 +31,8 @@ pub struct Files {
     may_remove: bool,
     /// Nothing but tests is asked for.
     only_tests: bool,
+    /// Files that are to hand out what is new.
+    exporting: Vec<String>,
     /// What new tests in JavaScript and TypeScript are written for, and the names and files that they test.
     style: Option<Style>,
     tested: Vec<(String, String)>,
@@ -69,7 +71,14 @@ impl From<String> for Refusal {
 impl Files {
     pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions, may_remove: bool) -> Files {
         let shown: Vec<Shown> = pack.files.iter().filter(|file| edit::has_grammar(&file.path)).cloned().collect();
-        let before = shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
+        let mut before: BTreeMap<String, String> =
+            shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
+        let exporting = exporting(job, mentions, &shown);
+        for path in &exporting {
+            if let Some(text) = text_of(job.scene.context, path).filter(|_| !before.contains_key(path)) {
+                before.insert(path.clone(), text);
+            }
+        }
         let mut new: Vec<String> = mentions.new_paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
         let has_test = shown.iter().any(|file| verify::is_test(&file.path));
         if mentions.speaks_of_tests && !has_test && new.is_empty() {
@@ -86,6 +95,7 @@ impl Files {
         let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
         let tested = named.chain(touched).collect();
         Files {
+            exporting,
             style,
             tested,
             only_tests,
@@ -293,9 +303,23 @@ impl Files {
             );
             return Err(Refusal { message, unchanged });
         }
+        for (item, _) in pieces.iter().filter(|(item, _)| {
+            matches!(item.what, What::Add) && !item.name.contains('.') && !verify::is_test(&item.path)
+        }) {
+            for path in &self.exporting {
+                let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
+                if let Some(text) = edit::export::add(path, text, &item.name, &item.path) {
+                    after.insert(path.clone(), text);
+                }
+            }
+        }
         let graph = index.graph().ok();
         let place = |name: &str| {
-            // What an earlier step has written is not in the index yet.
+            // What this step or an earlier one has written is not in the index yet.
+            if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
+            {
+                return Some(item.path.clone());
+            }
             if let Some((_, path)) = self.tested.iter().find(|(tested, _)| tested == name) {
                 return Some(path.clone());
             }
@@ -447,6 +471,24 @@ impl Files {
     pub fn done(self, notes: Vec<String>) -> Done {
         Done { touched: self.touched, notes, ..Done::default() }
     }
+}
+
+/// Files that a request wants to hand out what is new: the ones it names, else the one that is changed, and the root of a crate.
+fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> {
+    if !edit::export::is_asked(job.scene.request) {
+        return Vec::new();
+    }
+    let mut paths: Vec<String> = mentions.paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
+    paths.extend(shown.first().map(|file| file.path.clone()));
+    let root = |path: &String| {
+        let (begin, _) = path.rsplit_once("src/").filter(|_| path.ends_with(".rs"))?;
+        Some(format!("{begin}src/lib.rs")).filter(|root| exists(job.scene.context, root))
+    };
+    paths.extend(paths.iter().find_map(root));
+    paths.retain(|path| !verify::is_test(path));
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// Words in quotation marks, outside of the arguments of calls.

@@ -25,8 +25,7 @@ pub const TEST_LINES_MAX: usize = 16;
 const TITLE_CHARS: usize = 60;
 
 /// Words that say that there is more to do than what is new.
-const MORE: &[&str] =
-    &["too", "also", "export", "exported", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
+const MORE: &[&str] = &["too", "also", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
 /// Words that say that something changes in other files too.
 const MORE_ELSEWHERE: &[&str] =
     &["too", "also", "use", "uses", "using", "call", "calls", "everywhere", "auch", "aussi", "también"];
@@ -128,7 +127,7 @@ impl Choices {
         }
     }
 
-    /// Lists of what a module hands out change only where that is asked for.
+    /// Lists of what a module hands out are code's.
     pub fn without_exports(&mut self) {
         self.old.retain(|item| item.name != "__all__");
     }
@@ -256,11 +255,7 @@ impl Choices {
             }
             let more = words::split(asked).iter().any(|word| MORE.contains(&word.to_lowercase().as_str()));
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
-            let mut items = items.collect::<Option<Vec<Item>>>()?;
-            let exports = words::split(asked).iter().any(|word| word.to_lowercase().starts_with("export"));
-            items.extend(
-                self.old.iter().find(|item| exports && item.name == "__all__" && item.path == items[0].path).cloned(),
-            );
+            let items = items.collect::<Option<Vec<Item>>>()?;
             return Some((items, !more));
         }
         let [symbol] = mentions.symbols.as_slice() else { return None };

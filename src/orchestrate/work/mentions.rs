@@ -179,6 +179,11 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         {
             found.new_names.push(word.to_owned());
             said.extend(is_said.then_some(word));
+            // `new function f(a)`, `export f(a) from b.js`
+            let says_new = |back: usize| {
+                place >= back && matches!(words[place - back].1.to_lowercase().as_str(), "new" | "export")
+            };
+            found.adds |= is_said && (says_new(1) || says_new(2));
         }
         let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == word);
         if nodes.is_empty() || known(&found.symbols) || known(&found.likely) {

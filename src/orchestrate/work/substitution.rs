@@ -46,7 +46,23 @@ const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“'
 pub fn of(task: &str) -> Option<Substitution> {
     let quoted = quotations(task);
     let literals = if quoted.len() == 2 { quoted } else { numbers(task, &quoted) };
-    let [first, second] = literals.as_slice() else { return None };
+    substitution(task, &literals)
+}
+
+/// The same for names of code that a request puts in place of others: `print with console.warn, not console.error`.
+pub fn of_names(task: &str) -> Option<Substitution> {
+    static NAME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+"));
+    let names = NAME.find_iter(task).map(|found| Literal {
+        text: found.as_str().trim_matches('`'),
+        range: found.range(),
+        is_quoted: false,
+    });
+    substitution(task, &names.collect::<Vec<_>>())
+}
+
+fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
+    let [first, second] = literals else { return None };
     let (old, new) = match order(task, first, second)? {
         true => (first, second),
         false => (second, first),
@@ -109,6 +125,27 @@ pub fn version_bump(step: &str, request: &str) -> Option<String> {
     }
     let [version] = all.as_slice() else { return None };
     BUMPS.is_match(step).then(|| format!("set the version to {version}"))
+}
+
+/// `text` with a name in place of another, wherever that stands by itself or with a member of its own behind it.
+pub fn replaced(text: &str, old: &str, new: &str) -> String {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(old) {
+        let (before, behind) = (&rest[..at], &rest[at + old.len()..]);
+        let stands = !before.ends_with(|letter| is_part(letter) || letter == '.') && !behind.starts_with(is_part);
+        done.push_str(before);
+        done.push_str(if stands { new } else { old });
+        rest = behind;
+    }
+    done + rest
+}
+
+/// Whether a text holds something like `1.2`.
+pub fn has_version(text: &str) -> bool {
+    static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d\.\d"));
+    VERSION.is_match(text)
 }
 
 fn pattern(text: &str) -> Regex {
@@ -234,6 +271,20 @@ mod tests {
     }
 
     #[test]
+    fn names_of_code_take_the_place_of_others() {
+        let check = |task: &str, expected: Option<(&str, &str)>| {
+            let found = of_names(task).map(|one| (one.old, one.new));
+            let found = found.as_ref().map(|(old, new)| (old.as_str(), new.as_str()));
+            assert_eq!(found, expected, "{task}");
+        };
+        check("warning() should print with console.warn, not console.error", Some(("console.error", "console.warn")));
+        check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));
+        check("call os.remove and os.rename", None);
+        check("set max_size to 5", None);
+        assert_eq!(replaced("a.b(); a.bc(); x.a.b; a.b.d", "a.b", "a.z"), "a.z(); a.bc(); x.a.b; a.z.d");
+    }
+
+    #[test]
     fn a_version_is_bumped_to_the_one_that_is_named() {
         let check = |step: &str, expected: Option<&str>| {
             assert_eq!(version_bump(step, "prepare 4.10.0: do it").as_deref(), expected, "{step}");
@@ -242,6 +293,7 @@ mod tests {
         check("bump the version in Cargo.toml to 0.5.1", Some("set the version to 0.5.1"));
         check("say that version 1.2.3 or newer is needed", None);
         check("update the readme", None);
+        assert!(has_version("version = '4.9.0'") && !has_version("style=flat"));
     }
 
     #[test]

@@ -23,7 +23,21 @@ pub fn blocks(text: &str) -> Vec<Block> {
             continue;
         }
         let info = line.trim_start().trim_start_matches('`').trim();
-        let mut code: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != fence).collect();
+        let mut is_closed = false;
+        let mut code: Vec<&str> = lines
+            .by_ref()
+            .take_while(|line| {
+                is_closed = line.trim() == fence;
+                !is_closed
+            })
+            .collect();
+        // A block of four marks that a model closed with three: those that close nothing else.
+        let closers: Vec<usize> = (0..code.len()).filter(|at| code[*at].trim() == "```").collect();
+        let openers = code.iter().filter(|line| line.trim_start().starts_with("```")).count() - closers.len();
+        if let Some(last) = closers.last().filter(|_| !is_closed && fence.len() > 3 && closers.len() % 2 != openers % 2)
+        {
+            code.truncate(*last);
+        }
         let inside = code.first().and_then(|first| commented(first));
         if inside.is_some() {
             code.remove(0);
@@ -131,6 +145,8 @@ mod tests {
     fn an_open_fence_ends_with_the_text_and_a_longer_one_holds_a_shorter() {
         check("```python\nx = 1\n", &[(None, "x = 1")]);
         check("a.md\n````\n```\nx\n```\n````", &[(Some("a.md"), "```\nx\n```")]);
+        check("````\n## A\n\ntext\n```\nThat is all.", &[(None, "## A\n\ntext")]);
+        check("````\n## A\n```js\nf()\n```\nmore", &[(None, "## A\n```js\nf()\n```\nmore")]);
         check("def f():\n    return 1", &[(None, "def f():\n    return 1")]);
         check("I cannot do that.", &[]);
     }

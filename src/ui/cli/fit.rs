@@ -139,6 +139,14 @@ fn print_model(model: &Model) {
         model.tokens_per_second,
         model.bytes_per_token.0 as f64 / 1e9
     );
+    match &model.forecast {
+        Some(of) => println!(
+            "  measured here: {:.0} prompt tokens/s, {:.0} tokens/s; with {} tokens of code to read a turn begins to answer after about \
+             {:.0} s and has answered after {:.0} s",
+            of.prompt_tokens_per_second, of.decode_tokens_per_second, of.prompt_tokens, of.first_token_s, of.answer_s
+        ),
+        None => println!("  not measured here yet: ask it something, then this says how long a turn takes"),
+    }
 }
 
 fn megabytes(bytes: Bytes) -> String {

@@ -1,0 +1,177 @@
+//! Hands a definition out of a module, in the form in which the module hands out others: `module.exports`, `export`, `__all__`, `pub use`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::index::language_of;
+
+/// `text`, the file at `path`, with `name` handed out, which the file at `from` defines; `None` where it is already, or the file hands out
+/// nothing in a form that is known.
+pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
+    if text.contains('\r') {
+        let is_even = text.matches('\n').count() == text.matches("\r\n").count();
+        let text = is_even.then(|| text.replace("\r\n", "\n"))?;
+        return Some(add(path, &text, name, from)?.replace('\n', "\r\n"));
+    }
+    match language_of(path) {
+        "javascript" | "typescript" => script(path, text, name, from),
+        "python" => {
+            static ALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^__all__\s*=\s*[\[(]"));
+            let open = ALL.find(text)?.end() - 1;
+            let mark =
+                if text[open..].find('"') < text[open..].find('\'') && text[open..].contains('"') { '"' } else { '\'' };
+            in_list(text, open, &format!("{mark}{name}{mark}"))
+        }
+        "rust" => rust(text, name, from),
+        _ => None,
+    }
+}
+
+fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
+    static OBJECT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^module\.exports\s*=\s*\{|^export\s*\{"));
+    static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^((?:module\.)?exports)\.[\w$]+ = [\w$.]+(;?)$"));
+    static EXPORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^export\s"));
+    let escaped = regex::escape(name);
+    let defined =
+        pattern(&format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{escaped}\b"));
+    let handed = pattern(&format!(r"(?m)\bexports\.{escaped}\b|^export\s.*\b{escaped}\b"));
+    if handed.is_match(text) {
+        return None;
+    }
+    // `export { a } from './b'` hands out what another file defines, and that file is not this one's.
+    let lists = OBJECT.find_iter(text).map(|found| found.end() - 1);
+    let own = lists.filter(|open| {
+        closing(text, *open).is_some_and(|close| !text[close + 1..].trim_start_matches(' ').starts_with("from"))
+    });
+    if let Some(open) = own.last() {
+        return in_list(text, open, name);
+    }
+    if let Some(last) = FIELD.captures_iter(text).last() {
+        let end = last.get(0)?.end();
+        return Some(format!("{}\n{}.{name} = {name}{}{}", &text[..end], &last[1], &last[2], &text[end..]));
+    }
+    let at = defined.find(text).filter(|_| path == from && EXPORT.is_match(text))?.start();
+    Some(format!("{}export {}", &text[..at], &text[at..]))
+}
+
+fn rust(text: &str, name: &str, from: &str) -> Option<String> {
+    let module = from.rsplit('/').find(|part| *part != "mod.rs")?.trim_end_matches(".rs");
+    let uses = pattern(&format!(r"(?m)^pub use (?:crate::|self::)?{module}::(?:(\{{)|(\w+);)"));
+    let last = uses.captures_iter(text).last()?;
+    if pattern(&format!(r"(?m)^pub use [^;]*\b{name}\b[^;]*;")).is_match(text) {
+        return None;
+    }
+    if let Some(open) = last.get(1) {
+        return in_list(text, open.start(), name);
+    }
+    let (begin, end) = (last.get(2)?.start(), last.get(0)?.end());
+    let line = last.get(0)?.start();
+    Some(format!("{}\n{}{name};{}", &text[..end], &text[line..begin], &text[end..]))
+}
+
+/// The list that opens at `open` with an entry more, in the form of the others; `None` if it is there already or the list does not end.
+fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
+    let close = closing(text, open)?;
+    let inside = &text[open + 1..close];
+    let is_there =
+        inside.split([',', '\n']).any(|one| one.trim().split(':').next().unwrap_or_default().trim() == entry);
+    if is_there {
+        return None;
+    }
+    let body = inside.trim_end();
+    let has_comma = body.ends_with(',');
+    let body = body.trim_end_matches(',');
+    let tail = &inside[inside.trim_end().len()..];
+    let comma = if body.trim().is_empty() { "" } else { "," };
+    let gap = match inside.contains('\n') {
+        true => {
+            let first = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            format!("\n{}", &first[..first.len() - first.trim_start().len()])
+        }
+        false => " ".to_owned(),
+    };
+    let end = if has_comma { "," } else { "" };
+    Some(format!("{}{body}{comma}{gap}{entry}{end}{tail}{}", &text[..open + 1], &text[close..]))
+}
+
+/// Where the bracket that opens at `open` is closed; brackets in texts and comments count, too, which come in pairs there.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, letter) in text[open..].char_indices() {
+        match letter {
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(open + at);
+        }
+    }
+    None
+}
+
+/// Whether a request asks for something to be handed out.
+pub fn is_asked(text: &str) -> bool {
+    static ASKS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"(?i)\b(?:re-?)?export(?:s|ed|iere|iert|e|er|a|ar)?\b|__all__|\bavailable\s+(?:as|from|in)\b")
+    });
+    ASKS.is_match(text)
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, before: &str, after: &str) {
+        assert_eq!(add(path, before, "c", "src/lists.rs").as_deref(), Some(after));
+        assert_eq!(add(path, after, "c", "src/lists.rs"), None, "handed out twice");
+    }
+
+    #[test]
+    fn a_list_gets_an_entry_in_its_own_form() {
+        check("a.js", "module.exports = { a, b }\n", "module.exports = { a, b, c }\n");
+        check(
+            "a.js",
+            "module.exports = {\n  a: f(1),\n  get b () {\n    return 1\n  }\n}\n",
+            "module.exports = {\n  a: f(1),\n  get b () {\n    return 1\n  },\n  c\n}\n",
+        );
+        check("a.mjs", "export {\n  a,\n  b,\n};\n", "export {\n  a,\n  b,\n  c,\n};\n");
+        check(
+            "a.py",
+            "__all__ = (\n    \"a\",\n    \"b\",\n)\n",
+            "__all__ = (\n    \"a\",\n    \"b\",\n    \"c\",\n)\n",
+        );
+        check("a.py", "__all__ = [\r\n    'a',\r\n]\r\n", "__all__ = [\r\n    'a',\r\n    'c',\r\n]\r\n");
+        check("a.py", "__all__ = ['a']\n", "__all__ = ['a', 'c']\n");
+        check("src/lib.rs", "pub use lists::{a, b};\n", "pub use lists::{a, b, c};\n");
+    }
+
+    #[test]
+    fn a_statement_comes_behind_its_like() {
+        check("a.js", "exports.a = a;\nexports.b = b;\n", "exports.a = a;\nexports.b = b;\nexports.c = c;\n");
+        check("src/lib.rs", "pub use crate::lists::a;\n", "pub use crate::lists::a;\npub use crate::lists::c;\n");
+    }
+
+    #[test]
+    fn a_definition_is_marked_where_others_are() {
+        let text = "export function a() {}\n\nfunction c() {}\n";
+        let marked = "export function a() {}\n\nexport function c() {}\n";
+        assert_eq!(add("a.ts", text, "c", "a.ts").as_deref(), Some(marked));
+        assert_eq!(add("a.ts", text, "c", "b.ts"), None);
+        assert_eq!(add("a.ts", "function c() {}\n", "c", "a.ts"), None);
+        assert_eq!(add("a.ts", "export { a } from './b'\n", "c", "a.ts"), None);
+    }
+
+    #[test]
+    fn who_asks_for_it_says_so() {
+        for text in ["export f from index.js", "Export it too", "make it available as lib::f", "exported from lib.rs"] {
+            assert!(is_asked(text), "{text}");
+        }
+        assert!(!is_asked("the file is available"));
+    }
+}

@@ -1,0 +1,74 @@
+//! How fast a model file was read into and written out of on this machine: what turns measured, kept with the file's fingerprint.
+
+use std::path::Path;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::file;
+
+/// Fewer tokens in a turn measure nothing.
+const PROMPT_MIN: usize = 200;
+const GENERATED_MIN: usize = 16;
+/// Weight of the newest turn beside what was known.
+const NEWEST: f64 = 0.3;
+
+/// Tokens a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Speed {
+    /// Of a prompt, as far as it was not kept from before.
+    pub prompt: f64,
+    pub decode: f64,
+}
+
+impl Speed {
+    /// Of tokens and milliseconds of a turn; `None` if they are too few to say.
+    pub fn of((prompt, prompt_ms): (usize, u64), (generated, decode_ms): (usize, u64)) -> Option<Speed> {
+        let enough = prompt >= PROMPT_MIN && generated >= GENERATED_MIN && prompt_ms > 0 && decode_ms > 0;
+        let rate = |tokens: usize, ms: u64| tokens as f64 * 1000.0 / ms as f64;
+        enough.then(|| Speed { prompt: rate(prompt, prompt_ms), decode: rate(generated, decode_ms) })
+    }
+
+    /// Seconds until so many tokens of a prompt are read, and until so many of the answer are written behind them.
+    pub fn seconds(self, prompt: usize, generated: usize) -> (f64, f64) {
+        let first = prompt as f64 / self.prompt;
+        (first, first + generated as f64 / self.decode)
+    }
+
+    /// What is known of the model file with this fingerprint.
+    pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Speed> {
+        serde_json::from_slice(&fs::read(place(folder, fingerprint)).ok()?).ok()
+    }
+
+    /// Takes a turn into account.
+    pub fn remember(self, folder: &Path, fingerprint: &str) -> io::Result<()> {
+        let mixed = |was: f64, is: f64| was + NEWEST * (is - was);
+        let speed = Speed::remembered(folder, fingerprint).map_or(self, |known| Speed {
+            prompt: mixed(known.prompt, self.prompt),
+            decode: mixed(known.decode, self.decode),
+        });
+        file::replace(&place(folder, fingerprint), &serde_json::to_vec_pretty(&speed)?)
+    }
+}
+
+fn place(folder: &Path, fingerprint: &str) -> std::path::PathBuf {
+    folder.join(format!("{fingerprint}.speed.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_turns_measured_is_kept_and_forecasts_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Speed::remembered(folder.path(), "a"), None);
+        let speed = Speed::of((1000, 10_000), (40, 2_000)).unwrap();
+        assert_eq!(speed, Speed { prompt: 100.0, decode: 20.0 });
+        assert_eq!(speed.seconds(1200, 60), (12.0, 15.0));
+        speed.remember(folder.path(), "a").unwrap();
+        Speed { prompt: 200.0, decode: 20.0 }.remember(folder.path(), "a").unwrap();
+        assert_eq!(Speed::remembered(folder.path(), "a"), Some(Speed { prompt: 130.0, decode: 20.0 }));
+        assert_eq!(Speed::of((100, 1_000), (40, 2_000)), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! A value that a request spells out and several lines have: the model picks the line, code changes the value.
+
+use serde_json::json;
+
+use crate::models::dialect::Message;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::words;
+use crate::tools::builtin::Builtin;
+
+use super::change::{Ask, ask, perform, task};
+use super::context::{Pack, text_of};
+use super::read::Step;
+use super::{Done, Job, substitution, verify};
+
+const PROMPT: &str =
+    "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
+/// Most lines to pick from, and letters of each; more say that the value is no clue.
+const LINES_MAX: usize = 24;
+const LINE_CHARS: usize = 120;
+
+/// A line of code that has the value.
+struct Line<'a> {
+    path: &'a str,
+    /// Its place in the file, from 1, and its text.
+    number: usize,
+    text: &'a str,
+}
+
+/// Changes the value in the line that the model picks; `None` if the request spells out no value, or no line of the code shown has it.
+pub async fn change(
+    job: Job<'_>,
+    step: &Step,
+    pack: &Pack,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(wanted) = substitution::of(&step.text).filter(|one| !one.is_quoted) else { return Ok(None) };
+    let code = pack.files.iter().filter(|file| crate::edit::has_grammar(&file.path) && !verify::is_test(&file.path));
+    let lines = code.flat_map(|file| {
+        let numbered = file.text.lines().enumerate().filter(|(_, text)| has_value(text, &wanted.old));
+        numbered.map(|(at, text)| Line { path: &file.path, number: at + 1, text })
+    });
+    let lines: Vec<Line<'_>> = lines.collect();
+    if lines.is_empty() || lines.len() > LINES_MAX {
+        return Ok(None);
+    }
+    let listed = lines.iter().enumerate().map(|(at, line)| {
+        format!("{}. {}:{}: {}", at + 1, line.path, line.number, words::shorten(line.text.trim(), LINE_CHARS))
+    });
+    let messages = [
+        Message::system(PROMPT),
+        Message::user(format!("{}\n\n{}", listed.collect::<Vec<_>>().join("\n"), task(job, step))),
+    ];
+    let numbers: Vec<String> = (1..=lines.len()).map(|number| format!("\"{number}\"")).collect();
+    let grammar = format!("start: {}\n", numbers.join(" | "));
+    let answer = ask(job, &messages, Ask { grammar, tokens: 4, seed: None, phase: "finding the line" }).await?;
+    let Some(line) = answer.trim().parse::<usize>().ok().and_then(|number| lines.get(number.checked_sub(1)?)) else {
+        return Ok(None);
+    };
+    tracing::debug!(line.path, line.number, line.text, "picked");
+    let Some(before) = text_of(job.scene.context, line.path) else { return Ok(None) };
+    let mut all: Vec<String> = before.split_inclusive('\n').map(str::to_owned).collect();
+    let Some(changed) = all.get_mut(line.number - 1) else { return Ok(None) };
+    *changed = changed.replacen(&wanted.old, &wanted.new, 1);
+    let after = all.concat();
+    if !verify::problems(job.index, line.path, &before, &after, &[]).is_empty() {
+        return Ok(None);
+    }
+    perform(job.scene, step, Builtin::WriteFile, json!({ "path": line.path, "content": after }), evidence).await?;
+    Ok(Some(Done::default()))
+}
+
+/// Whether a line of code, no comment, has a value once and by itself.
+fn has_value(line: &str, value: &str) -> bool {
+    let code = line.trim_start();
+    let is_comment = ["//", "#", "*", "/*", "--"].iter().any(|mark| code.starts_with(mark));
+    let edge =
+        |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && !matches!(letter, '_' | '.'));
+    let mut found = line
+        .match_indices(value)
+        .filter(|(at, _)| edge(line[..*at].chars().next_back()) && edge(line[at + value.len()..].chars().next()));
+    !is_comment && line.matches(value).count() == 1 && found.next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_stands_by_itself() {
+        for line in ["    hyphen_penalty: 25,", "limit = 25", "f(25)"] {
+            assert!(has_value(line, "25"), "{line}");
+        }
+        for line in ["// 25 is enough", "x = 125", "x = 0.25", "f(25, 25)", "a25 = 1"] {
+            assert!(!has_value(line, "25"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What kind of step words ask for: lists of words, and the few rules that read them.
+
+use crate::orchestrate::{classify, decompose, words};
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Tells the user something.
+    Ask,
+    /// Changes files.
+    Edit,
+    /// Gives a symbol another name everywhere.
+    Rename,
+    /// Puts a file or a definition elsewhere.
+    Move,
+    /// Runs a command.
+    Run,
+    /// Makes failing tests pass.
+    Fix,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] = [Kind::Ask, Kind::Edit, Kind::Rename, Kind::Move, Kind::Run, Kind::Fix];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Ask => "ask",
+            Kind::Edit => "edit",
+            Kind::Rename => "rename",
+            Kind::Move => "move",
+            Kind::Run => "run",
+            Kind::Fix => "fix",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Words that ask for a change, and words that ask for an answer.
+const ORDERS: &str = "add fix change set make write create implement remove delete update replace need repair should must note mention \
+    bump put document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne ajoute corrige passe mets \
+    remplace modifie supprime añade cambia arregla sustituye elimina добавь исправь замени измени удали";
+const QUESTIONS: &str = "what which where how who when tell explain show describe erkläre sag zeig explique dime explica muestra \
+    summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
+    quels quelles pourquoi comment где кто почему";
+
+/// Words that say what is wrong, which is to be mended, and words that ask to be shown such places.
+const REPORTS: &str = "gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
+    incorrectly instead supposed doesn't gibt liefert falsch kaputt renvoie devuelve возвращает";
+const LOOKS: &str = "list find search read count look print give compare thanks";
+
+/// Words of commands.
+pub const COMMANDS: &str = "run runs execute start launch build compile lint format install check test tests testing commit führe starte \
+    teste lance exécute ejecuta запусти";
+
+/// Words within which a question begins: `in which case`, `from how many on`.
+const OPENING_WORDS: usize = 3;
+
+/// Orders in the form of a question.
+const POLITE: &[&str] =
+    &["can you", "could you", "would you", "will you", "kannst du", "könntest du", "peux-tu", "puedes", "можешь"];
+
+/// Whether a text asks for a change, though a model took it for a question: it has none.
+pub fn is_order(text: &str) -> bool {
+    let low = text.to_lowercase();
+    let polite = POLITE.iter().any(|words| low.contains(words));
+    let asks = text.contains('?') || has_word(text, QUESTIONS);
+    has_order(text) && (polite || !asks) || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+}
+
+pub fn has_order(text: &str) -> bool {
+    has_word(text, ORDERS)
+}
+
+/// Whether a request is one sentence that begins as a question, ends as one, and orders nothing in between: `how do I set X, and where?`.
+pub fn only_asks(request: &str) -> bool {
+    let text = request.trim();
+    let one_sentence = text.ends_with('?')
+        && !text.trim_end_matches('?').contains(['?', '\n', ';'])
+        && !text.contains(". ")
+        && !text.contains("! ");
+    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let begins = all.iter().take(OPENING_WORDS).any(|word| word == "why" || is_one_of(word, QUESTIONS));
+    let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
+    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
+    let low = text.to_lowercase();
+    one_sentence && begins && !orders && !POLITE.iter().any(|words| low.contains(words))
+}
+
+/// Whether a word, in small letters, begins an order, a question or a command.
+pub fn begins_something(word: &str) -> bool {
+    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_one_of(word, list))
+}
+
+/// Whether one of the words of `text` is in a list of words.
+pub fn has_word(text: &str, list: &str) -> bool {
+    words::split(text).iter().any(|word| is_one_of(&word.to_lowercase(), list))
+}
+
+fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
+
+/// The kind of an order: failing tests are repaired by running them.
+pub fn ordered(text: &str) -> Kind {
+    let about_tests = text.contains('`') || text.to_lowercase().contains("test");
+    if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
+}
+
+/// Whether a text says what is wrong, or asks for it to be mended.
+pub fn is_report(text: &str) -> bool {
+    has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
+}
+
+/// Whether a request is about tests that fail and have to pass, and nothing else: new tests may be asked to fail, too.
+pub fn is_about_red_tests(text: &str) -> bool {
+    let passes = has_word(text, "pass green fix repair mend work");
+    is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
+}
+
+pub fn is_red(text: &str) -> bool {
+    let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    words.iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
+}
+
+/// Whether a clause only says how an answer is to look: `list all of them`.
+pub fn says_how(text: &str) -> bool {
+    words::split(text).first().is_some_and(|word| is_one_of(word, LOOKS))
+}
+
+/// What the clause rules take a clause for.
+pub fn kind_of(part: &decompose::Part) -> Kind {
+    match classify::kind(std::slice::from_ref(part)) {
+        classify::RequestKind::Change => Kind::Edit,
+        classify::RequestKind::Command => Kind::Run,
+        classify::RequestKind::Question | classify::RequestKind::Chat => Kind::Ask,
+    }
+}
