@@ -19,8 +19,11 @@ pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
         "python" => {
             static ALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^__all__\s*=\s*[\[(]"));
             let open = ALL.find(text)?.end() - 1;
-            let mark =
-                if text[open..].find('"') < text[open..].find('\'') && text[open..].contains('"') { '"' } else { '\'' };
+            let mark = if text[open..].find(['"', '\'']).is_some_and(|at| text[open + at..].starts_with('"')) {
+                '"'
+            } else {
+                '\''
+            };
             in_list(text, open, &format!("{mark}{name}{mark}"))
         }
         "rust" => rust(text, name, from),

@@ -88,7 +88,7 @@ async fn what_goes_is_taken_out_by_code() {
 async fn of_several_lines_with_a_value_the_model_picks_and_code_changes_it() {
     // The model may say nothing but a number of the list: of `n=128` and `keep(128, n)` the second.
     let script = Script::saying("").on("is meant", "3");
-    let (file, answer) = asked(script, "in a.py, what first keeps goes from 128 to 64").await;
+    let (file, answer) = asked(script, "In a.py change the amount from 128 to 64").await;
     assert_eq!(file, FILE.replace("keep(128, n)", "keep(64, n)"), "{answer}");
 }
 

@@ -237,8 +237,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
             found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
-    // Who reports what is wrong names what he sees; the mistake may stand elsewhere.
-    if mentions.symbols.is_empty() || purpose == Purpose::Answer || super::read::is_report(query) {
+    if mentions.symbols.is_empty() || purpose == Purpose::Answer {
         let mut hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
         if !mentions.speaks_of_tests {
             // What the code does comes before what its tests in the same file try.

@@ -98,7 +98,9 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
     match () {
         () if INSTEAD_BEFORE.is_match(&before) => Some(true),
         () if before.ends_with("not") && between == "but" => Some(true),
-        () if NOT.is_match(&between) && (first.is_quoted || !IS.is_match(&before)) => Some(false),
+        () if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) => {
+            Some(false)
+        }
         () if first.is_quoted && BECOMES.is_match(&between) => Some(true),
         () if FROM.is_match(&before) && TO.is_match(&between) => Some(true),
         () if MAKE.is_match(&between) && !between.contains('.') => Some(true),
