@@ -55,7 +55,7 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
     let may_change = match asked {
         None => kind == RequestKind::Change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
-    };
+    } || work::says_what_becomes_what(&step.part.text);
     if may_change && let Some(end) = changed(scene, step, evidence).await? {
         return Ok(end);
     }

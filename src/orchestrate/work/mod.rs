@@ -162,6 +162,11 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
     })
 }
 
+/// Whether a text that asks nothing says which value, text or name takes the place of which.
+pub fn says_what_becomes_what(text: &str) -> bool {
+    !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
+}
+
 /// Makes the renames and moves, or the edit from what to what, that `step` spells out: no model is needed. `None` if it spells out none.
 pub async fn spelled_out(
     scene: Scene<'_>,
