@@ -22,8 +22,7 @@ use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::{complete, fit};
-use crate::models::speed::Speed;
-use crate::models::{ModelSpec, Registry, Role, digest, places, registry};
+use crate::models::{ModelSpec, Registry, Role, places, registry};
 use crate::orchestrate::names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
@@ -187,7 +186,7 @@ impl App {
         EngineMemory {
             prefixes: Some(PrefixStore::new(self.ledger.clone(), COPIES_MAX, disk)),
             verdicts: Some(cache.join("verdicts")),
-            capabilities: Some(cache.join("capability")),
+            capabilities: Some(capabilities()),
         }
     }
 
@@ -282,11 +281,7 @@ impl App {
         };
         let (mut report, refused) = fit::report(&asked, &given, &machine);
         if request.device.is_none() {
-            let folder = places::cache_dir().join("capability");
-            for model in &mut report.models {
-                let known = digest::fingerprint(&model.file).ok().and_then(|name| Speed::remembered(&folder, &name));
-                model.forecast = known.map(Into::into);
-            }
+            report.forecast(&capabilities());
         }
         Ok((report, refused))
     }
@@ -512,4 +507,9 @@ impl App {
         let mask = self.mask(|| Ok(toolkit.pool.clone()))?;
         Ok(Session::open(toolkit, Some(&journal(&self.config.project)), self.policy())?.masking(mask))
     }
+}
+
+/// Where is kept what was measured of model files: what they can be trusted with, and how fast they are.
+fn capabilities() -> PathBuf {
+    places::cache_dir().join("capability")
 }

@@ -1,7 +1,7 @@
 //! The calculator behind `monobloc fit`: what models take on a machine, what is left for context, how fast it can be.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::budget::place::{self, Need, Settings};
 use crate::budget::{Estimate, Refused, Wanted, cache};
 use crate::models::gguf::Header;
 use crate::models::speed::Speed;
-use crate::models::{Registry, Role, architectures};
+use crate::models::{Registry, Role, architectures, digest};
 
 /// What is calculated with beside the models.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,6 +116,16 @@ pub struct KvPrices {
     pub f16: Bytes,
     pub q8_0: Bytes,
     pub q4_0: Bytes,
+}
+
+impl Report {
+    /// Adds what turns on this machine measured of the models, kept in `folder`.
+    pub fn forecast(&mut self, folder: &Path) {
+        for model in &mut self.models {
+            let known = digest::fingerprint(&model.file).ok().and_then(|name| Speed::remembered(folder, &name));
+            model.forecast = known.map(Into::into);
+        }
+    }
 }
 
 /// Slots for which the longest context is told.

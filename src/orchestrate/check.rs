@@ -29,10 +29,15 @@ pub fn has_known_marks(sentence: &str, sources: &[&str]) -> bool {
 
 /// Whether `mark` stands in `source` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
 pub fn is_backed(source: &str, mark: &str) -> bool {
+    places(source, mark).next().is_some()
+}
+
+/// Where `mark` stands by itself: no letter, digit or underscore touches it.
+pub fn places<'a>(source: &'a str, mark: &'a str) -> impl Iterator<Item = usize> + 'a {
     let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_');
-    source
-        .match_indices(mark)
-        .any(|(at, _)| edge(source[..at].chars().next_back()) && edge(source[at + mark.len()..].chars().next()))
+    let stands =
+        move |at: &usize| edge(source[..*at].chars().next_back()) && edge(source[at + mark.len()..].chars().next());
+    source.match_indices(mark).map(|(at, _)| at).filter(stands)
 }
 
 /// Cuts a stream of text into sentences; what is not yet a whole one is held back.

@@ -11,6 +11,7 @@ mod command;
 mod context;
 mod data;
 mod entries;
+mod explicit;
 mod files;
 mod items;
 mod leftover;
@@ -112,7 +113,7 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
         scene.host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
         let before = evidence.entries().len();
         let by_code = match step.kind {
-            Kind::Edit => change::explicit(scene, index, step, evidence).await?,
+            Kind::Edit => explicit::change(scene, index, step, evidence).await?,
             _ => None,
         };
         let done = match by_code {
@@ -174,7 +175,7 @@ pub async fn spelled_out(
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let Some(steps) = spelled::all(&step.text) else { return change::explicit(scene, index, step, evidence).await };
+    let Some(steps) = spelled::all(&step.text) else { return explicit::change(scene, index, step, evidence).await };
     let mut all = Done::default();
     for (kind, text) in steps {
         let step = Step { id: step.id, kind, text };

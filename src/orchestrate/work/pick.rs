@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
+use crate::orchestrate::{check, words};
 use crate::tools::builtin::Builtin;
 
 use super::change::{Ask, ask, perform, task};
@@ -74,12 +74,8 @@ pub async fn change(
 fn has_value(line: &str, value: &str) -> bool {
     let code = line.trim_start();
     let is_comment = ["//", "#", "*", "/*", "--"].iter().any(|mark| code.starts_with(mark));
-    let edge =
-        |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && !matches!(letter, '_' | '.'));
-    let mut found = line
-        .match_indices(value)
-        .filter(|(at, _)| edge(line[..*at].chars().next_back()) && edge(line[at + value.len()..].chars().next()));
-    !is_comment && line.matches(value).count() == 1 && found.next().is_some()
+    let is_alone = |at: usize| !line[..at].ends_with('.') && !line[at + value.len()..].starts_with('.');
+    !is_comment && line.matches(value).count() == 1 && check::places(line, value).any(is_alone)
 }
 
 #[cfg(test)]

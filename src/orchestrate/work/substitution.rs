@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::orchestrate::words;
+use crate::orchestrate::{check, words};
 
 /// A value and what it becomes, as the request writes them.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,17 +131,14 @@ pub fn version_bump(step: &str, request: &str) -> Option<String> {
 
 /// `text` with a name in place of another, wherever that stands by itself or with a member of its own behind it.
 pub fn replaced(text: &str, old: &str, new: &str) -> String {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut done = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(old) {
-        let (before, behind) = (&rest[..at], &rest[at + old.len()..]);
-        let stands = !before.ends_with(|letter| is_part(letter) || letter == '.') && !behind.starts_with(is_part);
-        done.push_str(before);
-        done.push_str(if stands { new } else { old });
-        rest = behind;
+    let mut end = 0;
+    for at in check::places(text, old).filter(|at| !text[..*at].ends_with('.')) {
+        done.push_str(&text[end..at]);
+        done.push_str(new);
+        end = at + old.len();
     }
-    done + rest
+    done + &text[end..]
 }
 
 /// Whether a text holds something like `1.2`.
@@ -283,7 +280,10 @@ mod tests {
         check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));
         check("call os.remove and os.rename", None);
         check("set max_size to 5", None);
-        assert_eq!(replaced("a.b(); a.bc(); x.a.b; a.b.d", "a.b", "a.z"), "a.z(); a.bc(); x.a.b; a.z.d");
+        assert_eq!(
+            replaced("a.b(); a.bc(); x.a.b; a.b.d; a.ba.b", "a.b", "a.z"),
+            "a.z(); a.bc(); x.a.b; a.z.d; a.ba.b"
+        );
     }
 
     #[test]

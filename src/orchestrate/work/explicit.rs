@@ -1,0 +1,280 @@
+//! Changes that a request spells out: from what to what, what is to go, what a module is to hand out. Code finds the place; no model is needed.
+
+use serde_json::{Value, json};
+
+use crate::edit;
+use crate::index::Index;
+use crate::orchestrate::arguments::{removes, settle_edit, settle_removal};
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Scene;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::{check, words};
+use crate::protocol::{Event, StepStatus};
+use crate::tools::Context;
+use crate::tools::builtin::Builtin;
+
+use super::change::{exists, has_grammar, perform};
+use super::context::text_of;
+use super::mentions::{self, Mentions};
+use super::read::Step;
+use super::{Done, substitution, verify};
+
+/// Places that are listed where a name that was taken out is still used.
+const LEFT_MAX: usize = 6;
+
+/// From what to what, or what is to go, in a file that is named: found by code, if it then still parses.
+pub async fn change(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let of = |text: &str| mentions::of(text, index).map_err(|error| TurnError::Lost(error.to_string()));
+    let mut mentions = of(&step.text)?;
+    if mentions.paths.is_empty() && mentions.symbols.is_empty() {
+        // A step that names no file is about the one that the request names.
+        mentions.paths = of(scene.request)?.paths;
+    }
+    if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
+        return Ok(Some(done));
+    }
+    let whole = exported(scene.context, step, &mentions).or_else(|| swapped(scene.context, step, &mentions));
+    if let Some((path, _, after)) = whole.filter(|(path, before, after)| fits(index, path, before, after)) {
+        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+        return Ok(Some(Done::default()));
+    }
+    let is_removal = removes(&step.text);
+    let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
+    let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
+    let mut places: Vec<String> = match (mentions.paths.is_empty(), &substitution) {
+        (false, _) => mentions.paths.clone(),
+        (true, None) => where_defined(scene.context, index, &mentions),
+        // Of all code a single place has to answer.
+        (true, Some(_)) => paths_meant(index, &mentions).into_iter().filter(|path| has_grammar(path)).collect(),
+    };
+    if bump.is_some() && mentions.paths.is_empty() {
+        places = MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| exists(scene.context, path)).collect();
+    }
+    places.dedup();
+    let found = places.iter().filter_map(|path| {
+        let before = text_of(scene.context, path)?;
+        let edit = match (&bump, is_removal) {
+            (_, true) => settle_removal(&step.text, path, &before)?.ok()?,
+            (Some(bump), _) => settle_edit(bump, &before).filter(|edit| substitution::has_version(&edit.old))?,
+            _ => {
+                let as_said =
+                    settle_edit(&step.text, &before).filter(|_| places.len() == 1 || mentions.paths.is_empty());
+                as_said.or_else(|| settle_edit(&substitution.as_ref()?.spelled_out(), &before))?
+            }
+        };
+        let new = with_comparison(&edit.old, &edit.new);
+        let after = before.replacen(&edit.old, &new, 1);
+        let named = mentions.symbols.iter().filter(|_| is_removal).map(|symbol| symbol.name.clone());
+        let fits = before.matches(&edit.old).count() == 1
+            && verify::problems(index, path, &before, &after, &named.collect::<Vec<_>>()).is_empty();
+        fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
+    });
+    let found: Vec<Value> = found.collect();
+    if found.is_empty() || found.len() > 1 && (bump.is_none() || found.len() < places.len()) {
+        return Ok(None);
+    }
+    let mut status = StepStatus::Succeeded;
+    for arguments in found {
+        status = perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?;
+        if status != StepStatus::Succeeded {
+            break;
+        }
+    }
+    let mut said = String::new();
+    for symbol in mentions.symbols.iter().filter(|_| is_removal && status == StepStatus::Succeeded) {
+        let left = still_named(scene.context, index, &symbol.name);
+        if !left.is_empty() {
+            said.push_str(&format!("`{}` is still named in {}.\n", symbol.name, left.join(", ")));
+        }
+    }
+    if !said.is_empty() {
+        scene.host.emit(Event::Token { text: said.clone() });
+    }
+    Ok(Some(Done { said, ..Done::default() }))
+}
+
+/// A file, its text, and what that is to become.
+type Whole = (String, String, String);
+
+fn fits(index: &Index, path: &str, before: &str, after: &str) -> bool {
+    after != before && verify::problems(index, path, before, after, &[]).is_empty()
+}
+
+/// `export f from index.js`: of what is there, and of nothing else.
+fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole> {
+    let ([symbol], [path], []) =
+        (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
+    else {
+        return None;
+    };
+    let is_all = !mentions.adds && words::split(&step.text).len() <= EXPORT_WORDS_MAX;
+    let from = symbol.nodes.iter().find(|node| !super::context::is_declaration(&node.path)).map(|node| &node.path);
+    let from = from.filter(|_| is_all && edit::export::is_asked(&step.text))?;
+    let before = text_of(context, path)?;
+    let after = edit::export::add(path, &before, &symbol.name, from)?;
+    let place = |name: &str| (name == symbol.name).then(|| from.clone());
+    let after = edit::imports::brought_in(path, &before, &after, &place);
+    Some((path.clone(), before, after))
+}
+
+/// Where a name stands that is to be gone, as `path:line`.
+fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in index.paths().unwrap_or_default() {
+        let text = text_of(context, &path).unwrap_or_default();
+        let lines = text.lines().enumerate().filter(|(_, line)| check::is_backed(line, name));
+        found.extend(lines.map(|(at, _)| format!("{path}:{}", at + 1)).take(LEFT_MAX - found.len()));
+        if found.len() == LEFT_MAX {
+            break;
+        }
+    }
+    found
+}
+
+/// `f should use a.b, not a.c`: wherever the one definition that is named, or else the one file, has it.
+fn swapped(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole> {
+    let wanted = substitution::of_names(&step.text)?;
+    let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
+    let nodes =
+        mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name)).flat_map(|symbol| symbol.nodes.first());
+    let nodes: Vec<_> = nodes.collect();
+    let (path, lines) = match (nodes.as_slice(), mentions.paths.as_slice()) {
+        ([node], _) => (&node.path, (node.start, node.end)),
+        ([], [path]) => (path, (1, usize::MAX)),
+        _ => return None,
+    };
+    let before = text_of(context, path)?;
+    let swap = |(at, line): (usize, &str)| match (lines.0..=lines.1).contains(&(at + 1)) {
+        true => substitution::replaced(line, &wanted.old, &wanted.new),
+        false => line.to_owned(),
+    };
+    let after: String = before.split_inclusive('\n').enumerate().map(swap).collect();
+    Some((path.clone(), before, after))
+}
+
+/// Longest request for an export alone.
+const EXPORT_WORDS_MAX: usize = 12;
+/// Where a project says its version.
+const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
+
+/// Files in which one text is replaced by another, at most, and places in each.
+const REWORDED_FILES_MAX: usize = 3;
+const REWORDED_PLACES_MAX: usize = 3;
+
+/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaced where it stands as a text, in the files that are named, or that hold what is
+/// named, or else that have it. A text that code completes is found by the line that says most of it.
+async fn reworded(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    mentions: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(wanted) = substitution::of(&step.text).filter(|one| one.is_quoted) else { return Ok(None) };
+    let paths = paths_meant(index, mentions);
+    let literally = |before: &str| {
+        let mut after = before.to_owned();
+        let mut places = 0;
+        for mark in ['"', '\'', '`'] {
+            let whole = format!("{mark}{}{mark}", wanted.old);
+            places += after.matches(&whole).count();
+            after = after.replace(&whole, &format!("{mark}{}{mark}", wanted.new));
+        }
+        (places > 0).then_some((places, after))
+    };
+    let completed = |before: &str| Some((1, substitution::in_template(before, &wanted)?));
+    let changed = |how: &dyn Fn(&str) -> Option<(usize, String)>| {
+        let mut changes = Vec::new();
+        for path in &paths {
+            let Some(before) = text_of(scene.context, path) else { continue };
+            let Some((places, after)) = how(&before) else { continue };
+            if places > REWORDED_PLACES_MAX {
+                return Vec::new();
+            }
+            if verify::problems(index, path, &before, &after, &[]).is_empty() {
+                changes.push((path.clone(), after));
+            }
+        }
+        changes
+    };
+    let mut changes = changed(&literally);
+    if changes.is_empty() {
+        changes = changed(&completed);
+        changes.retain(|(path, _)| edit::has_grammar(path));
+        if changes.len() > 1 {
+            return Ok(None);
+        }
+    }
+    if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {
+        return Ok(None);
+    }
+    for (path, after) in changes {
+        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    }
+    Ok(Some(Done::default()))
+}
+
+/// Files that define what is named; where only declarations do, as for a field that a constructor sets, the code that has the name.
+fn where_defined(context: &Context, index: &Index, mentions: &Mentions) -> Vec<String> {
+    let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
+    let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| super::context::is_declaration(path));
+    if declared.is_empty() || !defined.is_empty() {
+        return defined;
+    }
+    let has_name = |path: &String| {
+        let text = text_of(context, path).unwrap_or_default();
+        mentions.symbols.iter().any(|symbol| check::is_backed(&text, &symbol.name))
+    };
+    let all = index.paths().unwrap_or_default().into_iter();
+    all.filter(|path| has_grammar(path) && !verify::is_test(path) && !super::context::is_declaration(path))
+        .filter(has_name)
+        .collect()
+}
+
+/// Files that are named, or that hold what is named, or else all that are no tests.
+fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
+    let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
+    let mut paths: Vec<String> = match mentions.paths.is_empty() {
+        false => mentions.paths.clone(),
+        true => nodes.map(|node| node.path.clone()).collect(),
+    };
+    if paths.is_empty() {
+        paths = index.paths().unwrap_or_default();
+    }
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| mentions.paths.contains(path) || !verify::is_test(path));
+    paths
+}
+
+/// A bound that is raised stays a bound: `>= 3.1` becomes `>= 3.2` where 3.2 was asked for.
+fn with_comparison(old: &str, new: &str) -> String {
+    let same = |(a, b): &(char, char)| a == b;
+    let begin: usize = old.chars().zip(new.chars()).take_while(same).map(|(letter, _)| letter.len_utf8()).sum();
+    let value = &old[begin..];
+    let sign = value.len() - value.trim_start_matches(['<', '>', '=', '~', '^', ' ']).len();
+    let is_version = value[sign..].starts_with(|c: char| c.is_ascii_digit());
+    match sign > 0 && is_version && new[begin..].starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("{}{}{}", &new[..begin], &value[..sign], &new[begin..]),
+        false => new.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_stays_a_bound() {
+        let check = |old: &str, new: &str, expected: &str| assert_eq!(with_comparison(old, new), expected);
+        check("python = \">= 3.8\"", "python = \"3.9\"", "python = \">= 3.9\"");
+        check("python = \">= 3.8\"", "python = \"<4\"", "python = \"<4\"");
+        check("x = 3", "x = 4", "x = 4");
+        check("x = =5", "x = é", "x = é");
+    }
+}
