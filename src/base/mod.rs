@@ -1,9 +1,10 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, nearest names, what is private
+//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, folders copied, nearest names, what is private
 //! and how it is masked.
 
 pub mod cancel;
 pub mod config;
 pub mod file;
+pub mod folder;
 pub mod ids;
 pub mod mask;
 pub mod names;

@@ -11,6 +11,7 @@ pub mod keyed;
 pub mod losses;
 mod marks;
 pub mod merge;
+pub mod mutate;
 pub mod relocate;
 pub mod remove;
 pub mod rename;

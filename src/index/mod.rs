@@ -31,7 +31,8 @@ pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
 pub use syntax::{
     Definition, Export, Import, ImportSite, Kind, Occurrence, Outline, Role, SiteForm, SiteName, Spans, Stretch,
-    import_sites, is_understood, language_of, names, outline, parts, spans, stretches, uses, words as whole_words,
+    SyntaxNode, import_sites, is_string, is_understood, language_of, names, outline, parts, spans, stretches,
+    syntax_nodes, uses, words as whole_words,
 };
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};

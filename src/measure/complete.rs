@@ -27,6 +27,9 @@ pub struct Options {
 pub struct Line {
     pub id: serde_json::Value,
     pub prompt: String,
+    /// Names of control tokens in the prompt, `<|im_start|>` say, stand for these tokens; else they are text.
+    #[serde(default)]
+    pub special: bool,
 }
 
 /// What one prompt gave.
@@ -119,7 +122,9 @@ pub async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Leas
 }
 
 async fn one(engine: Engine, line: Line, options: Options) -> Result<Completed> {
-    let prompt = engine.tokenize(&Prompt::default().text(line.prompt));
+    let prompt = Prompt::default();
+    let prompt = if line.special { prompt.special(line.prompt) } else { prompt.text(line.prompt) };
+    let prompt = engine.tokenize(&prompt);
     let request = Request {
         priority: Priority::User,
         ignore_end: options.ignore_end,

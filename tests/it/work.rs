@@ -226,3 +226,31 @@ async fn a_tool_of_a_server_is_called_where_a_step_asks_for_it() {
         assert_eq!(reports.iter().any(|report| report.tool == "water"), called, "{reports:?}");
     }
 }
+
+/// `a.py` with a mistake in `is_even`, and a check that passes where a line of it is right; gives the file and the commands that were asked about.
+async fn repaired(right: &str) -> (String, usize) {
+    let (project, toolkit) = prepared(Script::saying(""));
+    let file = "def is_even(n):\n    return n % 2 != 0\n";
+    std::fs::write(project.path().join("a.py"), file).expect("a file");
+    std::fs::write(project.path().join("check.sh"), format!("grep -q '{right}' a.py\n")).expect("a file");
+    let toolkit = indexed(&project, toolkit);
+    let commands = std::sync::atomic::AtomicUsize::new(0);
+    let host = Witness::new(|proposal: &Proposal| {
+        if proposal.tool == "run_command" {
+            commands.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        Decision::Approve
+    });
+    run_turn(&toolkit, "`sh check.sh` fails, fix is_even in a.py", &host).await.expect("a turn");
+    (project.text("a.py"), commands.into_inner())
+}
+
+#[tokio::test]
+async fn small_changes_are_tried_on_a_copy_until_the_check_passes() {
+    // The user is asked about the command before and after, not for each trial.
+    let (file, commands) = repaired("n % 2 == 0").await;
+    assert_eq!((file.as_str(), commands), ("def is_even(n):\n    return n % 2 == 0\n", 2));
+    // Where nothing helps the project stays as it is.
+    let (file, _) = repaired("no line has this").await;
+    assert_eq!(file, "def is_even(n):\n    return n % 2 != 0\n");
+}

@@ -2,6 +2,7 @@
 
 mod ecmascript;
 mod go;
+mod nodes;
 mod occurrences;
 mod outline;
 pub mod parts;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+pub use nodes::{SyntaxNode, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 use outline::Reader;
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};

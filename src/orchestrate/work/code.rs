@@ -100,7 +100,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     }
     let mut messages = opening(job, WRITE);
     let tried = verify::examples(job, step, &files, evidence).await?;
-    let tried = tried.map(|wrong| format!("\nTried as it is now: {wrong}")).unwrap_or_default();
+    let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     messages.push(Message::user(format!("{}{task}{tried}\n\n{NAME}", pack.text)));
     let asked_for = messages.len();
     let mut trouble = String::new();
@@ -164,7 +164,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     return Ok(files.done(notes));
                 }
                 written = true;
-                let wrong = verify::examples(job, step, &files, evidence).await?;
+                let wrong = verify::examples(job, step, &files, evidence).await?.map(|wrong| wrong.said);
                 broken = wrong.is_some();
                 match (wrong, command) {
                     (Some(wrong), _) => {

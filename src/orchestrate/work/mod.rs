@@ -13,6 +13,7 @@ mod data;
 mod entries;
 mod explicit;
 mod files;
+mod fill;
 mod items;
 mod leftover;
 mod mentions;
@@ -26,6 +27,7 @@ mod repair;
 mod spelled;
 mod substitution;
 mod tool;
+mod trial;
 mod users;
 mod verify;
 mod within;
@@ -159,7 +161,10 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
             Some(done) => done,
             None => change::change(job, step, evidence).await?,
         },
-        Kind::Edit => change::change(job, step, evidence).await?,
+        Kind::Edit => match repair::reported(job, step, evidence).await? {
+            Some(done) => done,
+            None => change::change(job, step, evidence).await?,
+        },
     })
 }
 

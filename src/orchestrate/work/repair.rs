@@ -1,15 +1,25 @@
-//! Makes failing tests pass: runs them, reads the failure, shows the model the code it points to, runs them again.
+//! Repairs what is reported to be wrong: runs the tests, reads the failure, tries small changes of the code it points to, and has the model
+//! change it where none helps.
 
+use crate::edit::checks::is_test_file;
+use crate::edit::failures::{Kind, Report};
 use crate::edit::suspects::suspects;
+use crate::index::parts::{self, Sort};
+use crate::index::{Graph, Node};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 
-use super::context::Purpose;
-use super::read::Step;
-use super::{Done, Job, Touched, code, command, verify};
+use super::context::{Purpose, text_of};
+use super::files::Files;
+use super::mentions::{self, Mentions};
+use super::read::{Step, is_report};
+use super::{Done, Job, Touched, code, command, trial, verify};
 
 /// Failures whose tests are shown.
 const TESTS_SHOWN: usize = 2;
+/// Definitions of one name, and files with failing tests, that are looked into.
+const NODES_MAX: usize = 2;
+const FILES_MAX: usize = 3;
 
 /// Runs the tests that `step` speaks of, else all of them, and has the code changed until they pass. What does not help is taken back.
 pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
@@ -21,6 +31,108 @@ pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
     let Some(ran) = verify::run(job, step, &line, evidence).await? else {
         return Ok(Done { notes: vec![format!("not done: `{line}` may not be run")], ..Done::default() });
     };
+    if ran.trouble().is_none() {
+        return Ok(Done::default());
+    }
+    let named = mentions::of(&step.text, job.index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    repaired(job, step, ran, &named, evidence).await
+}
+
+/// Where tests that cover what a report is about fail, they say more than the report. `None` if it is none, or they pass.
+pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    if !is_report(&step.text) && !is_report(job.scene.request) {
+        return Ok(None);
+    }
+    let (pack, mentions) = super::pack(job, &step.text, Purpose::Change).await?;
+    if mentions.adds || !mentions.new_names.is_empty() || !mentions.new_paths.is_empty() {
+        return Ok(None);
+    }
+    let nodes = mentions.symbols.iter().flat_map(|symbol| symbol.nodes.iter().take(1));
+    let named: Vec<String> = nodes.map(|node| node.path.clone()).chain(mentions.paths.iter().cloned()).collect();
+    let found = pack.files.iter().take(1).map(|file| file.path.clone());
+    let mut paths: Vec<String> = if named.is_empty() { found.collect() } else { named };
+    paths.retain(|path| crate::edit::has_grammar(path) && !verify::is_test(path));
+    let names: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
+    let ran = verify::tests_of(job, step, &paths, &names, evidence).await?;
+    match ran {
+        Some(ran) if matches!(ran.report.kind, Kind::Failed | Kind::Broken) => {
+            Ok(Some(repaired(job, step, ran, &mentions, evidence).await?))
+        }
+        ran => {
+            let files = Files::of(job, &pack, &mentions, false);
+            let Some(wrong) = verify::examples(job, step, &files, evidence).await? else { return Ok(None) };
+            // What passed has to pass then, too.
+            let passed = ran.filter(|ran| ran.report.kind == Kind::Passed);
+            let line = passed.map_or(wrong.line.clone(), |ran| format!("{} && {}", wrong.line, ran.line));
+            let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took };
+            let graph = job.index.graph().map_err(|error| TurnError::Lost(error.to_string()))?;
+            let called = wrong.names.iter().flat_map(|name| graph.named(name)).filter(|node| node.path == wrong.path);
+            let Some(mended) =
+                trial::mend(job, check, &with_what_they_name(job, called.map(touched).collect(), &graph)).await?
+            else {
+                return Ok(None);
+            };
+            Ok(Some(trial::keep(job, step, mended, &wrong.line, evidence).await?))
+        }
+    }
+}
+
+/// Where the mistake may be, the likeliest first: functions that the request names, what the failure points to, functions of the files whose
+/// tests fail, and functions that all of these name.
+fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Touched], report: &Report, graph: &Graph) -> Vec<Touched> {
+    let nodes = named.symbols.iter().flat_map(|symbol| symbol.nodes.iter().take(NODES_MAX));
+    let (functions, types): (Vec<&Node>, Vec<&Node>) = nodes.partition(|node| is_function(node));
+    let mut found: Vec<Touched> = functions.into_iter().map(touched).collect();
+    found.extend(suspects.iter().cloned());
+    let files = report.errors.iter().filter_map(|failure| failure.file.as_deref());
+    for path in files.filter(|path| !is_test_file(path) || path.ends_with(".rs")).take(FILES_MAX) {
+        let Some(text) = text_of(job.scene.context, path) else { continue };
+        let all = parts::definitions(path, &text).into_iter();
+        let own = all.filter(|one| one.sort == Sort::Function && !one.container.iter().any(|name| name == "tests"));
+        found.extend(own.map(|one| Touched { path: path.to_owned(), name: one.name, lines: one.lines }));
+    }
+    found.extend(types.into_iter().map(touched));
+    with_what_they_name(job, found, graph)
+}
+
+/// `places`, and behind them the functions of the project that their code names.
+fn with_what_they_name(job: Job<'_>, mut places: Vec<Touched>, graph: &Graph) -> Vec<Touched> {
+    let mut inner: Vec<Touched> = Vec::new();
+    for place in places.iter().filter(|place| !verify::is_test(&place.path)) {
+        let Some(text) = text_of(job.scene.context, &place.path) else { continue };
+        let lines = text.lines().skip(place.lines.0.saturating_sub(1)).take(place.lines.1 + 1 - place.lines.0);
+        let names = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        for name in names.filter(|name| name.len() > 2) {
+            let nodes = graph.named(name).into_iter().filter(|node| is_function(node) && !verify::is_test(&node.path));
+            inner.extend(nodes.take(NODES_MAX).map(touched).filter(|one| !places.contains(one)));
+        }
+    }
+    places.extend(inner);
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    places.retain(|one| {
+        let place = (one.path.clone(), one.lines.0);
+        let is_new = !seen.contains(&place);
+        seen.push(place);
+        is_new
+    });
+    places
+}
+
+fn is_function(node: &Node) -> bool {
+    matches!(node.kind.as_str(), "function" | "method")
+}
+
+fn touched(node: &Node) -> Touched {
+    Touched { path: node.path.clone(), name: node.name.clone(), lines: (node.start, node.end) }
+}
+
+async fn repaired(
+    job: Job<'_>,
+    step: &Step,
+    ran: verify::Ran,
+    named: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
     let Some(trouble) = ran.trouble() else { return Ok(Done::default()) };
     let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
     let graph = job.index.graph().map_err(lost)?;
@@ -29,6 +141,12 @@ pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
         .map(|one| Touched { path: one.path, name: one.name, lines: (one.start_line, one.end_line) })
         .collect();
     let report = ran.report.clone().located(&graph.files());
+    let check = trial::Check { line: &ran.line, said: &trouble, took: ran.took };
+    let may_be_wrong = may_be_wrong(job, named, &places, &report, &graph);
+    tracing::debug!(places = ?may_be_wrong.iter().map(|one| &one.name).collect::<Vec<_>>(), "may be wrong");
+    if let Some(mended) = trial::mend(job, check, &may_be_wrong).await? {
+        return trial::keep(job, step, mended, &ran.line, evidence).await;
+    }
     for failure in report.errors.iter().take(TESTS_SHOWN) {
         if let (Some(path), Some(at)) = (&failure.file, failure.line) {
             places.push(Touched { path: path.clone(), name: String::new(), lines: (at, at) });
@@ -40,6 +158,6 @@ pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
         "{trouble}\n\nThe developer asked: {}\nFind the mistake in the code and write the corrected definition. The tests are right.",
         job.scene.request
     );
-    let order = code::Order { pack: &pack, mentions: &mentions, task, command: Some(&line) };
+    let order = code::Order { pack: &pack, mentions: &mentions, task, command: Some(&ran.line) };
     code::code(job, step, order, evidence).await
 }

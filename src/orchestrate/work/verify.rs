@@ -39,6 +39,7 @@ pub fn problems(index: &Index, path: &str, before: &str, after: &str, may_go: &[
 pub struct Ran {
     pub line: String,
     pub report: Report,
+    pub took: Duration,
 }
 
 impl Ran {
@@ -103,6 +104,7 @@ pub fn suite(job: Job<'_>) -> Option<String> {
 pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
     let status = command::perform(job, step, line, Some(LIMIT), evidence).await?;
     let Some(entry) = evidence.entries().last().filter(|_| status != StepStatus::Rejected) else { return Ok(None) };
+    let took = Duration::from_millis(entry.wall_ms);
     let mut report = failures::read(&entry.outcome.text, job.scene.context.root.path());
     if report.kind == Kind::Unclear {
         report.kind = if entry.succeeded() { Kind::Passed } else { Kind::Failed };
@@ -119,23 +121,39 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     if is_red && (stopped || !report.errors.is_empty() && report.errors.iter().all(|error| lacks(&error.message))) {
         report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
     }
-    Ok(Some(Ran { line: line.to_owned(), report }))
+    Ok(Some(Ran { line: line.to_owned(), report, took }))
 }
 
-/// Tries the examples that a request gives on the code as it is now. Gives those that are not as they should be, a line each.
+/// Examples of a request that are not as they should be.
+pub struct Wrong {
+    /// The command that tries them.
+    pub line: String,
+    /// A line each.
+    pub said: String,
+    /// The file and the functions that they call.
+    pub path: String,
+    pub names: Vec<String>,
+    pub took: Duration,
+}
+
+/// Tries the examples that a request gives on the code as it is now.
 pub async fn examples(
     job: Job<'_>,
     step: &Step,
     files: &Files,
     evidence: &mut Evidence,
-) -> Result<Option<String>, TurnError> {
+) -> Result<Option<Wrong>, TurnError> {
     let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
     let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
     let here: Vec<_> = all.into_iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
     let status = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
     let entry = evidence.entries().last().filter(|entry| status != StepStatus::Rejected && !entry.succeeded());
-    Ok(entry.and_then(|entry| examples::wrong(&entry.outcome.text, &here)))
+    let Some(entry) = entry else { return Ok(None) };
+    let names = here.iter().map(|one| one.name.clone()).collect();
+    let took = Duration::from_millis(entry.wall_ms);
+    let said = examples::wrong(&entry.outcome.text, &here);
+    Ok(said.map(|said| Wrong { line, said, path, names, took }))
 }
 
 /// Whether the tests of `changed` fail, and how, as a message for the model. Where none cover it, code that is compiled has to compile.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::base::folder;
 use crate::index::{language_of, spans};
 
 /// Most files of a project: every case copies all of it, and reads all of it twice.
@@ -43,48 +43,14 @@ pub struct Change {
 /// Copies a project without the history and the state of programs; what is built and installed in it is copied.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target", FETCHED].contains(&name);
-    fs::create_dir_all(to)?;
-    for path in files(from, &left_out)? {
-        let target = to.join(path.strip_prefix(from)?);
-        if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let copied = match fs::read_link(&path) {
-            Ok(link) => symlink(link, &target),
-            Err(_) => fs::copy(&path, &target).map(drop),
-        };
-        copied.with_context(|| format!("{} could not be copied to {}", path.display(), target.display()))?;
-    }
-    Ok(())
-}
-
-/// Every file and link below `folder`.
-fn files(folder: &Path, left_out: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
-    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-        for entry in entries {
-            let entry = entry?;
-            if left_out(&entry.file_name().to_string_lossy()) {
-                continue;
-            }
-            match entry.file_type()?.is_dir() {
-                true => folders.push(entry.path()),
-                false => found.push(entry.path()),
-            }
-            if found.len() + folders.len() > FILES_MAX {
-                bail!("{} holds more than {FILES_MAX} files; cases are for small projects", folder.display());
-            }
-        }
-    }
-    Ok(found)
+    Ok(folder::copy(from, to, FILES_MAX, &left_out)?)
 }
 
 impl State {
     pub fn of(project: &Path) -> Result<State> {
         let left_out = |name: &str| IGNORED.contains(&name) || name.starts_with(OTHER_AGENT);
         let mut state = BTreeMap::new();
-        for path in files(project, &left_out)? {
+        for path in folder::files(project, FILES_MAX, &left_out)? {
             // A link that leads nowhere has no content.
             let bytes = fs::read(&path).unwrap_or_default();
             let sha256 = Sha256::digest(&bytes).to_vec();
@@ -154,6 +120,8 @@ fn matches(glob: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,366 @@
+//! Small changes of a definition, one place each, as they mend the mistakes that people make most: for repair by trying them.
+//!
+//! The kinds are those that program repair by mutation found to pay (GenProg's code from elsewhere in the file, PAR's and TBar's templates):
+//! another literal, operator or name, arguments the other way round, a statement or an element more or less.
+
+mod clues;
+mod siblings;
+
+use std::ops::Range;
+
+use crate::index::{SyntaxNode, is_string, syntax_nodes};
+
+pub use clues::Clues;
+
+/// Most mutants of one definition.
+const MUTANTS_MAX: usize = 120;
+/// Most names that one name is replaced by.
+const NAMES_MAX: usize = 3;
+/// Longest statement that is left out, in lines.
+const STATEMENT_LINES_MAX: usize = 1;
+
+/// An operator and what stands for it by mistake.
+const OPERATORS: &[(&str, &[&str])] = &[
+    ("==", &["!="]),
+    ("!=", &["=="]),
+    ("===", &["!=="]),
+    ("!==", &["==="]),
+    ("<", &["<=", ">"]),
+    ("<=", &["<", ">="]),
+    (">", &[">=", "<"]),
+    (">=", &[">", "<="]),
+    ("+", &["-"]),
+    ("-", &["+"]),
+    ("*", &["/"]),
+    ("/", &["*"]),
+    ("//", &["/"]),
+    ("&&", &["||"]),
+    ("||", &["&&"]),
+    ("and", &["or"]),
+    ("or", &["and"]),
+    ("in", &["not in"]),
+    ("not in", &["in"]),
+    ("is", &["is not"]),
+    ("is not", &["is"]),
+    ("+=", &["-="]),
+    ("-=", &["+="]),
+    ("..", &["..="]),
+    ("..=", &[".."]),
+];
+const NUMBERS: &[&str] = &["integer", "number", "integer_literal", "int_literal"];
+const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
+const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
+const ARGUMENTS: &[&str] = &["arguments", "argument_list"];
+const CALLS: &[&str] = &["call", "call_expression"];
+
+/// One small change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutant {
+    pub bytes: Range<usize>,
+    pub new: String,
+    /// Lower is likelier.
+    pub rank: usize,
+}
+
+impl Mutant {
+    /// `text` with this change.
+    pub fn applied(&self, text: &str) -> String {
+        format!("{}{}{}", &text[..self.bytes.start], self.new, &text[self.bytes.end..])
+    }
+}
+
+/// Mutants of the definition that has these bytes of the file, the likeliest first.
+pub fn mutants(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> Vec<Mutant> {
+    let nodes = syntax_nodes(path, text, within);
+    let mut making = Making { text, nodes: &nodes, clues, found: siblings::hunks(path, text, within) };
+    for at in 0..nodes.len() {
+        if !making.is_documentation(at) {
+            making.of_node(at);
+        }
+    }
+    let mut found = making.found;
+    // Of equals those on lines that speak of what the clues speak of.
+    found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(clues.shared(line_at(text, one.bytes.start)))));
+    let mut kept: Vec<Mutant> = Vec::new();
+    for one in found {
+        let is_new = |other: &Mutant| (&other.bytes, &other.new) != (&one.bytes, &one.new);
+        if text[one.bytes.clone()] != one.new && kept.iter().all(is_new) {
+            kept.push(one);
+        }
+    }
+    kept.truncate(MUTANTS_MAX);
+    kept
+}
+
+fn line_at(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    text[start..].lines().next().unwrap_or_default()
+}
+
+struct Making<'a> {
+    text: &'a str,
+    nodes: &'a [SyntaxNode],
+    clues: &'a Clues,
+    found: Vec<Mutant>,
+}
+
+impl<'a> Making<'a> {
+    fn text_of(&self, at: usize) -> &'a str {
+        &self.text[self.nodes[at].bytes.clone()]
+    }
+
+    fn kind(&self, at: usize) -> &'a str {
+        &self.nodes[at].kind
+    }
+
+    fn parent_kind(&self, at: usize) -> &'a str {
+        self.nodes[at].parent.map_or("", |parent| self.kind(parent))
+    }
+
+    fn children(&self, of: usize) -> Vec<usize> {
+        let behind = (of + 1..self.nodes.len()).take_while(|at| self.nodes[*at].bytes.start < self.nodes[of].bytes.end);
+        behind.filter(|at| self.nodes[*at].parent == Some(of) && self.nodes[*at].is_named).collect()
+    }
+
+    fn add(&mut self, rank: usize, bytes: Range<usize>, new: impl Into<String>) {
+        self.found.push(Mutant { bytes, new: new.into(), rank });
+    }
+
+    /// A string that is a statement by itself.
+    fn is_documentation(&self, at: usize) -> bool {
+        is_string(self.kind(at)) && self.parent_kind(at) == "expression_statement"
+    }
+
+    fn of_node(&mut self, at: usize) {
+        let (kind, bytes) = (self.kind(at), self.nodes[at].bytes.clone());
+        if !self.nodes[at].is_named {
+            self.operators(at);
+        } else if NUMBERS.contains(&kind) {
+            self.number(at);
+        } else if is_string(kind) {
+            for new in self.clues.instead_of(self.text_of(at)) {
+                self.add(0, bytes.clone(), new);
+            }
+        } else if NAMES.contains(&kind) {
+            self.name(at);
+        } else if LISTS.contains(&kind) {
+            self.list(at);
+        } else if ARGUMENTS.contains(&kind) {
+            self.swap(at);
+        } else if CALLS.contains(&kind) {
+            self.call(at);
+        } else if matches!(kind, "not_operator" | "unary_expression") {
+            let inner = self.children(at).last().map(|inner| self.text_of(*inner));
+            if let Some(inner) = inner.filter(|_| self.text_of(at).starts_with(['n', '!'])) {
+                self.add(2, bytes, inner);
+            }
+        } else if matches!(kind, "true" | "false" | "boolean_literal") {
+            let new = match self.text_of(at) {
+                "true" => "false",
+                "false" => "true",
+                "True" => "False",
+                _ => "True",
+            };
+            self.add(2, bytes, new);
+        } else if kind.ends_with("_statement") {
+            self.statement(at);
+        }
+    }
+
+    fn operators(&mut self, at: usize) {
+        let is_operator = ["binary", "comparison", "boolean", "assignment", "range"];
+        if !is_operator.iter().any(|part| self.parent_kind(at).contains(part)) {
+            return;
+        }
+        let text = self.text_of(at);
+        if let Some((_, others)) = OPERATORS.iter().find(|(operator, _)| *operator == text) {
+            for other in *others {
+                self.add(2, self.nodes[at].bytes.clone(), *other);
+            }
+        }
+    }
+
+    fn number(&mut self, at: usize) {
+        let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
+        for number in self.clues.numbers() {
+            self.add(2, bytes.clone(), number);
+        }
+        if let Ok(number) = text.parse::<i64>() {
+            self.add(2, bytes.clone(), (number + 1).to_string());
+            if number > 0 {
+                self.add(2, bytes, (number - 1).to_string());
+            }
+        }
+    }
+
+    /// Another name of the same part of speech; `x.f` where only `f` is called.
+    fn name(&mut self, at: usize) {
+        let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
+        let role = |at: usize| {
+            let before = self.text[..self.nodes[at].bytes.start].trim_end().ends_with('.');
+            let after = self.text[self.nodes[at].bytes.end..].starts_with('(');
+            (before, after)
+        };
+        if role(at) == (false, true) {
+            let member = |other: &usize| self.text_of(*other) == text && role(*other).0;
+            let owner = (0..self.nodes.len())
+                .filter(|other| self.kind(*other) == self.kind(at) || NAMES.contains(&self.kind(*other)))
+                .find(member);
+            let whole = owner.and_then(|owner| self.nodes[owner].parent).map(|whole| self.text_of(whole));
+            if let Some(whole) = whole.filter(|whole| whole.ends_with(text) && !whole.contains(['(', '\n'])) {
+                self.add(1, bytes.clone(), whole);
+            }
+        }
+        if self.is_written(at) {
+            return;
+        }
+        let mut others: Vec<&str> = Vec::new();
+        // The nearest first.
+        let mut near: Vec<usize> = (0..self.nodes.len()).filter(|other| NAMES.contains(&self.kind(*other))).collect();
+        near.sort_by_key(|other| self.nodes[*other].bytes.start.abs_diff(bytes.start));
+        for other in near {
+            let name = self.text_of(other);
+            if name != text && role(other) == role(at) && !others.contains(&name) {
+                others.push(name);
+            }
+        }
+        for other in others.into_iter().take(NAMES_MAX) {
+            self.add(5, bytes.clone(), other);
+        }
+    }
+
+    /// Whether a name stands where it is introduced.
+    fn is_written(&self, at: usize) -> bool {
+        let kind = self.parent_kind(at);
+        kind.contains("parameter")
+            || kind.contains("declarator")
+            || kind.ends_with("_definition")
+            || kind.ends_with("_item")
+            || kind.ends_with("declaration")
+    }
+
+    fn list(&mut self, at: usize) {
+        let elements = self.children(at);
+        let Some(&last) = elements.last() else { return };
+        let end = self.nodes[last].bytes.end;
+        for new in self.clues.more_like(self.text_of(last)) {
+            if elements.iter().all(|element| self.text_of(*element) != new) {
+                self.add(0, end..end, format!(", {new}"));
+            }
+        }
+        for (place, &element) in elements.iter().enumerate().filter(|_| elements.len() > 1) {
+            let bytes = match elements.get(place + 1) {
+                Some(&next) => self.nodes[element].bytes.start..self.nodes[next].bytes.start,
+                None => self.nodes[elements[place - 1]].bytes.end..self.nodes[element].bytes.end,
+            };
+            self.add(3, bytes, "");
+        }
+    }
+
+    /// Two arguments that stand beside each other, the other way round.
+    fn swap(&mut self, at: usize) {
+        for pair in self.children(at).windows(2) {
+            let (first, second) = (self.nodes[pair[0]].bytes.clone(), self.nodes[pair[1]].bytes.clone());
+            let between = &self.text[first.end..second.start];
+            let new = format!("{}{between}{}", &self.text[second.clone()], &self.text[first.clone()]);
+            self.add(2, first.start..second.end, new);
+        }
+    }
+
+    /// `f(g(x))` as `g(f(x))`.
+    fn call(&mut self, at: usize) {
+        let Some((outer, inner)) = self.called(at).zip(self.only_argument(at)) else { return };
+        let Some(called) = self.called(inner).filter(|_| CALLS.contains(&self.kind(inner))) else { return };
+        let arguments = &self.text[self.nodes[called].bytes.end..self.nodes[inner].bytes.end];
+        let new = format!("{}({}{arguments})", self.text_of(called), self.text_of(outer));
+        self.add(2, self.nodes[at].bytes.clone(), new);
+    }
+
+    fn called(&self, call: usize) -> Option<usize> {
+        self.children(call).first().copied()
+    }
+
+    fn only_argument(&self, call: usize) -> Option<usize> {
+        let arguments = self.children(call).last().copied().filter(|last| ARGUMENTS.contains(&self.kind(*last)))?;
+        let all = self.children(arguments);
+        all.first().copied().filter(|_| all.len() == 1)
+    }
+
+    /// A statement left out, with its line.
+    fn statement(&mut self, at: usize) {
+        let bytes = self.nodes[at].bytes.clone();
+        let start = self.text[..bytes.start].rfind('\n').map_or(0, |end| end + 1);
+        let end = self.text[bytes.end..].find('\n').map_or(self.text.len(), |line| bytes.end + line + 1);
+        let stands_alone =
+            self.text[start..bytes.start].trim().is_empty() && self.text[bytes.end..end].trim().is_empty();
+        if stands_alone && self.text_of(at).lines().count() <= STATEMENT_LINES_MAX {
+            self.add(3, start..end, "");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mended(path: &str, text: &str, clues: &str, right: &str) -> Option<usize> {
+        let all = mutants(path, text, &(0..text.len()), &Clues::of(clues, ""));
+        all.iter().position(|one| one.applied(text) == right)
+    }
+
+    #[test]
+    fn common_mistakes_are_mended_by_one_of_the_first_mutants() {
+        let check = |path: &str, wrong: &str, clues: &str, right: &str, within: usize| {
+            let place = mended(path, wrong, clues, right);
+            assert!(place.is_some_and(|place| place < within), "{place:?} of {wrong}");
+        };
+        check(
+            "a.py",
+            "def f(n):\n    if n % 100 in (11, 12):\n        return 'th'\n",
+            "f(13) returns 13rd, should be 13th",
+            "def f(n):\n    if n % 100 in (11, 12, 13):\n        return 'th'\n",
+            4,
+        );
+        check("a.js", "const f = (a, b) => b(a(1));\n", "", "const f = (a, b) => a(b(1));\n", 20);
+        check(
+            "a.js",
+            "const f = (e) => {\n  const c = e.cause;\n  return c && cause();\n}\n",
+            "",
+            "const f = (e) => {\n  const c = e.cause;\n  return c && e.cause();\n}\n",
+            4,
+        );
+        check(
+            "a.go",
+            "func f(a, b int) bool {\n\treturn a < b\n}\n",
+            "",
+            "func f(a, b int) bool {\n\treturn a <= b\n}\n",
+            12,
+        );
+        check(
+            "a.ts",
+            "function f(a: number[]) {\n  for (let i = 1; i < a.length; i += 1) g(a[i]);\n}\n",
+            "",
+            "function f(a: number[]) {\n  for (let i = 1; i < a.length; i += 2) g(a[i]);\n}\n",
+            20,
+        );
+        check(
+            "a.py",
+            "def f(a, b):\n    log(a)\n    return not a\n",
+            "",
+            "def f(a, b):\n    log(a)\n    return a\n",
+            12,
+        );
+        check("a.py", "def f(a, b):\n    g(a, b)\n    return a\n", "", "def f(a, b):\n    return a\n", 12);
+    }
+
+    #[test]
+    fn what_the_clues_say_is_put_into_literals() {
+        let wrong = "fn f(f: &mut F) {\n    t(|f| write!(f, \"-\"), f)\n}\n";
+        let clues = Clues::of("", "left: \"camel-case\"\n right: \"camel_case\"");
+        let all = mutants("a.rs", wrong, &(0..wrong.len()), &clues);
+        assert!(all.iter().any(|one| one.applied(wrong).contains("\"_\"")), "{all:?}");
+        let wrong = "fn f() {\n    let marks: &[_] = &[' ', '-'];\n}\n";
+        let all = mutants("a.rs", wrong, &(0..wrong.len()), &Clues::of("the \"> \" ends up in the middle", ""));
+        assert!(all[0].applied(wrong).contains("&[' ', '-', '>']"), "{all:?}");
+    }
+}

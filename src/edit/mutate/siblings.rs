@@ -1,0 +1,60 @@
+//! What definitions like this one have and it has not: people who forget a line in one place have it in the other.
+
+use std::ops::Range;
+
+use similar::{DiffOp, TextDiff};
+
+use crate::index::parts;
+
+use super::Mutant;
+
+/// How like two definitions are whose differences are worth trying, of 1, and how many of them are looked at.
+const LIKE_MIN: f32 = 0.5;
+const SIBLINGS_MAX: usize = 3;
+/// Longest difference, in lines.
+const HUNK_LINES_MAX: usize = 4;
+
+/// Each difference from the definitions of the file that are most like the one that has these bytes, as a change of it.
+pub(super) fn hunks(path: &str, text: &str, within: &Range<usize>) -> Vec<Mutant> {
+    let lines_of = |bytes: Range<usize>| text[bytes].trim_end().split('\n').collect::<Vec<&str>>();
+    let own = lines_of(within.clone());
+    let others = parts::definitions(path, text).into_iter().map(|one| one.bytes);
+    let apart = others.filter(|other| other.end <= within.start || within.end <= other.start);
+    let mut like: Vec<(f32, Vec<&str>)> = apart
+        .map(lines_of)
+        .filter(|lines| lines.len() > 1)
+        .map(|lines| (TextDiff::from_slices(&own, &lines).ratio(), lines))
+        .filter(|(ratio, _)| *ratio >= LIKE_MIN)
+        .collect();
+    like.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let start_of = |line: usize| {
+        let before = own[..line].iter().map(|line| line.len() + 1).sum::<usize>();
+        (within.start + before).min(text.len())
+    };
+    let mut found = Vec::new();
+    for (_, other) in like.into_iter().take(SIBLINGS_MAX) {
+        for op in TextDiff::from_slices(&own, &other).ops() {
+            let (old, new) = (op.old_range(), op.new_range());
+            let is_change = !matches!(op, DiffOp::Equal { .. }) && old.start > 0;
+            if is_change && old.len() <= HUNK_LINES_MAX && new.len() <= HUNK_LINES_MAX {
+                let bytes = start_of(old.start)..start_of(old.end);
+                found.push(Mutant { bytes, new: other[new].iter().map(|line| format!("{line}\n")).collect(), rank: 1 });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_a_like_function_has_is_tried() {
+        let text = "def a(x):\n    y = x\n    y = y + 1\n    return y\n\n\ndef b(self, x):\n    y = x\n    return y\n";
+        let start = text.find("def b").unwrap();
+        let found = hunks("a.py", text, &(start..text.len()));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].applied(text).ends_with("def b(self, x):\n    y = x\n    y = y + 1\n    return y\n"));
+    }
+}

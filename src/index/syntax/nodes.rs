@@ -1,0 +1,77 @@
+//! The syntax of a stretch of text as a flat list of its nodes, for code that makes small changes by form.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+
+/// A node of the syntax tree, as tree-sitter's grammar of the language names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxNode {
+    pub kind: String,
+    pub bytes: Range<usize>,
+    /// Its place in the list is behind that of its parent; `None` where the parent reaches beyond the stretch.
+    pub parent: Option<usize>,
+    /// Not a mere mark or keyword of the grammar.
+    pub is_named: bool,
+}
+
+/// The nodes that lie within a stretch of `text`, parents before children; none where the language of `path` has no grammar. What is in
+/// comments and strings is left out.
+pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<SyntaxNode> {
+    let until = Instant::now() + PARSE_TIME_MAX;
+    let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
+        return Vec::new();
+    };
+    let mut found: Vec<SyntaxNode> = Vec::new();
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let bytes = node.byte_range();
+        let touches = bytes.start < within.end && within.start < bytes.end;
+        let is_comment = node.kind().ends_with("comment");
+        let mut place = None;
+        if touches && !is_comment && within.start <= bytes.start && bytes.end <= within.end {
+            place = Some(found.len());
+            let parent = open.last().copied().flatten();
+            found.push(SyntaxNode { kind: node.kind().to_owned(), bytes, parent, is_named: node.is_named() });
+        }
+        let is_whole = is_comment || node.is_named() && is_string(node.kind());
+        if touches && !is_whole && cursor.goto_first_child() {
+            open.push(place);
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return found;
+            }
+            open.pop();
+        }
+    }
+}
+
+/// Whether nodes of this kind are literals of text or of a character.
+pub fn is_string(kind: &str) -> bool {
+    matches!(kind, "string" | "template_string" | "char_literal" | "rune_literal") || kind.ends_with("string_literal")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_a_stretch_come_parents_first_and_without_comments() {
+        let text = "import os\n\ndef f(a):\n    # 1\n    return g(a, 'x y') + 2\n";
+        let within = text.find("def").unwrap()..text.len();
+        let nodes = syntax_nodes("a.py", text, &within);
+        let leaves = |kind: &str| -> Vec<&str> {
+            nodes.iter().filter(|node| node.kind == kind).map(|node| &text[node.bytes.clone()]).collect()
+        };
+        assert_eq!(leaves("string"), ["'x y'"]);
+        assert_eq!(leaves("integer"), ["2"]);
+        assert_eq!(leaves("argument_list"), ["(a, 'x y')"]);
+        assert!(nodes.iter().enumerate().all(|(at, node)| node.parent.is_none_or(|parent| parent < at)));
+        assert!(nodes.iter().all(|node| node.bytes.start >= within.start));
+    }
+}

@@ -1,0 +1,250 @@
+//! Repair by trial: small changes of the code that a failure points to, made by code and filled in by the model, are tried on copies of the
+//! project until one passes the check that failed.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::base::folder;
+use crate::edit::mutate::{self, Clues, Mutant};
+use crate::index::parts;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::words;
+use crate::protocol::{Decision, StepStatus};
+use crate::tools::builtin::Builtin;
+use crate::tools::confine::Root;
+use crate::tools::policy::Approved;
+use crate::tools::{Context, ToolCall};
+
+use super::change::perform;
+use super::context::text_of;
+use super::read::Step;
+use super::{Done, Job, Touched, command, fill, verify};
+
+/// Definitions that are looked at, the likeliest first, and lines of the longest.
+const PLACES_MAX: usize = 8;
+const LINES_MAX: usize = 300;
+/// How long mutants are tried, and how long what the model fills in.
+const MUTANTS_TIME: Duration = Duration::from_secs(25);
+const FILLS_TIME: Duration = Duration::from_secs(25);
+/// Lines of a definition that count for as much as one place in the order.
+const LINES_A_RANK: usize = 10;
+/// Lines that are filled in a second time, with the old line to be seen.
+const OLD_SHOWN_MAX: usize = 2;
+/// Copies of the project that are tried on side by side.
+const COPIES_MAX: usize = 4;
+/// Most files of a project that is copied.
+const FILES_MAX: usize = 20_000;
+/// Characters of the check that the user is told.
+const NOTICE_CHARS: usize = 60;
+/// Beside what the check took when it failed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A check that fails.
+pub struct Check<'a> {
+    pub line: &'a str,
+    /// What it said.
+    pub said: &'a str,
+    pub took: Duration,
+}
+
+/// A definition that may be at fault.
+struct Place {
+    path: String,
+    text: String,
+    bytes: Range<usize>,
+}
+
+/// A file that makes the check pass.
+#[derive(Clone, Debug)]
+pub struct Mended {
+    pub path: String,
+    pub text: String,
+}
+
+/// The first small change of one of `places` with which `check` passes; the project itself stays as it is.
+pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
+    let places = definitions(job, places);
+    let root = job.scene.context.root.path();
+    let copies = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
+    let copies: Option<Vec<Copy>> = (0..copies).map(|_| Copy::of(job.scene.context, root)).collect();
+    let Some(copies) = copies.filter(|_| !places.is_empty()) else { return Ok(None) };
+    let mut bench = Bench { job, check, copies };
+    let clues = Clues::of(job.scene.request, bench.check.said);
+    let mut all: Vec<(usize, &Place, Mutant)> = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, &clues);
+        all.extend(mutants.into_iter().map(|one| (at + one.rank, place, one)));
+    }
+    all.sort_by_key(|(rank, ..)| *rank);
+    let line = words::shorten(bench.check.line.lines().next().unwrap_or_default(), NOTICE_CHARS);
+    job.scene.host.notice(&format!("trying up to {} small changes on a copy until `{line}` passes", all.len()));
+    let candidates = all.iter().map(|(_, place, one)| place.with(one.applied(&place.text)));
+    let until = Instant::now() + MUTANTS_TIME;
+    if let Some(found) = bench.first_that_passes(&mut candidates.into_iter(), until).await? {
+        return Ok(Some(found));
+    }
+    let until = Instant::now() + FILLS_TIME;
+    let mut lines: Vec<(usize, &Place, Range<usize>)> = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        // The model reads the whole definition for each.
+        let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
+        let all = fill::lines(&place.path, &place.text, &place.bytes, &clues).into_iter().enumerate();
+        lines.extend(all.map(|(nth, line)| (at + nth + cost, place, line)));
+    }
+    lines.sort_by_key(|(rank, ..)| *rank);
+    for (nth, (_, place, line)) in lines.into_iter().enumerate() {
+        for shows_old in [false, true] {
+            if Instant::now() >= until || shows_old && nth >= OLD_SHOWN_MAX {
+                break;
+            }
+            let spot = fill::Spot { path: &place.path, text: &place.text, within: &place.bytes, line: &line };
+            let filled = fill::fill(job, spot, shows_old).await?;
+            let mut candidates = filled.into_iter().map(|text| place.with(text));
+            // What was written is tried, too.
+            if let Some(found) = bench.first_that_passes(&mut candidates, until + FILLS_TIME).await? {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Writes what passed into the project, and runs the check there.
+pub async fn keep(
+    job: Job<'_>,
+    step: &Step,
+    mended: Mended,
+    line: &str,
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
+    let arguments = json!({ "path": mended.path, "content": mended.text });
+    if perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
+        return Ok(Done::default());
+    }
+    let trouble = verify::trouble_of(job, step, line, evidence).await?;
+    Ok(Done { notes: trouble.into_iter().collect(), ..Done::default() })
+}
+
+impl Place {
+    fn with(&self, text: String) -> Mended {
+        Mended { path: self.path.clone(), text }
+    }
+}
+
+/// The innermost definitions that have the places' lines, tests left out.
+fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Place> {
+    let mut found: Vec<Place> = Vec::new();
+    for place in places.iter().filter(|place| !place.name.is_empty() && !verify::is_test(&place.path)) {
+        let Some(text) = text_of(job.scene.context, &place.path) else { continue };
+        let (first, last) = place.lines;
+        let all = parts::definitions(&place.path, &text);
+        let holds = all.iter().filter(|one| one.lines.0 <= first && last <= one.lines.1);
+        let Some(one) = holds.min_by_key(|one| one.lines.1 - one.lines.0) else { continue };
+        let known = found.iter().any(|other| (&other.path, &other.bytes) == (&place.path, &one.bytes));
+        if !known && one.lines.1 - one.lines.0 < LINES_MAX && found.len() < PLACES_MAX {
+            found.push(Place { path: place.path.clone(), bytes: one.bytes.clone(), text });
+        }
+    }
+    found
+}
+
+/// A copy of the project that may be changed at will.
+struct Copy {
+    _folder: TempDir,
+    context: Context,
+}
+
+impl Copy {
+    /// `None` where the project is too large, or cannot be copied.
+    fn of(context: &Context, root: &Path) -> Option<Copy> {
+        let temp = tempfile::Builder::new().prefix("monobloc-trial-").tempdir().ok()?;
+        let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target"].contains(&name);
+        folder::copy(root, temp.path(), FILES_MAX, &left_out).ok()?;
+        let root = Root::open(temp.path()).ok()?;
+        let context = Context { root, turn: None, index: None, ..context.clone() };
+        Some(Copy { _folder: temp, context })
+    }
+
+    /// Whether the check passes with a file changed, which is then as it was.
+    async fn passes(&self, check: Approved<ToolCall>, change: &Mended, before: &str) -> bool {
+        let path = self.context.root.path().join(&change.path);
+        // Python takes compiled code for current that is as long and no second older.
+        if let Some(folder) = path.parent() {
+            let _ = std::fs::remove_dir_all(folder.join("__pycache__"));
+        }
+        if std::fs::write(&path, &change.text).is_err() {
+            return false;
+        }
+        let outcome = crate::tools::execute(check, &self.context).await;
+        std::fs::write(&path, before).is_ok() && outcome.is_ok()
+    }
+}
+
+/// What candidates are tried on.
+struct Bench<'a> {
+    job: Job<'a>,
+    check: Check<'a>,
+    copies: Vec<Copy>,
+}
+
+impl Bench<'_> {
+    /// Tries `candidates` in order, some side by side, until one passes or the time is over.
+    async fn first_that_passes(
+        &mut self,
+        candidates: &mut (dyn Iterator<Item = Mended> + Send),
+        until: Instant,
+    ) -> Result<Option<Mended>, TurnError> {
+        let mut running = JoinSet::new();
+        let mut best: Option<(usize, Mended)> = None;
+        let (mut tried, mut candidates) = (0, candidates.enumerate());
+        loop {
+            while best.is_none()
+                && Instant::now() < until
+                && let Some(copy) = self.copies.pop()
+            {
+                let next = candidates.find(|(_, change)| self.is_worth_a_run(change));
+                let (Some((at, change)), Some(right)) = (next, self.right()) else {
+                    self.copies.push(copy);
+                    break;
+                };
+                let before = text_of(self.job.scene.context, &change.path).unwrap_or_default();
+                tried += 1;
+                running.spawn(async move { (copy.passes(right, &change, &before).await, at, change, copy) });
+            }
+            let Some(ended) = running.join_next().await else { break };
+            let (passes, at, change, copy) = ended.map_err(|error| TurnError::Lost(error.to_string()))?;
+            self.copies.push(copy);
+            if passes && best.as_ref().is_none_or(|(other, _)| at < *other) {
+                best = Some((at, change));
+            }
+            if self.job.scene.toolkit.cancel.is_cancelled() {
+                return Err(TurnError::Cancelled);
+            }
+        }
+        tracing::debug!(tried, passed = ?best.as_ref().map(|(at, _)| at), "trials");
+        Ok(best.map(|(_, change)| change))
+    }
+
+    /// What does not parse needs no run.
+    fn is_worth_a_run(&self, change: &Mended) -> bool {
+        let before = text_of(self.job.scene.context, &change.path).unwrap_or_default();
+        before != change.text
+            && parts::faults(&change.path, &change.text).len() <= parts::faults(&change.path, &before).len()
+    }
+
+    /// The right to run the check, which the user gave when it ran in the project, once more.
+    fn right(&self) -> Option<Approved<ToolCall>> {
+        let name = Builtin::RunCommand.name();
+        let spec = self.job.scene.toolkit.catalog.get(name)?;
+        let limit = (2 * self.check.took + GRACE).min(verify::LIMIT);
+        let arguments = command::arguments(self.check.line, Some(limit));
+        let call = ToolCall { tool: name.to_owned(), arguments };
+        self.job.scene.host.policy().approve(call, spec, Decision::Approve).ok()
+    }
+}
