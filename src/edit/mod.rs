@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod checks;
+pub mod docstring;
 pub mod examples;
 pub mod export;
 pub mod failures;

@@ -1,5 +1,6 @@
 //! Changes code: the model names what changes, writes each of it, and hears what the checks say of it, in a few rounds.
 
+use crate::edit::docstring;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
@@ -12,7 +13,7 @@ use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
 use super::read::{self, Step};
 use super::within::Within;
-use super::{Done, Job, verify, written};
+use super::{Done, Job, leftover, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
@@ -122,6 +123,13 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     // Who reports what is wrong has one mistake in mind, and a model of 1.5B that may name more changes what is right.
     let is_report = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
     let most = if is_report && read::is_report(&asked) { 1 } else { items::ITEMS_MAX };
+    let may_be_data = command.is_none() && !read::is_report(&asked) && !mentions.adds && mentions.new_names.is_empty();
+    if may_be_data && files.missing_text(&asked).is_some() {
+        // A word that stands nowhere goes where all that the request names look words up.
+        let named = choices.pieces(mentions, &|path| files.text(path).to_owned());
+        next.given = choices.data_of(&named).map(|item| (vec![item], true)).or(next.given);
+    }
+    let mut may_be_data = may_be_data;
     for round in 0..ROUNDS_MAX {
         let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round, most };
         let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
@@ -131,6 +139,11 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 if doubted.is_none_or(|at| round < at + 2 && round + 1 < ROUNDS_MAX) =>
             {
                 next = match unchanged.as_slice() {
+                    // What is right already may look up what is not.
+                    [_, ..] if may_be_data && choices.narrow_to_data_of(&pieces) => {
+                        may_be_data = false;
+                        Next { given: choices.data_of(&pieces).map(|item| (vec![item], true)), think: false }
+                    }
                     [item, ..] => after_unchanged(item, &files, &mut choices),
                     // What does not parse or misses a name is written again.
                     [] if !pieces.is_empty() => Next { given: Some((items_of(pieces), true)), think: false },
@@ -149,6 +162,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                         // Who sees what he wrote in the wrong place goes on with it.
                         messages.truncate(asked_for);
                         pieces.iter().for_each(|(item, _)| choices.without(item));
+                        choices.narrow_to_data_of(&pieces);
                         next.given = choices.data_of(&pieces).map(|item| (vec![item], true));
                         files.set_aside();
                     } else {
@@ -327,7 +341,7 @@ async fn write(
         messages.push(Message::user(format!("{}\n{purpose}", order_of(&item, files))));
         let grammar = match &item.what {
             What::File => items::free_grammar(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
-            _ => items::code_grammar(&item, files.text(&item.path)),
+            _ => items::code_grammar(&item, files.text(&item.path), leftover::speaks_of_words(text)),
         };
         let mut answer = String::new();
         let mut code = String::new();
@@ -342,6 +356,10 @@ async fn write(
                 && code.lines().count() >= items::TEST_LINES_MAX;
             if is_cut || !answer.trim_end().ends_with("```") {
                 code = written::up_to_a_whole(&item.path, &code);
+            }
+            if let What::Change(span) = &item.what {
+                let old = files.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
+                code = docstring::restored(old, &code);
             }
             if !files.has(&item, &code) {
                 break;

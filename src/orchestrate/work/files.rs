@@ -208,9 +208,8 @@ impl Files {
         names
     }
 
-    /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
-    /// nowhere, or a value that was changed in one place of a definition and not in another.
-    pub fn doubt(&self, asked: &str) -> Option<Doubt> {
+    /// Words that the request puts in quotation marks and that stand nowhere, also not in what was written.
+    pub fn missing_text(&self, asked: &str) -> Option<String> {
         let is_there = |text: &str| {
             self.before.values().any(|file| file.contains(text))
                 || self.after.values().any(|file| leftover::has_in_code(file, text))
@@ -227,7 +226,13 @@ impl Files {
             shows || given.iter().any(is_of)
         };
         let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
-        let missing = missing.find(|text| !is_there(text));
+        missing.find(|text| !is_there(text))
+    }
+
+    /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
+    /// nowhere, or a value that was changed in one place of a definition and not in another.
+    pub fn doubt(&self, asked: &str) -> Option<Doubt> {
+        let missing = self.missing_text(asked);
         if let Some(text) = missing {
             let question = format!(
                 "The request is about '{text}', but what you wrote does not have it. Something else has to change."

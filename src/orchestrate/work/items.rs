@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::edit::docstring;
 use crate::index::language_of;
 use crate::index::parts::{self, Part, Sort, Span};
 use crate::orchestrate::words;
@@ -66,6 +67,7 @@ pub struct Offered<'a> {
 }
 
 /// What a model may name.
+#[derive(Clone)]
 pub struct Choices {
     /// Files that are there, by path.
     paths: Vec<String>,
@@ -211,19 +213,31 @@ impl Choices {
         format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
     }
 
-    /// Leaves the constants and lists that what was written uses to choose from, if there are any: what is quoted belongs into one of them.
-    /// Gives the one that all of it uses.
-    pub fn data_of(&mut self, pieces: &[(Item, String)]) -> Option<Item> {
-        let is_data =
-            |item: &Item| matches!(&item.what, What::Change(span) if matches!(span.sort, Sort::Value | Sort::Record));
-        let uses =
-            |code: &str, name: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
-        let users = |item: &Item| pieces.iter().filter(|(_, code)| uses(code, &item.name)).count();
-        if self.old.iter().any(|item| is_data(item) && users(item) > 0) {
-            self.old.retain(|item| is_data(item) && users(item) > 0);
+    /// The definitions that a request names, with their code.
+    pub fn pieces(&self, mentions: &Mentions, text: &dyn Fn(&str) -> String) -> Vec<(Item, String)> {
+        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+        let named = || mentions.symbols.iter().chain(&mentions.likely);
+        let is_meant = |item: &&Item| named().any(|symbol| last(&symbol.name) == last(&item.name));
+        let code = |item: &Item| match &item.what {
+            What::Change(span) => text(&item.path).get(span.bytes.clone()).map(str::to_owned),
+            _ => None,
+        };
+        self.old.iter().filter(is_meant).filter_map(|item| Some((item.clone(), code(item)?))).collect()
+    }
+
+    /// Leaves the constants and lists that what was written uses to choose from; false if there are none.
+    pub fn narrow_to_data_of(&mut self, pieces: &[(Item, String)]) -> bool {
+        let has_data = self.old.iter().any(|item| is_data(item) && users(item, pieces) > 0);
+        if has_data {
+            self.old.retain(|item| is_data(item) && users(item, pieces) > 0);
         }
-        let mut all = self.old.iter().filter(|item| is_data(item) && users(item) == pieces.len());
-        all.next().filter(|_| all.next().is_none()).cloned()
+        has_data
+    }
+
+    /// The constant or list that all of what was written uses, if there is one alone.
+    pub fn data_of(&self, pieces: &[(Item, String)]) -> Option<Item> {
+        let mut all = self.old.iter().filter(|item| is_data(item) && users(item, pieces) == pieces.len());
+        all.next().filter(|_| all.next().is_none() && !pieces.is_empty()).cloned()
     }
 
     /// The statement or value that goes: the one that says clearly most of what the request does.
@@ -402,9 +416,19 @@ fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
     named.filter(|(title, _)| title.len() > 3 && !title.starts_with(['"', '\''])).take(NAMES_MAX).collect()
 }
 
+fn is_data(item: &Item) -> bool {
+    matches!(&item.what, What::Change(span) if matches!(span.sort, Sort::Value | Sort::Record))
+}
+
+/// How many of the pieces name an item.
+fn users(item: &Item, pieces: &[(Item, String)]) -> usize {
+    let uses = |code: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == item.name);
+    pieces.iter().filter(|(_, code)| uses(code)).count()
+}
+
 /// How the code for an item has to begin and go on: imports and comments, its head, then lines that belong to it, so that nothing else can
-/// be written.
-pub fn code_grammar(item: &Item, text: &str) -> String {
+/// be written. A long docstring is left out, unless it is what changes.
+pub fn code_grammar(item: &Item, text: &str, writes_docstring: bool) -> String {
     let (lead, head) = match &item.what {
         What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
         What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
@@ -424,18 +448,28 @@ pub fn code_grammar(item: &Item, text: &str) -> String {
         _ => "import [^\\n`]*",
     };
     let lines = if is_test { TEST_LINES_MAX } else { CODE_LINES_MAX };
+    let has_docstring = match &item.what {
+        What::Change(span) if language_of(&item.path) == "python" => {
+            text.get(span.bytes.clone()).is_some_and(|text| docstring::long(text).is_some())
+        }
+        _ => false,
+    };
+    let inner = if has_docstring && !writes_docstring { NO_DOCSTRING } else { LINE };
     format!(
         "start: {fence} {lead} HEAD REST BODY{{0,{lines}}} \"```\"\n\
          IMPORT: /({import})?\\n/\n\
          LEAD: /({above}[^\\n`]*)\\n/\n\
          HEAD: {head}\n\
          REST: /([^A-Za-z0-9_$`\\n]{LINE})?\\n/\n\
-         BODY: /([ \\t)\\]}}>]{LINE}|where{LINE})?\\n/\n"
+         BODY: /([ \\t)\\]}}>]{inner}|where{LINE})?\\n/\n"
     )
 }
 
 /// A line of code without a fence in it, as a regular expression.
 const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
+
+/// The same, but none that begins with three quotation marks.
+const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
 
 fn fence_of(path: &str) -> String {
     let language = language_of(path);
