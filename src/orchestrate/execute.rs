@@ -59,6 +59,10 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
     if may_change && let Some(end) = changed(scene, step, evidence).await? {
         return Ok(end);
     }
+    let may_mend = asked.is_none() || read::is_about_red_tests(scene.request);
+    if may_mend && let Some(end) = mended(scene, step, evidence).await? {
+        return Ok(end);
+    }
     let (tool, calls) = match asked.filter(|tool| *tool != Builtin::ReplaceInFile) {
         Some(tool) => (tool, forms::calls(toolkit, tool, &step.part)),
         None if may_change => (Builtin::ReplaceInFile, Err(why_not_changed(scene.context, step))),
@@ -97,6 +101,24 @@ async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Resu
         _ if !done.notes.is_empty() => StepEnd::Stuck(done.notes.join("; ")),
         true => StepEnd::Done,
         false => StepEnd::Failed,
+    }))
+}
+
+/// What a step reports to be wrong, mended by code; `None` where it reports nothing of the sort.
+async fn mended(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
+    let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
+    let text = step.text();
+    let is_red = read::is_about_red_tests(scene.request);
+    let kind = if is_red { read::ordered(&text) } else { read::Kind::Edit };
+    let ran = evidence.entries().iter().rfind(|entry| entry.tool == Builtin::RunCommand.name());
+    if is_red && kind != read::Kind::Fix && read::is_report(&text) && ran.is_some_and(Entry::succeeded) {
+        // `The tests fail. Fix the code`: an earlier step did.
+        return Ok(Some(StepEnd::Done));
+    }
+    let report = read::Step { id: step.id, kind, text };
+    Ok(work::mended(scene, index, &report, evidence).await?.map(|done| match done.notes.is_empty() {
+        true => StepEnd::Done,
+        false => StepEnd::Stuck(done.notes.join("; ")),
     }))
 }
 

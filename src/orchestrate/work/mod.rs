@@ -71,6 +71,8 @@ pub struct Job<'a> {
     pub of_several: bool,
     /// What earlier steps of this turn changed.
     pub touched: &'a [Touched],
+    /// The model was measured to be able to write; else code alone changes files.
+    pub writes: bool,
 }
 
 /// A definition that a step has changed or added.
@@ -122,7 +124,8 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
             Some(done) => done,
             None => {
                 let model = scene.toolkit.model(Role::Planner, scene.host).await?;
-                let job = Job { scene, model: &model, index, of_several: steps.len() > 1, touched: &touched };
+                let job =
+                    Job { scene, model: &model, index, of_several: steps.len() > 1, touched: &touched, writes: true };
                 carried_out(job, step, evidence).await?
             }
         };
@@ -193,6 +196,26 @@ pub async fn spelled_out(
         all.notes.extend(done.notes);
     }
     Ok(Some(all))
+}
+
+/// Mends what fails or is reported to be wrong where code alone may change files: by small changes that make the check pass. `None` if nothing
+/// is reported, or nothing confirms it.
+pub async fn mended(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let is_red = step.kind == Kind::Fix;
+    if step.text.contains('?') || !is_red && !read::is_report(&step.text) {
+        return Ok(None);
+    }
+    let model = scene.toolkit.model(Role::Planner, scene.host).await?;
+    let job = Job { scene, model: &model, index, of_several: false, touched: &[], writes: false };
+    match is_red {
+        true => Ok(Some(repair::fix(job, step, evidence).await?)),
+        false => repair::reported(job, step, evidence).await,
+    }
 }
 
 /// What was done, for the user. Commands that only checked a change are a line each; what they said against it stands in the notes.

@@ -14,7 +14,7 @@ use crate::orchestrate::{classify, conversation, decompose, words};
 use crate::protocol::Exchange;
 use serde_json::json;
 
-pub use kind::{Kind, begins_something, is_report};
+pub use kind::{Kind, begins_something, is_about_red_tests, is_report, ordered};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Most steps of one request; nobody approves a longer plan.

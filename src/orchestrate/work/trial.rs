@@ -15,7 +15,7 @@ use crate::index::parts;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
-use crate::protocol::{Decision, StepStatus};
+use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Root;
 use crate::tools::policy::Approved;
@@ -67,34 +67,46 @@ pub struct Mended {
     pub text: String,
 }
 
-/// The first small change of one of `places` with which `check` passes; the project itself stays as it is.
+/// The first small change of one of `places` with which `check` passes; the project itself stays as it is. None where a user wants to be asked
+/// about each command.
 pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
     let places = definitions(job, places);
     let root = job.scene.context.root.path();
     let copies = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
     let copies: Option<Vec<Copy>> = (0..copies).map(|_| Copy::of(job.scene.context, root)).collect();
     let Some(copies) = copies.filter(|_| !places.is_empty()) else { return Ok(None) };
+    let clues = Clues::of(job.scene.request, check.said);
     let mut bench = Bench { job, check, copies };
-    let clues = Clues::of(job.scene.request, bench.check.said);
+    if !bench.fails_as_it_is().await? {
+        return Ok(None);
+    }
+    match by_code(&mut bench, &places, &clues).await? {
+        Some(found) => Ok(Some(found)),
+        None => by_the_model(&mut bench, &places, &clues).await,
+    }
+}
+
+async fn by_code(bench: &mut Bench<'_>, places: &[Place], clues: &Clues) -> Result<Option<Mended>, TurnError> {
     let mut all: Vec<(usize, &Place, Mutant)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, &clues);
+        let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, clues);
         all.extend(mutants.into_iter().map(|one| (at + one.rank, place, one)));
     }
     all.sort_by_key(|(rank, ..)| *rank);
     let line = words::shorten(bench.check.line.lines().next().unwrap_or_default(), NOTICE_CHARS);
-    job.scene.host.notice(&format!("trying up to {} small changes on a copy until `{line}` passes", all.len()));
-    let candidates = all.iter().map(|(_, place, one)| place.with(one.applied(&place.text)));
-    let until = Instant::now() + MUTANTS_TIME;
-    if let Some(found) = bench.first_that_passes(&mut candidates.into_iter(), until).await? {
-        return Ok(Some(found));
-    }
+    let host = bench.job.scene.host;
+    host.notice(&format!("trying up to {} small changes on a copy until `{line}` passes", all.len()));
+    let mut candidates = all.iter().map(|(_, place, one)| place.with(one.applied(&place.text)));
+    bench.first_that_passes(&mut candidates, Instant::now() + MUTANTS_TIME).await
+}
+
+async fn by_the_model(bench: &mut Bench<'_>, places: &[Place], clues: &Clues) -> Result<Option<Mended>, TurnError> {
     let until = Instant::now() + FILLS_TIME;
     let mut lines: Vec<(usize, &Place, Range<usize>)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         // The model reads the whole definition for each.
         let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
-        let all = fill::lines(&place.path, &place.text, &place.bytes, &clues).into_iter().enumerate();
+        let all = fill::lines(&place.path, &place.text, &place.bytes, clues).into_iter().enumerate();
         lines.extend(all.map(|(nth, line)| (at + nth + cost, place, line)));
     }
     lines.sort_by_key(|(rank, ..)| *rank);
@@ -104,7 +116,7 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
                 break;
             }
             let spot = fill::Spot { path: &place.path, text: &place.text, within: &place.bytes, line: &line };
-            let filled = fill::fill(job, spot, shows_old).await?;
+            let filled = fill::fill(bench.job, spot, shows_old).await?;
             let mut candidates = filled.into_iter().map(|text| place.with(text));
             // What was written is tried, too.
             if let Some(found) = bench.first_that_passes(&mut candidates, until + FILLS_TIME).await? {
@@ -123,12 +135,15 @@ pub async fn keep(
     line: &str,
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
+    let before = text_of(job.scene.context, &mended.path).unwrap_or_default();
     let arguments = json!({ "path": mended.path, "content": mended.text });
     if perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
         return Ok(Done::default());
     }
-    let trouble = verify::trouble_of(job, step, line, evidence).await?;
-    Ok(Done { notes: trouble.into_iter().collect(), ..Done::default() })
+    let Some(trouble) = verify::trouble_of(job, step, line, evidence).await? else { return Ok(Done::default()) };
+    let arguments = json!({ "path": mended.path, "content": before });
+    perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
+    Ok(Done { notes: vec![format!("not done, the files are as they were: {trouble}")], ..Done::default() })
 }
 
 impl Place {
@@ -194,6 +209,22 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// Runs the check on every copy as it is: who passes there says nothing about a change, and the first build of a copy takes longest.
+    async fn fails_as_it_is(&mut self) -> Result<bool, TurnError> {
+        let mut running = JoinSet::new();
+        for copy in std::mem::take(&mut self.copies) {
+            let Some(right) = self.right(verify::LIMIT) else { return Ok(false) };
+            running.spawn(async move { (crate::tools::execute(right, &copy.context).await.is_ok(), copy) });
+        }
+        let mut fails = true;
+        while let Some(ended) = running.join_next().await {
+            let (passes, copy) = ended.map_err(|error| TurnError::Lost(error.to_string()))?;
+            fails &= !passes;
+            self.copies.push(copy);
+        }
+        Ok(fails)
+    }
+
     /// Tries `candidates` in order, some side by side, until one passes or the time is over.
     async fn first_that_passes(
         &mut self,
@@ -209,7 +240,8 @@ impl Bench<'_> {
                 && let Some(copy) = self.copies.pop()
             {
                 let next = candidates.find(|(_, change)| self.is_worth_a_run(change));
-                let (Some((at, change)), Some(right)) = (next, self.right()) else {
+                let limit = (2 * self.check.took + GRACE).min(verify::LIMIT);
+                let (Some((at, change)), Some(right)) = (next, self.right(limit)) else {
                     self.copies.push(copy);
                     break;
                 };
@@ -238,13 +270,12 @@ impl Bench<'_> {
             && parts::faults(&change.path, &change.text).len() <= parts::faults(&change.path, &before).len()
     }
 
-    /// The right to run the check, which the user gave when it ran in the project, once more.
-    fn right(&self) -> Option<Approved<ToolCall>> {
+    /// The right to run the check once more, which the user gave when it ran in the project.
+    fn right(&self, limit: Duration) -> Option<Approved<ToolCall>> {
         let name = Builtin::RunCommand.name();
         let spec = self.job.scene.toolkit.catalog.get(name)?;
-        let limit = (2 * self.check.took + GRACE).min(verify::LIMIT);
         let arguments = command::arguments(self.check.line, Some(limit));
         let call = ToolCall { tool: name.to_owned(), arguments };
-        self.job.scene.host.policy().approve(call, spec, Decision::Approve).ok()
+        self.job.scene.host.policy().again_on_a_copy(call, spec)
     }
 }

@@ -160,6 +160,17 @@ impl Policy {
         }
     }
 
+    /// The right to run a command on a copy of the project that the user has consented to in the project itself. None where commands are not
+    /// confined, or where the mode or a rule wants each to be asked about.
+    pub fn again_on_a_copy(&self, call: ToolCall, spec: &ToolSpec) -> Option<Approved<ToolCall>> {
+        let said = self.rules.decide(&call, self.project.as_deref());
+        let is_asked = matches!(said, Some((Consent::Ask | Consent::Deny, _)));
+        if self.unconfined.is_some() || self.mode == ApproveMode::Always || is_asked {
+            return None;
+        }
+        self.approve(call, spec, Decision::Approve).ok()
+    }
+
     fn right(&self, call: ToolCall) -> Approved<ToolCall> {
         let network = is_command(&call) && self.rules.grants_network(&call);
         Approved { what: call, network }
@@ -304,6 +315,20 @@ mod tests {
         check("run_command", json!({ "command": "git push" }), "???a");
         check("run_command", json!({ "command": "rm -rf /" }), "dddd");
         check("run_command", json!({}), "???a");
+    }
+
+    #[test]
+    fn a_command_is_repeated_on_a_copy_only_where_one_consent_is_enough() {
+        let catalog = Catalog::builtin();
+        let may = |policy: &Policy, line: &str| {
+            let call = call("run_command", json!({ "command": line }));
+            policy.again_on_a_copy(call, catalog.get("run_command").unwrap()).is_some()
+        };
+        for mode in [ApproveMode::OnMutation, ApproveMode::OnDestructive, ApproveMode::Never] {
+            assert!(may(&Policy::of(mode), "cargo test") && !may(&Policy::of(mode), "rm -rf /"), "{mode:?}");
+        }
+        assert!(!may(&Policy::of(ApproveMode::Always), "cargo test"));
+        assert!(!may(&Policy::of(ApproveMode::Never).unconfined(Some("no Landlock")), "cargo test"));
     }
 
     #[test]
