@@ -1,5 +1,5 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, folders copied, nearest names, what is private
-//! and how it is masked.
+//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, folders copied, nearest names,
+//! what is private and how it is masked.
 
 pub mod cancel;
 pub mod config;

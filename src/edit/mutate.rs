@@ -83,12 +83,14 @@ pub fn mutants(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> 
     found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(clues.shared(line_at(text, one.bytes.start)))));
     let mut kept: Vec<Mutant> = Vec::new();
     for one in found {
+        if kept.len() == MUTANTS_MAX {
+            break;
+        }
         let is_new = |other: &Mutant| (&other.bytes, &other.new) != (&one.bytes, &one.new);
         if text[one.bytes.clone()] != one.new && kept.iter().all(is_new) {
             kept.push(one);
         }
     }
-    kept.truncate(MUTANTS_MAX);
     kept
 }
 
@@ -203,15 +205,13 @@ impl<'a> Making<'a> {
         };
         if role(at) == (false, true) {
             let member = |other: &usize| self.text_of(*other) == text && role(*other).0;
-            let owner = (0..self.nodes.len())
-                .filter(|other| self.kind(*other) == self.kind(at) || NAMES.contains(&self.kind(*other)))
-                .find(member);
+            let owner = (0..self.nodes.len()).filter(|other| NAMES.contains(&self.kind(*other))).find(member);
             let whole = owner.and_then(|owner| self.nodes[owner].parent).map(|whole| self.text_of(whole));
             if let Some(whole) = whole.filter(|whole| whole.ends_with(text) && !whole.contains(['(', '\n'])) {
                 self.add(1, bytes.clone(), whole);
             }
         }
-        if self.is_written(at) {
+        if self.is_introduced(at) {
             return;
         }
         let mut others: Vec<&str> = Vec::new();
@@ -230,7 +230,7 @@ impl<'a> Making<'a> {
     }
 
     /// Whether a name stands where it is introduced.
-    fn is_written(&self, at: usize) -> bool {
+    fn is_introduced(&self, at: usize) -> bool {
         let kind = self.parent_kind(at);
         kind.contains("parameter")
             || kind.contains("declarator")

@@ -111,8 +111,11 @@ async fn mended(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     let is_red = read::is_about_red_tests(scene.request);
     let kind = if is_red { read::ordered(&text) } else { read::Kind::Edit };
     let ran = evidence.entries().iter().rfind(|entry| entry.tool == Builtin::RunCommand.name());
-    if is_red && kind != read::Kind::Fix && read::is_report(&text) && ran.is_some_and(Entry::succeeded) {
+    if let Some(known) = ran.filter(|ran| is_red && ran.succeeded() && kind != read::Kind::Fix).map(|ran| ran.id)
+        && read::is_report(&text)
+    {
         // `The tests fail. Fix the code`: an earlier step did.
+        evidence.answers(known, step.id);
         return Ok(Some(StepEnd::Done));
     }
     let report = read::Step { id: step.id, kind, text };

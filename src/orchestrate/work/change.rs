@@ -20,7 +20,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, data, is_prose, items, pick, verify, written};
+use super::{Done, Job, code, data, grammar, is_prose, pick, verify, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -190,7 +190,7 @@ async fn create(
         let mut form = text_ask(true, TEXT_TOKENS, round, "writing a file");
         // Only prose has blocks of code in it.
         if !matches!(language_of(path), "markdown" | "text") {
-            form.grammar = items::free_grammar(path, "");
+            form.grammar = grammar::of_any_code(path, "");
         }
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(round, answer, "written");

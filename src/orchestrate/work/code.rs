@@ -13,7 +13,7 @@ use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
 use super::read::{self, Step};
 use super::within::Within;
-use super::{Done, Job, leftover, verify, written};
+use super::{Done, Job, grammar, leftover, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
@@ -123,13 +123,13 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     // Who reports what is wrong has one mistake in mind, and a model of 1.5B that may name more changes what is right.
     let is_report = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
     let most = if is_report && read::is_report(&asked) { 1 } else { items::ITEMS_MAX };
-    let may_be_data = command.is_none() && !read::is_report(&asked) && !mentions.adds && mentions.new_names.is_empty();
+    let mut may_be_data =
+        command.is_none() && !read::is_report(&asked) && !mentions.adds && mentions.new_names.is_empty();
     if may_be_data && files.missing_text(&asked).is_some() {
         // A word that stands nowhere goes where all that the request names look words up.
         let named = choices.pieces(mentions, &|path| files.text(path).to_owned());
         next.given = choices.data_of(&named).map(|item| (vec![item], true)).or(next.given);
     }
-    let mut may_be_data = may_be_data;
     for round in 0..ROUNDS_MAX {
         let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round, most };
         let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
@@ -340,8 +340,8 @@ async fn write(
         }
         messages.push(Message::user(format!("{}\n{purpose}", order_of(&item, files))));
         let grammar = match &item.what {
-            What::File => items::free_grammar(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
-            _ => items::code_grammar(&item, files.text(&item.path), leftover::speaks_of_words(text)),
+            What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
+            _ => grammar::of_code(&item, files.text(&item.path), leftover::speaks_of_words(text)),
         };
         let mut answer = String::new();
         let mut code = String::new();
@@ -353,7 +353,7 @@ async fn write(
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
             let is_cut = matches!(item.what, What::Add)
                 && verify::is_test(&item.path)
-                && code.lines().count() >= items::TEST_LINES_MAX;
+                && code.lines().count() >= grammar::TEST_LINES_MAX;
             if is_cut || !answer.trim_end().ends_with("```") {
                 code = written::up_to_a_whole(&item.path, &code);
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::edit::mutate::Clues;
-use crate::engine::{Finish, Request};
+use crate::engine::Finish;
 use crate::index::spans;
 use crate::models::dialect::Prompt;
 use crate::orchestrate::toolkit::TurnError;
@@ -76,7 +76,7 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
         .special(*behind)
         .text(&text[line.end..within.end])
         .special(*here);
-    let request = Request { ..engine.request(&prompt, TOKENS_MAX) };
+    let request = engine.request(&prompt, TOKENS_MAX);
     let output = job.scene.toolkit.generate(job.model, request, "finding what is wrong", job.scene.host).await?;
     let next = text[line.end..].lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let has_ended = output.finish == Finish::End;

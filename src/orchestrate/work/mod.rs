@@ -14,6 +14,7 @@ mod entries;
 mod explicit;
 mod files;
 mod fill;
+mod grammar;
 mod items;
 mod leftover;
 mod mentions;

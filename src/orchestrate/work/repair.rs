@@ -1,6 +1,8 @@
 //! Repairs what is reported to be wrong: runs the tests, reads the failure, tries small changes of the code it points to, and has the model
 //! change it where none helps.
 
+use std::collections::HashSet;
+
 use crate::edit::checks::is_test_file;
 use crate::edit::failures::{Kind, Report};
 use crate::edit::suspects::suspects;
@@ -104,17 +106,12 @@ fn with_what_they_name(job: Job<'_>, mut places: Vec<Touched>, graph: &Graph) ->
         let names = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
         for name in names.filter(|name| name.len() > 2) {
             let nodes = graph.named(name).into_iter().filter(|node| is_function(node) && !verify::is_test(&node.path));
-            inner.extend(nodes.take(NODES_MAX).map(touched).filter(|one| !places.contains(one)));
+            inner.extend(nodes.take(NODES_MAX).map(touched));
         }
     }
     places.extend(inner);
-    let mut seen: Vec<(String, usize)> = Vec::new();
-    places.retain(|one| {
-        let place = (one.path.clone(), one.lines.0);
-        let is_new = !seen.contains(&place);
-        seen.push(place);
-        is_new
-    });
+    let mut seen = HashSet::new();
+    places.retain(|one| seen.insert((one.path.clone(), one.lines.0)));
     places
 }
 

@@ -2,7 +2,7 @@
 //! project until one passes the check that failed.
 
 use std::ops::Range;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -17,11 +17,11 @@ use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
-use crate::tools::confine::Root;
+use crate::tools::confine::{Access, Root};
 use crate::tools::policy::Approved;
 use crate::tools::{Context, ToolCall};
 
-use super::change::perform;
+use super::change::{changed_meanwhile, perform};
 use super::context::text_of;
 use super::read::Step;
 use super::{Done, Job, Touched, command, fill, verify};
@@ -38,8 +38,9 @@ const LINES_A_RANK: usize = 10;
 const OLD_SHOWN_MAX: usize = 2;
 /// Copies of the project that are tried on side by side.
 const COPIES_MAX: usize = 4;
-/// Most files of a project that is copied.
+/// Most files of a project that is copied, and most bytes of them.
 const FILES_MAX: usize = 20_000;
+const BYTES_MAX: u64 = 256 << 20;
 /// Characters of the check that the user is told.
 const NOTICE_CHARS: usize = 60;
 /// Beside what the check took when it failed.
@@ -56,27 +57,37 @@ pub struct Check<'a> {
 /// A definition that may be at fault.
 struct Place {
     path: String,
-    text: String,
+    name: String,
+    lines: (usize, usize),
     bytes: Range<usize>,
+    /// The whole file, and how often it does not parse.
+    text: String,
+    faults: usize,
 }
 
-/// A file that makes the check pass.
-#[derive(Clone, Debug)]
+/// A file with a change of one place.
 pub struct Mended {
-    pub path: String,
-    pub text: String,
+    place: Arc<Place>,
+    text: String,
 }
 
 /// The first small change of one of `places` with which `check` passes; the project itself stays as it is. None where a user wants to be asked
 /// about each command.
 pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
     let places = definitions(job, places);
-    let root = job.scene.context.root.path();
-    let copies = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
-    let copies: Option<Vec<Copy>> = (0..copies).map(|_| Copy::of(job.scene.context, root)).collect();
-    let Some(copies) = copies.filter(|_| !places.is_empty()) else { return Ok(None) };
-    let clues = Clues::of(job.scene.request, check.said);
-    let mut bench = Bench { job, check, copies };
+    let mut bench = Bench { job, check, copies: Vec::new() };
+    if places.is_empty() || bench.right(verify::LIMIT).is_none() {
+        return Ok(None);
+    }
+    let context = job.scene.context.clone();
+    let copies = move || {
+        let count = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
+        (0..count).map(|_| Copy::of(&context)).collect::<Option<Vec<Copy>>>()
+    };
+    let copied = tokio::task::spawn_blocking(copies).await.map_err(|error| TurnError::Lost(error.to_string()))?;
+    let Some(copies) = copied else { return Ok(None) };
+    bench.copies = copies;
+    let clues = Clues::of(job.scene.request, bench.check.said);
     if !bench.fails_as_it_is().await? {
         return Ok(None);
     }
@@ -86,8 +97,8 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
     }
 }
 
-async fn by_code(bench: &mut Bench<'_>, places: &[Place], clues: &Clues) -> Result<Option<Mended>, TurnError> {
-    let mut all: Vec<(usize, &Place, Mutant)> = Vec::new();
+async fn by_code(bench: &mut Bench<'_>, places: &[Arc<Place>], clues: &Clues) -> Result<Option<Mended>, TurnError> {
+    let mut all: Vec<(usize, &Arc<Place>, Mutant)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, clues);
         all.extend(mutants.into_iter().map(|one| (at + one.rank, place, one)));
@@ -96,13 +107,17 @@ async fn by_code(bench: &mut Bench<'_>, places: &[Place], clues: &Clues) -> Resu
     let line = words::shorten(bench.check.line.lines().next().unwrap_or_default(), NOTICE_CHARS);
     let host = bench.job.scene.host;
     host.notice(&format!("trying up to {} small changes on a copy until `{line}` passes", all.len()));
-    let mut candidates = all.iter().map(|(_, place, one)| place.with(one.applied(&place.text)));
+    let mut candidates = all.iter().map(|(_, place, one)| Mended::of(place, one.applied(&place.text)));
     bench.first_that_passes(&mut candidates, Instant::now() + MUTANTS_TIME).await
 }
 
-async fn by_the_model(bench: &mut Bench<'_>, places: &[Place], clues: &Clues) -> Result<Option<Mended>, TurnError> {
+async fn by_the_model(
+    bench: &mut Bench<'_>,
+    places: &[Arc<Place>],
+    clues: &Clues,
+) -> Result<Option<Mended>, TurnError> {
     let until = Instant::now() + FILLS_TIME;
-    let mut lines: Vec<(usize, &Place, Range<usize>)> = Vec::new();
+    let mut lines: Vec<(usize, &Arc<Place>, Range<usize>)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         // The model reads the whole definition for each.
         let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
@@ -117,7 +132,7 @@ async fn by_the_model(bench: &mut Bench<'_>, places: &[Place], clues: &Clues) ->
             }
             let spot = fill::Spot { path: &place.path, text: &place.text, within: &place.bytes, line: &line };
             let filled = fill::fill(bench.job, spot, shows_old).await?;
-            let mut candidates = filled.into_iter().map(|text| place.with(text));
+            let mut candidates = filled.into_iter().map(|text| Mended::of(place, text));
             // What was written is tried, too.
             if let Some(found) = bench.first_that_passes(&mut candidates, until + FILLS_TIME).await? {
                 return Ok(Some(found));
@@ -135,26 +150,36 @@ pub async fn keep(
     line: &str,
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
-    let before = text_of(job.scene.context, &mended.path).unwrap_or_default();
-    let arguments = json!({ "path": mended.path, "content": mended.text });
-    if perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
+    let Place { path, name, lines, text: before, .. } = &*mended.place;
+    let write = |text: &str| json!({ "path": path, "content": text });
+    if text_of(job.scene.context, path).as_ref() != Some(before) {
+        return Ok(Done { notes: vec![changed_meanwhile(path)], ..Done::default() });
+    }
+    if perform(job.scene, step, Builtin::WriteFile, write(&mended.text), evidence).await? != StepStatus::Succeeded {
         return Ok(Done::default());
     }
-    let Some(trouble) = verify::trouble_of(job, step, line, evidence).await? else { return Ok(Done::default()) };
-    let arguments = json!({ "path": mended.path, "content": before });
-    perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
+    let Some(trouble) = verify::trouble_of(job, step, line, evidence).await? else {
+        let touched = Touched { path: path.clone(), name: name.clone(), lines: *lines };
+        return Ok(Done { touched: vec![touched], ..Done::default() });
+    };
+    perform(job.scene, step, Builtin::WriteFile, write(before), evidence).await?;
     Ok(Done { notes: vec![format!("not done, the files are as they were: {trouble}")], ..Done::default() })
 }
 
-impl Place {
-    fn with(&self, text: String) -> Mended {
-        Mended { path: self.path.clone(), text }
+impl Mended {
+    fn of(place: &Arc<Place>, text: String) -> Mended {
+        Mended { place: place.clone(), text }
+    }
+
+    /// What does not parse needs no run.
+    fn is_worth_a_run(&self) -> bool {
+        self.text != self.place.text && parts::faults(&self.place.path, &self.text).len() <= self.place.faults
     }
 }
 
 /// The innermost definitions that have the places' lines, tests left out.
-fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Place> {
-    let mut found: Vec<Place> = Vec::new();
+fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
+    let mut found: Vec<Arc<Place>> = Vec::new();
     for place in places.iter().filter(|place| !place.name.is_empty() && !verify::is_test(&place.path)) {
         let Some(text) = text_of(job.scene.context, &place.path) else { continue };
         let (first, last) = place.lines;
@@ -163,7 +188,9 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Place> {
         let Some(one) = holds.min_by_key(|one| one.lines.1 - one.lines.0) else { continue };
         let known = found.iter().any(|other| (&other.path, &other.bytes) == (&place.path, &one.bytes));
         if !known && one.lines.1 - one.lines.0 < LINES_MAX && found.len() < PLACES_MAX {
-            found.push(Place { path: place.path.clone(), bytes: one.bytes.clone(), text });
+            let faults = parts::faults(&place.path, &text).len();
+            let (name, lines, bytes) = (place.name.clone(), one.lines, one.bytes.clone());
+            found.push(Arc::new(Place { path: place.path.clone(), name, lines, bytes, text, faults }));
         }
     }
     found
@@ -177,27 +204,27 @@ struct Copy {
 
 impl Copy {
     /// `None` where the project is too large, or cannot be copied.
-    fn of(context: &Context, root: &Path) -> Option<Copy> {
+    fn of(context: &Context) -> Option<Copy> {
         let temp = tempfile::Builder::new().prefix("monobloc-trial-").tempdir().ok()?;
         let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target"].contains(&name);
-        folder::copy(root, temp.path(), FILES_MAX, &left_out).ok()?;
+        folder::copy(context.root.path(), temp.path(), FILES_MAX, BYTES_MAX, &left_out).ok()?;
         let root = Root::open(temp.path()).ok()?;
         let context = Context { root, turn: None, index: None, ..context.clone() };
         Some(Copy { _folder: temp, context })
     }
 
-    /// Whether the check passes with a file changed, which is then as it was.
-    async fn passes(&self, check: Approved<ToolCall>, change: &Mended, before: &str) -> bool {
-        let path = self.context.root.path().join(&change.path);
+    /// Whether the check passes with a file changed, which is then as it was. A link that leads out of the copy is not written through.
+    async fn passes(&self, check: Approved<ToolCall>, change: &Mended) -> bool {
+        let Ok(file) = self.context.root.resolve(&change.place.path, Access::Write) else { return false };
         // Python takes compiled code for current that is as long and no second older.
-        if let Some(folder) = path.parent() {
+        if let Some(folder) = file.absolute().parent() {
             let _ = std::fs::remove_dir_all(folder.join("__pycache__"));
         }
-        if std::fs::write(&path, &change.text).is_err() {
+        if std::fs::write(file.absolute(), &change.text).is_err() {
             return false;
         }
         let outcome = crate::tools::execute(check, &self.context).await;
-        std::fs::write(&path, before).is_ok() && outcome.is_ok()
+        std::fs::write(file.absolute(), &change.place.text).is_ok() && outcome.is_ok()
     }
 }
 
@@ -239,15 +266,14 @@ impl Bench<'_> {
                 && Instant::now() < until
                 && let Some(copy) = self.copies.pop()
             {
-                let next = candidates.find(|(_, change)| self.is_worth_a_run(change));
+                let next = candidates.find(|(_, change)| change.is_worth_a_run());
                 let limit = (2 * self.check.took + GRACE).min(verify::LIMIT);
                 let (Some((at, change)), Some(right)) = (next, self.right(limit)) else {
                     self.copies.push(copy);
                     break;
                 };
-                let before = text_of(self.job.scene.context, &change.path).unwrap_or_default();
                 tried += 1;
-                running.spawn(async move { (copy.passes(right, &change, &before).await, at, change, copy) });
+                running.spawn(async move { (copy.passes(right, &change).await, at, change, copy) });
             }
             let Some(ended) = running.join_next().await else { break };
             let (passes, at, change, copy) = ended.map_err(|error| TurnError::Lost(error.to_string()))?;
@@ -261,13 +287,6 @@ impl Bench<'_> {
         }
         tracing::debug!(tried, passed = ?best.as_ref().map(|(at, _)| at), "trials");
         Ok(best.map(|(_, change)| change))
-    }
-
-    /// What does not parse needs no run.
-    fn is_worth_a_run(&self, change: &Mended) -> bool {
-        let before = text_of(self.job.scene.context, &change.path).unwrap_or_default();
-        before != change.text
-            && parts::faults(&change.path, &change.text).len() <= parts::faults(&change.path, &before).len()
     }
 
     /// The right to run the check once more, which the user gave when it ran in the project.

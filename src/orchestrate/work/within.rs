@@ -9,8 +9,8 @@ use crate::orchestrate::toolkit::TurnError;
 
 use super::change::{Ask, ask};
 use super::files::Files;
-use super::items::{self, Item, What};
-use super::{Job, context, written};
+use super::items::{Item, What};
+use super::{Job, context, grammar, written};
 
 /// A function of more lines is changed by some of them.
 const WHOLE_LINES_MAX: usize = 36;
@@ -103,7 +103,7 @@ impl<'a> Within<'a> {
                 "Write these lines as they have to become, with what is new before or behind them, and nothing else:\n```\n{old}\n```"
             )));
             let lines = 2 * old.lines().count() + MORE_LINES;
-            let grammar = items::lines_grammar(&self.item.path, &stretch.indent, lines);
+            let grammar = grammar::of_lines(&self.item.path, &stretch.indent, lines);
             let ask_for = Ask { grammar, tokens: CODE_TOKENS, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
             tracing::debug!(answer, "written");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,9 @@ use crate::index::{language_of, spans};
 
 /// Most files of a project: every case copies all of it, and reads all of it twice.
 const FILES_MAX: usize = 20_000;
+/// Most bytes of them together.
+const BYTES_MAX: u64 = 4 << 30;
+const SMALL: &str = "cases are for small projects that can be read";
 /// Texts up to this size are kept, so that it can be told whether they still parse.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// What programs keep for themselves, and what commands leave behind: nobody's work.
@@ -43,14 +46,14 @@ pub struct Change {
 /// Copies a project without the history and the state of programs; what is built and installed in it is copied.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target", FETCHED].contains(&name);
-    Ok(folder::copy(from, to, FILES_MAX, &left_out)?)
+    folder::copy(from, to, FILES_MAX, BYTES_MAX, &left_out).context(SMALL)
 }
 
 impl State {
     pub fn of(project: &Path) -> Result<State> {
         let left_out = |name: &str| IGNORED.contains(&name) || name.starts_with(OTHER_AGENT);
         let mut state = BTreeMap::new();
-        for path in folder::files(project, FILES_MAX, &left_out)? {
+        for path in folder::files(project, FILES_MAX, &left_out).context(SMALL)? {
             // A link that leads nowhere has no content.
             let bytes = fs::read(&path).unwrap_or_default();
             let sha256 = Sha256::digest(&bytes).to_vec();

@@ -1,0 +1,160 @@
+//! The form that written code has to keep: grammars from the head of a definition on, so that a small model writes that and nothing else.
+
+use serde_json::Value;
+
+use crate::edit::docstring;
+use crate::index::language_of;
+use crate::index::parts::{Sort, Span};
+
+use super::items::{Item, What};
+
+/// Most lines behind the head of a definition, and of a new test.
+const CODE_LINES_MAX: usize = 200;
+pub const TEST_LINES_MAX: usize = 16;
+
+/// How the code for an item has to begin and go on: imports and comments, its head, then lines that belong to it, so that nothing else can
+/// be written. A long docstring is left out, unless it is what changes.
+pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
+    let (lead, head) = match &item.what {
+        What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
+        What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
+        What::Add => ("IMPORT{0,3} LEAD{0,8}", format!("/{}/", new_head(item))),
+        _ => return of_any_code(&item.path, ""),
+    };
+    let fence = fence_of(&item.path);
+    // Who may write a longer test counts on for ever.
+    let is_test = matches!(item.what, What::Add) && super::verify::is_test(&item.path);
+    // Decorators; comments in Python stand inside.
+    let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
+    // Imports as the file has them, so that no module is made up.
+    let import = match language_of(&item.path) {
+        "python" => "(import|from) [^\\n`]*",
+        "rust" => "use [^\\n`]*",
+        "javascript" | "jsx" if text.contains("require(") => "(const|var|let) [^\\n=`]* = require\\([^\\n`]*",
+        _ => "import [^\\n`]*",
+    };
+    let lines = if is_test { TEST_LINES_MAX } else { CODE_LINES_MAX };
+    let has_docstring = match &item.what {
+        What::Change(span) if language_of(&item.path) == "python" => {
+            text.get(span.bytes.clone()).is_some_and(|text| docstring::long(text).is_some())
+        }
+        _ => false,
+    };
+    let inner = if has_docstring && !writes_docstring { NO_DOCSTRING } else { LINE };
+    format!(
+        "start: {fence} {lead} HEAD REST BODY{{0,{lines}}} \"```\"\n\
+         IMPORT: /({import})?\\n/\n\
+         LEAD: /({above}[^\\n`]*)\\n/\n\
+         HEAD: {head}\n\
+         REST: /([^A-Za-z0-9_$`\\n]{LINE})?\\n/\n\
+         BODY: /([ \\t)\\]}}>]{inner}|where{LINE})?\\n/\n"
+    )
+}
+
+/// A line of code without a fence in it, as a regular expression.
+const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
+
+/// The same, but none that begins with three quotation marks.
+const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
+
+fn fence_of(path: &str) -> String {
+    let language = language_of(path);
+    Value::String(format!("```{}\n", if language == "text" { "" } else { language })).to_string()
+}
+
+/// Any code in a block, from these first lines on.
+pub fn of_any_code(path: &str, head: &str) -> String {
+    let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
+    format!("start: {} {head} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
+}
+
+/// A few lines in a block, none of them further out than `indent`.
+pub fn of_lines(path: &str, indent: &str, most: usize) -> String {
+    let (fence, indent) = (fence_of(path), indent.replace('\t', "\\t"));
+    format!(
+        "start: {fence} FIRST MORE{{0,{most}}} \"```\"\nFIRST: /{indent}[^ \\t`\\n]{LINE}\\n/\nMORE: /({indent}{LINE})?\\n/\n"
+    )
+}
+
+/// The text of a definition from its decorators to its name, without the indentation.
+fn head_of(span: &Span, text: &str) -> String {
+    let whole = &text[span.bytes.clone()];
+    let mut head: Vec<&str> = Vec::new();
+    for line in whole.lines() {
+        let bare = line.trim();
+        let is_comment = ["//", "/*", "*", "#"].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[");
+        let is_lead = is_comment || bare.starts_with('@') && !bare.contains(&span.name) || bare.starts_with("#[");
+        if is_lead || bare.is_empty() {
+            if !is_comment && !bare.is_empty() {
+                head.push(bare);
+            }
+            continue;
+        }
+        let end = bare.find(&span.name).map_or(bare.len().min(1), |at| at + span.name.len());
+        head.push(&bare[..end]);
+        break;
+    }
+    head.join("\n")
+}
+
+/// How a new definition may begin, as a regular expression.
+fn new_head(item: &Item) -> String {
+    let (container, name) = match item.name.rsplit_once('.') {
+        Some((container, name)) => (Some(container), name),
+        None => (None, item.name.as_str()),
+    };
+    let name = name.replace('$', "\\$");
+    let language = language_of(&item.path);
+    let keyed = match language {
+        "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
+        "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),
+        "rust" => format!(
+            "(pub(\\([a-z]+\\))? )?((default|const|async|unsafe) )*(fn|struct|enum|trait|type|const|static|mod|union) {name}|macro_rules! {name}|impl[^\\n]*{name}"
+        ),
+        _ => format!(
+            "(export )?(default )?(async )?(function\\*?|class|const|let|var|interface|type|enum) {name}|(module\\.)?exports\\.{name}|(test|it|describe)(\\.[a-z]+)?\\("
+        ),
+    };
+    match (container, language) {
+        (_, "python") if super::verify::is_test(&item.path) && name.starts_with("test_") => {
+            format!("(async )?def {name}")
+        }
+        (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),
+        (Some(_), "rust" | "go") => keyed,
+        (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
+        (None, _) => keyed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::parts;
+
+    #[test]
+    fn the_head_of_a_definition_goes_to_its_name() {
+        let text = "class A:\n    @property\n    def size(self):\n        return MAX\n";
+        let all = parts::definitions("a.py", text);
+        let size = all.iter().find(|one| one.name == "size").unwrap();
+        assert_eq!(head_of(size, text), "@property\ndef size");
+    }
+
+    #[test]
+    fn only_what_was_named_can_be_written() {
+        let check = |path: &str, name: &str, line: &str, fits: bool| {
+            let item = Item { path: path.into(), name: name.into(), what: What::Add };
+            let regex = regex::Regex::new(&format!("^({})", new_head(&item))).unwrap();
+            assert_eq!(regex.is_match(line), fits, "{line}");
+        };
+        check("a.py", "f", "def f(x):", true);
+        check("a.py", "A.f", "def f(self):", true);
+        check("a.py", "f", "def g(x):", false);
+        check("test_a.py", "A.test_f", "test_f = [", false);
+        check("a.go", "F", "func (q *Queue) F() {", true);
+        check("a.rs", "f", "pub(crate) fn f() {", true);
+        check("a.ts", "f", "export default function f(x) {", true);
+        check("a.ts", "Store.f", "f(x) {", true);
+        check("a.ts", "f", "test('f', () => {", true);
+        check("a.ts", "f", "return f;", false);
+    }
+}
