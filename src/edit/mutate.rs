@@ -1,10 +1,11 @@
 //! Small changes of a definition, one place each, as they mend the mistakes that people make most: for repair by trying them.
 //!
 //! The kinds are those that program repair by mutation found to pay (GenProg's code from elsewhere in the file, PAR's and TBar's templates):
-//! another literal, operator or name, arguments the other way round, a statement or an element more or less.
+//! another literal, operator or name, arguments the other way round, a call around a name, a statement or an element more or less.
 
 mod clues;
 mod siblings;
+mod wraps;
 
 use std::ops::Range;
 
@@ -79,6 +80,7 @@ pub fn mutants(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> 
         }
     }
     let mut found = making.found;
+    found.extend(wraps::wrapped(path, text, within, &nodes));
     // Of equals those on lines that speak of what the clues speak of.
     found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(clues.shared(line_at(text, one.bytes.start)))));
     let mut kept: Vec<Mutant> = Vec::new();

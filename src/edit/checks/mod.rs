@@ -4,6 +4,7 @@ mod cargo;
 mod covers;
 mod files;
 mod golang;
+mod loading;
 mod make;
 mod python;
 mod script;
@@ -13,6 +14,7 @@ use std::path::Path;
 pub use covers::{is_test_file, tests_of};
 use files::Files;
 pub use files::quoted;
+pub use loading::loading;
 pub use script::Style;
 
 /// What a project can be checked by.

@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 
+/// Code within a string.
+const INSERTS: &[&str] = &["interpolation", "template_substitution"];
+
 /// A node of the syntax tree, as tree-sitter's grammar of the language names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxNode {
@@ -17,7 +20,7 @@ pub struct SyntaxNode {
 }
 
 /// The nodes that lie within a stretch of `text`, parents before children; none where the language of `path` has no grammar. What is in
-/// comments and strings is left out.
+/// comments and plain strings is left out.
 pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<SyntaxNode> {
     let until = Instant::now() + PARSE_TIME_MAX;
     let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
@@ -37,7 +40,8 @@ pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<Syntax
             let parent = open.last().copied().flatten();
             found.push(SyntaxNode { kind: node.kind().to_owned(), bytes, parent, is_named: node.is_named() });
         }
-        let is_whole = is_comment || node.is_named() && is_string(node.kind());
+        let has_code = node.named_children(&mut node.walk()).any(|inner| INSERTS.contains(&inner.kind()));
+        let is_whole = is_comment || node.is_named() && is_string(node.kind()) && !has_code;
         if touches && !is_whole && cursor.goto_first_child() {
             open.push(place);
             continue;

@@ -1,5 +1,7 @@
 //! Changes code: the model names what changes, writes each of it, and hears what the checks say of it, in a few rounds.
 
+use std::time::Duration;
+
 use crate::edit::docstring;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
@@ -13,7 +15,7 @@ use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
 use super::read::{self, Step};
 use super::within::Within;
-use super::{Done, Job, grammar, leftover, verify, written};
+use super::{Done, Job, grammar, leftover, repair, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
@@ -32,6 +34,8 @@ const THOUGHT_TOKENS: usize = 80;
 const ROUNDS_MAX: usize = 4;
 /// Rounds in which a long function is changed by some of its lines; after them it is written whole.
 const WITHIN_ROUNDS: usize = 3;
+/// How long small changes of what was written first are tried where an example fails, and then as long lines that are filled in.
+const TRIALS_TIME: Duration = Duration::from_secs(8);
 /// Characters of a message that goes back to the model.
 const SAID_CHARS: usize = 900;
 /// Words that ask for something to go.
@@ -178,7 +182,15 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     return Ok(files.done(notes));
                 }
                 written = true;
-                let wrong = verify::examples(job, step, &files, evidence).await?.map(|wrong| wrong.said);
+                let wrong = verify::examples(job, step, &files, evidence).await?;
+                if let (Some(wrong), 0) = (&wrong, round)
+                    && let Some(mended) = repair::examples(job, step, wrong, None, TRIALS_TIME, evidence).await?
+                {
+                    let mut done = files.done(mended.notes);
+                    done.touched.extend(mended.touched);
+                    return Ok(done);
+                }
+                let wrong = wrong.map(|wrong| wrong.said);
                 broken = wrong.is_some();
                 match (wrong, command) {
                     (Some(wrong), _) => {

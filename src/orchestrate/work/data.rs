@@ -158,9 +158,9 @@ fn grammar(entries: &[(Keys, Sort)]) -> String {
             rules.push_str(&format!("{name}: {names}\n"));
         }
     }
-    let inside = if rules.contains("OBJECT") { format!("(OBJECT \"{BELOW}\")? ") } else { String::new() };
+    let outer = if rules.contains("OBJECT") { "(OBJECT | KEY)" } else { "KEY" };
     format!(
-        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: {inside}KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
+        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: ({outer} \"{BELOW}\")? KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
         CHANGES_MAX - 1,
         forms.join(" | ")
     )

@@ -2,6 +2,7 @@
 //! change it where none helps.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use crate::edit::checks::is_test_file;
 use crate::edit::failures::{Kind, Report};
@@ -17,6 +18,8 @@ use super::mentions::{self, Mentions};
 use super::read::{Step, is_report};
 use super::{Done, Job, Touched, code, command, trial, verify};
 
+/// How long small changes of code are tried, and then as long lines that the model fills in.
+const TIME: Duration = Duration::from_secs(25);
 /// Failures whose tests are shown.
 const TESTS_SHOWN: usize = 2;
 /// Definitions of one name, and files with failing tests, that are looked into.
@@ -64,18 +67,30 @@ pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Res
             let files = Files::of(job, &pack, &mentions, false);
             let Some(wrong) = verify::examples(job, step, &files, evidence).await? else { return Ok(None) };
             // What passed has to pass then, too.
-            let passed = ran.filter(|ran| ran.report.kind == Kind::Passed);
-            let line = passed.map_or(wrong.line.clone(), |ran| format!("{} && {}", wrong.line, ran.line));
-            let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took };
-            let graph = job.index.graph().map_err(|error| TurnError::Lost(error.to_string()))?;
-            let called = wrong.names.iter().flat_map(|name| graph.named(name)).filter(|node| node.path == wrong.path);
-            let Some(mended) =
-                trial::mend(job, check, &with_what_they_name(job, called.map(touched).collect(), &graph)).await?
-            else {
-                return Ok(None);
-            };
-            Ok(Some(trial::keep(job, step, mended, &wrong.line, evidence).await?))
+            let passed = ran.filter(|ran| ran.report.kind == Kind::Passed).map(|ran| ran.line);
+            examples(job, step, &wrong, passed.as_deref(), TIME, evidence).await
         }
+    }
+}
+
+/// Has the functions that examples call changed by trial until the examples and what `passed` pass; `None` where no change helps.
+pub async fn examples(
+    job: Job<'_>,
+    step: &Step,
+    wrong: &verify::Wrong,
+    passed: Option<&str>,
+    time: Duration,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let line = passed.map_or(wrong.line.clone(), |passed| format!("{} && {passed}", wrong.line));
+    let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took, time };
+    let graph = job.index.graph().map_err(|error| TurnError::Lost(error.to_string()))?;
+    let Some(text) = text_of(job.scene.context, &wrong.path) else { return Ok(None) };
+    let called = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
+    let called = called.map(|one| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines }).collect();
+    match trial::mend(job, check, &with_what_they_name(job, called, &graph)).await? {
+        Some(mended) => Ok(Some(trial::keep(job, step, mended, &wrong.line, evidence).await?)),
+        None => Ok(None),
     }
 }
 
@@ -138,7 +153,7 @@ async fn repaired(
         .map(|one| Touched { path: one.path, name: one.name, lines: (one.start_line, one.end_line) })
         .collect();
     let report = ran.report.clone().located(&graph.files());
-    let check = trial::Check { line: &ran.line, said: &trouble, took: ran.took };
+    let check = trial::Check { line: &ran.line, said: &trouble, took: ran.took, time: TIME };
     let may_be_wrong = may_be_wrong(job, named, &places, &report, &graph);
     tracing::debug!(places = ?may_be_wrong.iter().map(|one| &one.name).collect::<Vec<_>>(), "may be wrong");
     if let Some(mended) = trial::mend(job, check, &may_be_wrong).await? {

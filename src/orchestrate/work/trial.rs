@@ -29,9 +29,6 @@ use super::{Done, Job, Touched, command, fill, verify};
 /// Definitions that are looked at, the likeliest first, and lines of the longest.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
-/// How long mutants are tried, and how long what the model fills in.
-const MUTANTS_TIME: Duration = Duration::from_secs(25);
-const FILLS_TIME: Duration = Duration::from_secs(25);
 /// Lines of a definition that count for as much as one place in the order.
 const LINES_A_RANK: usize = 10;
 /// Lines that are filled in a second time, with the old line to be seen.
@@ -52,6 +49,8 @@ pub struct Check<'a> {
     /// What it said.
     pub said: &'a str,
     pub took: Duration,
+    /// How long changes by code are tried, and then as long what the model fills in.
+    pub time: Duration,
 }
 
 /// A definition that may be at fault.
@@ -108,7 +107,8 @@ async fn by_code(bench: &mut Bench<'_>, places: &[Arc<Place>], clues: &Clues) ->
     let host = bench.job.scene.host;
     host.notice(&format!("trying up to {} small changes on a copy until `{line}` passes", all.len()));
     let mut candidates = all.iter().map(|(_, place, one)| Mended::of(place, one.applied(&place.text)));
-    bench.first_that_passes(&mut candidates, Instant::now() + MUTANTS_TIME).await
+    let until = Instant::now() + bench.check.time;
+    bench.first_that_passes(&mut candidates, until).await
 }
 
 async fn by_the_model(
@@ -116,7 +116,7 @@ async fn by_the_model(
     places: &[Arc<Place>],
     clues: &Clues,
 ) -> Result<Option<Mended>, TurnError> {
-    let until = Instant::now() + FILLS_TIME;
+    let until = Instant::now() + bench.check.time;
     let mut lines: Vec<(usize, &Arc<Place>, Range<usize>)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         // The model reads the whole definition for each.
@@ -134,7 +134,8 @@ async fn by_the_model(
             let filled = fill::fill(bench.job, spot, shows_old).await?;
             let mut candidates = filled.into_iter().map(|text| Mended::of(place, text));
             // What was written is tried, too.
-            if let Some(found) = bench.first_that_passes(&mut candidates, until + FILLS_TIME).await? {
+            let end = until + bench.check.time;
+            if let Some(found) = bench.first_that_passes(&mut candidates, end).await? {
                 return Ok(Some(found));
             }
         }

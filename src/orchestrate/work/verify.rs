@@ -156,7 +156,8 @@ pub async fn examples(
     Ok(said.map(|said| Wrong { line, said, path, names, took }))
 }
 
-/// Whether the tests of `changed` fail, and how, as a message for the model. Where none cover it, code that is compiled has to compile.
+/// Whether the tests of `changed` fail, and how, as a message for the model. Where none can be run, code that is compiled has to compile, and
+/// modules have to load.
 pub async fn trouble(
     job: Job<'_>,
     step: &Step,
@@ -164,14 +165,22 @@ pub async fn trouble(
     names: &[String],
     evidence: &mut Evidence,
 ) -> Result<Option<String>, TurnError> {
-    if let Some(ran) = tests_of(job, step, changed, names, evidence).await? {
+    let ran = tests_of(job, step, changed, names, evidence).await?;
+    if let Some(ran) = ran.filter(|ran| ran.report.kind != Kind::Missing) {
         return Ok(ran.trouble());
     }
     let is_compiled = |path: &String| [".rs", ".go", ".ts", ".tsx"].iter().any(|ending| path.ends_with(ending));
-    if !changed.iter().any(is_compiled) {
-        return Ok(None);
-    }
-    let line = checks_of(job).command(Task::Compile).map(|command| command.line);
+    let line = if changed.iter().any(is_compiled) {
+        checks_of(job).command(Task::Compile).map(|command| command.line)
+    } else {
+        let graph = job.index.graph().ok();
+        let is_imported = |path: &str| graph.as_ref().is_some_and(|graph| !graph.dependents(path).is_empty());
+        let text = |path: &str| text_of(job.scene.context, path).unwrap_or_default();
+        let modules = changed.iter().filter(|path| !is_test(path));
+        let lines: Vec<String> =
+            modules.filter_map(|path| checks::loading(path, &text(path), is_imported(path))).collect();
+        Some(lines.join(" && ")).filter(|line| !line.is_empty())
+    };
     match line {
         Some(line) => trouble_of(job, step, &line, evidence).await,
         None => Ok(None),

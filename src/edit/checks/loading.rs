@@ -1,0 +1,38 @@
+//! Whether a module still loads: what is left to check where no test covers it and nothing is compiled.
+
+use super::files::quoted;
+use crate::edit::imports::module_of;
+
+/// A line for `sh` that loads a module of Python or JavaScript as those do that import it. `None` for other languages, and for what may be a
+/// program that acts when it is loaded: nobody imports it, and it hands nothing out.
+pub fn loading(path: &str, text: &str, is_imported: bool) -> Option<String> {
+    match path.rsplit_once('.')?.1 {
+        "py" if is_imported => Some(format!("PYTHONPATH=.:src python3 -c 'import {}'", module_of(path)?)),
+        "js" | "mjs" | "cjs" if is_imported || exports(text) => {
+            let code = format!("await import({:?})", format!("./{path}"));
+            Some(format!("node --input-type=module -e {}", quoted(&code)))
+        }
+        _ => None,
+    }
+}
+
+fn exports(text: &str) -> bool {
+    let begins = ["module.exports", "exports.", "export "];
+    text.lines().any(|line| begins.iter().any(|begin| line.starts_with(begin)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_loaded_and_programs_are_not() {
+        let line = loading("src/a/b.py", "x = 1\n", true);
+        assert_eq!(line.as_deref(), Some("PYTHONPATH=.:src python3 -c 'import a.b'"));
+        let line = loading("lib/a.js", "'use strict'\nmodule.exports = { a }\n", false);
+        assert_eq!(line.as_deref(), Some("node --input-type=module -e 'await import(\"./lib/a.js\")'"));
+        assert_eq!(loading("tool.py", "main()\n", false), None);
+        assert_eq!(loading("server.js", "listen(80)\n", false), None);
+        assert_eq!(loading("a.rs", "pub fn a() {}\n", true), None);
+    }
+}
