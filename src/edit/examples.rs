@@ -45,7 +45,11 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     for (at, call) in calls.iter().enumerate() {
         let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
         let said = Said::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
-        match said.expected(is_new(&call.1)) {
+        // `so f(1) is 2` says what is wanted.
+        let before = text[..call.0.start].trim_end_matches(['`', ' ']).to_lowercase();
+        let is_goal =
+            [" so", ",so", "so that", "such that", "sodass", "damit"].iter().any(|words| before.ends_with(words));
+        match said.expected(is_goal || is_new(&call.1)) {
             Some(expected) => found.push(example(text, call, expected)),
             None if said.later.is_empty() => {
                 open.push(call);
@@ -174,7 +178,7 @@ fn is_literal(arguments: &str) -> bool {
     }
     let words = outside.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     let is_value = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) || CONSTANTS.contains(&word);
-    let named = |word: &str| outside.contains(&format!("{word}="));
+    let named = |word: &str| outside.contains(&format!("{word}=")) || outside.contains(&format!("{word}:"));
     quote.is_none()
         && !arguments.trim().is_empty()
         && words.clone().count() > 0
@@ -233,8 +237,20 @@ impl Said {
             }
             first = false;
         }
+        if said.is_wrong && said.should.is_none() {
+            said.should = said.stated.as_deref().and_then(|stated| other_number(text, stated));
+        }
         said
     }
+}
+
+/// The one other number of a sentence that gives a wrong one: `gives 2 but two pairs are 4`.
+fn other_number(text: &str, stated: &str) -> Option<String> {
+    stated.parse::<f64>().ok()?;
+    let sentence = text.split(". ").next().unwrap_or(text);
+    let words = sentence.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', '!', '?']));
+    let mut numbers = words.filter(|word| *word != stated && word.parse::<f64>().is_ok());
+    numbers.next().filter(|_| numbers.next().is_none()).map(str::to_owned)
 }
 
 /// Whether a sentence ends between the beginning of `text` and `rest`, its end.
@@ -342,10 +358,11 @@ fn python(path: &str, examples: &[&Example]) -> Option<String> {
     Some(format!(
         "from {module} import {names}\n\
          def t(c, f, w, s):\n    \
+             n = False\n    \
              try: r = f()\n    \
-             except Exception as e: r = e\n    \
+             except Exception as e: r, n = e, s != '=='\n    \
              ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
-             ok = ok == (s == '==')\n    \
+             ok = ok == (s == '==') and not n\n    \
              if not ok: print(f\"{{c}}{WRONG}{{r!r}}\" + (f\", not {{w!r}}\" if s == '==' else ', which is wrong'))\n    \
              return ok\n\
          raise SystemExit(not all([{}]))",
@@ -368,8 +385,8 @@ fn script(path: &str, examples: &[&Example]) -> String {
     format!(
         "const m = await import(process.cwd() + {:?});\n{}\n\
          const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
-         const t = (c, f, w, right) => {{ let r; try {{ r = f(); }} catch (e) {{ r = e; }}\n  \
-           const ok = (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right;\n  \
+         const t = (c, f, w, right) => {{ let r, fell = false; try {{ r = f(); }} catch (e) {{ r = e; fell = !right; }}\n  \
+           const ok = !fell && (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right;\n  \
            if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, ` + (right ? `not ${{s(w)}}` : 'which is wrong'));\n  return ok; }};\n\
          process.exit([{}].every(Boolean) ? 0 : 1);",
         format!("/{path}"),
@@ -416,6 +433,9 @@ mod tests {
             true,
             &[("id_of('A')", "'a_id'"), ("id_of('Bc')", "'bc_id'")],
         );
+        check("treat / so, so f('a/b') is 'aB'", false, &[("f('a/b')", "'aB'")]);
+        check("f(6, { long: true }) returns 'ab', it should be 'a'", false, &[("f(6, { long: true })", "'a'")]);
+        check("f('2h') gives 120000 but two hours are 7200000. please fix", false, &[("f('2h')", "7200000")]);
         check("f(-1) should raise ValueError.", true, &[("f(-1)", "ValueError")]);
         check("is_even(3) gives False", true, &[("is_even(3)", "False")]);
     }

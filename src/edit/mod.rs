@@ -13,6 +13,7 @@ pub mod losses;
 mod marks;
 pub mod merge;
 pub mod mutate;
+pub mod own;
 pub mod relocate;
 pub mod remove;
 pub mod rename;

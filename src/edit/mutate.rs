@@ -9,14 +9,16 @@ mod wraps;
 
 use std::ops::Range;
 
+use crate::index::parts::{self, Sort, Span};
 use crate::index::{SyntaxNode, is_string, syntax_nodes};
 
 pub use clues::Clues;
 
 /// Most mutants of one definition.
-const MUTANTS_MAX: usize = 120;
-/// Most names that one name is replaced by.
+const MUTANTS_MAX: usize = 250;
+/// Most names of the definition, and most values of the file, that one name is replaced by.
 const NAMES_MAX: usize = 3;
+const VALUES_MAX: usize = 6;
 /// Longest statement that is left out, in lines.
 const STATEMENT_LINES_MAX: usize = 1;
 
@@ -70,10 +72,19 @@ impl Mutant {
     }
 }
 
-/// Mutants of the definition that has these bytes of the file, the likeliest first.
-pub fn mutants(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> Vec<Mutant> {
+/// Mutants of the definition that has these bytes of the file, the likeliest first; `may_be_wrong` says which bytes may be changed.
+pub fn mutants(
+    path: &str,
+    text: &str,
+    within: &Range<usize>,
+    clues: &Clues,
+    may_be_wrong: &dyn Fn(usize) -> bool,
+) -> Vec<Mutant> {
     let nodes = syntax_nodes(path, text, within);
-    let mut making = Making { text, nodes: &nodes, clues, found: siblings::hunks(path, text, within) };
+    let is_value = |one: &Span| one.sort == Sort::Value && one.container.is_empty();
+    let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX).map(|one| one.name);
+    let found = siblings::hunks(path, text, within);
+    let mut making = Making { text, nodes: &nodes, clues, values: values.collect(), found };
     for at in 0..nodes.len() {
         if !making.is_documentation(at) {
             making.of_node(at);
@@ -81,6 +92,7 @@ pub fn mutants(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> 
     }
     let mut found = making.found;
     found.extend(wraps::wrapped(path, text, within, &nodes));
+    found.retain(|one| may_be_wrong(one.bytes.start));
     // Of equals those on lines that speak of what the clues speak of.
     found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(clues.shared(line_at(text, one.bytes.start)))));
     let mut kept: Vec<Mutant> = Vec::new();
@@ -105,6 +117,8 @@ struct Making<'a> {
     text: &'a str,
     nodes: &'a [SyntaxNode],
     clues: &'a Clues,
+    /// Names of values of the file, outside of all else.
+    values: Vec<String>,
     found: Vec<Mutant>,
 }
 
@@ -226,8 +240,21 @@ impl<'a> Making<'a> {
                 others.push(name);
             }
         }
-        for other in others.into_iter().take(NAMES_MAX) {
+        others.truncate(NAMES_MAX);
+        let is_plain = role(at) == (false, false);
+        let of_file: Vec<String> = self
+            .values
+            .iter()
+            .filter(|value| is_plain && *value != text && !others.contains(&value.as_str()))
+            .cloned()
+            .collect();
+        for other in others {
             self.add(5, bytes.clone(), other);
+        }
+        for value in of_file {
+            // Who uses all values of the file but one has taken another for it.
+            let is_used = self.nodes.iter().any(|node| self.text[node.bytes.clone()] == *value);
+            self.add(if is_used { 6 } else { 3 }, bytes.clone(), value);
         }
     }
 
@@ -306,7 +333,7 @@ mod tests {
     use super::*;
 
     fn mended(path: &str, text: &str, clues: &str, right: &str) -> Option<usize> {
-        let all = mutants(path, text, &(0..text.len()), &Clues::of(clues, ""));
+        let all = mutants(path, text, &(0..text.len()), &Clues::of(clues, ""), &|_| true);
         all.iter().position(|one| one.applied(text) == right)
     }
 
@@ -359,10 +386,11 @@ mod tests {
     fn what_the_clues_say_is_put_into_literals() {
         let wrong = "fn f(f: &mut F) {\n    t(|f| write!(f, \"-\"), f)\n}\n";
         let clues = Clues::of("", "left: \"camel-case\"\n right: \"camel_case\"");
-        let all = mutants("a.rs", wrong, &(0..wrong.len()), &clues);
+        let all = mutants("a.rs", wrong, &(0..wrong.len()), &clues, &|_| true);
         assert!(all.iter().any(|one| one.applied(wrong).contains("\"_\"")), "{all:?}");
         let wrong = "fn f() {\n    let marks: &[_] = &[' ', '-'];\n}\n";
-        let all = mutants("a.rs", wrong, &(0..wrong.len()), &Clues::of("the \"> \" ends up in the middle", ""));
+        let all =
+            mutants("a.rs", wrong, &(0..wrong.len()), &Clues::of("the \"> \" ends up in the middle", ""), &|_| true);
         assert!(all[0].applied(wrong).contains("&[' ', '-', '>']"), "{all:?}");
     }
 }

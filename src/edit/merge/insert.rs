@@ -132,7 +132,7 @@ impl<'a> Job<'a> {
         let named = self.hints.after.as_deref().and_then(|name| {
             let holds =
                 |old: &&'a Part| old.name == name || scope.is_none() && old.members.iter().any(|m| m.name == name);
-            olds.iter().rev().find(holds).filter(|old| fits(old))
+            olds.iter().rev().find(holds).filter(|old| fits(old) && (new.is_test || !is_module(old)))
         });
         if let Some(part) = named.or_else(|| targets[..at.min(targets.len())].iter().rev().find_map(here)) {
             return Anchor::After(part);

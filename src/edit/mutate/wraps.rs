@@ -86,6 +86,6 @@ mod tests {
         let within = 0..text.find("\n\n").unwrap();
         let nodes = syntax_nodes("a.py", text, &within);
         let found: Vec<String> = wrapped("a.py", text, &within, &nodes).into_iter().map(|one| one.new).collect();
-        assert_eq!(found, ["under(name)", "name.strip()", "plural(name)"].map(str::to_owned), "{found:?}");
+        assert_eq!(found, ["name.strip()", "plural(name)", "under(name)"]);
     }
 }

@@ -158,6 +158,7 @@ pub struct Span {
     /// Bytes of white space before it.
     pub indent: usize,
     pub has_faults: bool,
+    pub is_test: bool,
 }
 
 /// How one language divides its texts.
@@ -213,6 +214,7 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
             variant: part.variant.clone(),
             container: containers.chain(part.owner.clone()).collect(),
             has_faults: parts.faults.iter().any(|line| (lines.0..=lines.1).contains(line)),
+            is_test: part.is_test,
             bytes,
             lines,
             body: part.body.clone(),

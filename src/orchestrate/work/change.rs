@@ -20,7 +20,7 @@ use super::context::{Pack, Purpose, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
-use super::{Done, Job, code, data, grammar, is_prose, pick, verify, written};
+use super::{Done, Job, code, data, grammar, is_prose, pick, switch, verify, wording, written};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -53,10 +53,16 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
         return text(job, step, &pack.files[0].path, evidence).await;
     }
-    if texts.is_empty()
-        && let Some(done) = pick::change(job, step, &pack, evidence).await?
-    {
-        return Ok(done);
+    if texts.is_empty() {
+        if let Some(done) = pick::change(job, step, &pack, evidence).await? {
+            return Ok(done);
+        }
+        if let Some(done) = switch::change(job, step, &pack, evidence).await? {
+            return Ok(done);
+        }
+        if let Some(done) = wording::change(job, step, &pack, evidence).await? {
+            return Ok(done);
+        }
     }
     if texts.is_empty() || names_code {
         let order = code::Order { pack: &pack, mentions: &mentions, task: task(job, step), command: None };

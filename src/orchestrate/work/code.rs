@@ -1,6 +1,6 @@
 //! Changes code: the model names what changes, writes each of it, and hears what the checks say of it, in a few rounds.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::edit::docstring;
 use crate::models::dialect::Message;
@@ -26,12 +26,17 @@ const LONGEST_TOKENS: usize = 900;
 const TEST_TOKENS: usize = 260;
 /// How often a definition is drawn until it differs from what is there.
 const DRAFTS_MAX: usize = 3;
+/// Longest definition that is drawn several times, in lines.
+const DRAWN_LINES_MAX: usize = 25;
 /// Cases of a new test: who may write more counts on for ever.
 const CASES_MAX: usize = 5;
 /// Longest sentence about what is wrong.
 const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
 const ROUNDS_MAX: usize = 4;
+const REPORT_ROUNDS: usize = 2;
+/// No further round begins after this time.
+const ROUNDS_TIME: Duration = Duration::from_secs(60);
 /// Rounds in which a long function is changed by some of its lines; after them it is written whole.
 const WITHIN_ROUNDS: usize = 3;
 /// How long small changes of what was written first are tried where an example fails, and then as long lines that are filled in.
@@ -105,6 +110,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     }
     let mut messages = opening(job, WRITE);
     let tried = verify::examples(job, step, &files, evidence).await?;
+    // Of a mistake that no trial mends a model of 1.5B seldom knows more in a third round.
+    let rounds = if tried.is_some() && read::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX };
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     messages.push(Message::user(format!("{}{task}{tried}\n\n{NAME}", pack.text)));
     let asked_for = messages.len();
@@ -112,6 +119,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     let mut written = false;
     // What was wrong with what was written first, and whether that is wrong in any case.
     let (mut first_trouble, mut broken) = (String::new(), false);
+    let mut again = Vec::new();
     // The round whose change was asked about, and is kept if the model has nothing better.
     let mut doubted = None;
     // Who wants tests to pass may call them by what they test; where the mistake is the failure says.
@@ -134,7 +142,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let named = choices.pieces(mentions, &|path| files.text(path).to_owned());
         next.given = choices.data_of(&named).map(|item| (vec![item], true)).or(next.given);
     }
-    for round in 0..ROUNDS_MAX {
+    let until = Instant::now() + ROUNDS_TIME;
+    for round in (0..rounds).take_while(|round| *round == 0 || Instant::now() < until) {
         let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round, most };
         let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
         trouble.clear();
@@ -148,7 +157,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                         may_be_data = false;
                         Next { given: choices.data_of(&pieces).map(|item| (vec![item], true)), think: false }
                     }
-                    [item, ..] => after_unchanged(item, &files, &mut choices),
+                    [item, ..] => after_unchanged(item, &files, &mut choices, &mut again),
                     // What does not parse or misses a name is written again.
                     [] if !pieces.is_empty() => Next { given: Some((items_of(pieces), true)), think: false },
                     [] => Next::default(),
@@ -183,7 +192,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 }
                 written = true;
                 let wrong = verify::examples(job, step, &files, evidence).await?;
-                if let (Some(wrong), 0) = (&wrong, round)
+                // What is reported to be wrong was tried already.
+                if let (Some(wrong), 0, false) = (&wrong, round, read::is_report(&asked))
                     && let Some(mended) = repair::examples(job, step, wrong, None, TRIALS_TIME, evidence).await?
                 {
                     let mut done = files.done(mended.notes);
@@ -277,13 +287,14 @@ fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
 }
 
 /// What comes after a definition that was written as it is there already: one that it calls, else it again with a thought before it, once.
-fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Next {
+fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices, again: &mut Vec<Item>) -> Next {
     if let Some(callee) = choices.called_by(item, files.text(&item.path)) {
         return Next { given: Some((vec![callee], true)), think: false };
     }
-    let again = choices.has(item) || matches!(item.what, What::Add);
+    let is_first = choices.has(item) || matches!(item.what, What::Add) && !again.contains(item);
     choices.without(item);
-    Next { given: again.then(|| (vec![item.clone()], true)), think: again }
+    again.push(item.clone());
+    Next { given: is_first.then(|| (vec![item.clone()], true)), think: is_first }
 }
 
 fn asks_to_remove(asked: &str) -> bool {
@@ -357,15 +368,14 @@ async fn write(
         };
         let mut answer = String::new();
         let mut code = String::new();
-        for draft in 0..if is_drawn { DRAFTS_MAX } else { 1 } {
+        let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
+        for draft in 0..if is_drawn && !is_long { DRAFTS_MAX } else { 1 } {
             let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
             let form = Ask { grammar: grammar.clone(), tokens: most_tokens(&item, files), seed, phase: "writing code" };
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
             code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
-            let is_cut = matches!(item.what, What::Add)
-                && verify::is_test(&item.path)
-                && code.lines().count() >= grammar::TEST_LINES_MAX;
+            let is_cut = item.is_new_test() && code.lines().count() >= grammar::TEST_LINES_MAX;
             if is_cut || !answer.trim_end().ends_with("```") {
                 code = written::up_to_a_whole(&item.path, &code);
             }
@@ -388,7 +398,8 @@ fn most_tokens(item: &Item, files: &Files) -> usize {
     let text = match &item.what {
         What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
         What::Statement(text) => text,
-        What::Add | What::File if verify::is_test(&item.path) => return TEST_TOKENS,
+        What::Add if item.is_new_test() => return TEST_TOKENS,
+        What::File if verify::is_test(&item.path) => return TEST_TOKENS,
         _ => "",
     };
     CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
@@ -409,7 +420,7 @@ fn order_of(item: &Item, files: &Files) -> String {
         What::Statement(text) => {
             format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
         }
-        What::Add if verify::is_test(path) => {
+        What::Add if item.is_new_test() => {
             format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
         }
         What::File if verify::is_test(path) => {

@@ -7,11 +7,13 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::edit::checks::Style;
+use crate::edit::own::{self, Own};
 use crate::edit::{self, Hints};
 use crate::index::parts::{Sort, Span};
 use crate::index::{Index, language_of};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
@@ -45,6 +47,8 @@ pub struct Files {
     /// What was written last.
     written: BTreeMap<String, String>,
     touched: Vec<Touched>,
+    /// The function that the package is.
+    own: Option<Own>,
 }
 
 /// Why an answer of a model does not count.
@@ -109,6 +113,7 @@ impl Files {
             first: BTreeMap::new(),
             written: BTreeMap::new(),
             touched: Vec::new(),
+            own: own::function_of(job.scene.context.root.path()),
         }
     }
 
@@ -117,7 +122,7 @@ impl Files {
         let files = self.shown.iter().map(|file| Offered { path: &file.path, text: &file.text, shown: &file.lines });
         let files: Vec<Offered<'_>> = files.collect();
         let choices = Choices::of(&files, &self.new, self.may_remove);
-        if self.only_tests { choices.of_tests() } else { choices }
+        if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }
     }
 
     /// The first lines of a new file of tests, where code knows them.
@@ -187,13 +192,20 @@ impl Files {
 
     /// Whether a function of that name was there before.
     pub fn had(&self, name: &str) -> bool {
-        self.before.iter().any(|(path, text)| defines(path, text, name))
+        self.before.iter().any(|(path, text)| self.defines(path, text, name))
     }
 
     /// The file that has a function of that name now, outside of any class.
     pub fn place_of(&self, name: &str) -> Option<String> {
         let now = self.after.iter().chain(self.before.iter().filter(|(path, _)| !self.after.contains_key(*path)));
-        now.into_iter().find(|(path, text)| defines(path, text, name)).map(|(path, _)| path.clone())
+        now.into_iter().find(|(path, text)| self.defines(path, text, name)).map(|(path, _)| path.clone())
+    }
+
+    /// Whether a text defines a name outside of any class or function, or is what the package of that name is.
+    fn defines(&self, path: &str, text: &str, name: &str) -> bool {
+        let is_own = |own: &Own| own.name == name && own.path == path && own::handed_out(path, text).is_some();
+        let spans = crate::index::parts::definitions(path, text);
+        spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
     }
 
     pub fn changed(&self) -> Vec<String> {
@@ -284,6 +296,13 @@ impl Files {
                 )
                 .into());
             }
+            if let What::Change(span) = &item.what
+                && let Some(lost) = self.lost_of_value(span, path, code, asked)
+            {
+                return Err(
+                    format!("`{}` has lost {lost}; write all that is there, and what is new.", item.name).into()
+                );
+            }
             let text = match (&item.what, known) {
                 (What::File, None) => Ok(format!("{}\n", code.trim_end())),
                 (_, None) => Err(format!("{path} is none of the files shown.")),
@@ -348,6 +367,17 @@ impl Files {
         Ok(())
     }
 
+    /// What a short value has lost where a request only adds to it.
+    fn lost_of_value(&self, span: &Span, path: &str, code: &str, asked: &str) -> Option<String> {
+        const ADDS: &[&str] = &["also", "too", "additionally", "well", "auch", "aussi", "también"];
+        let adds = words::split(asked).iter().any(|word| ADDS.contains(&word.to_lowercase().as_str()));
+        let old = self.text(path).get(span.bytes.clone()).filter(|_| adds && span.sort == Sort::Value)?;
+        let (_, old) = old.trim_end().split_once('=').filter(|_| old.trim_end().lines().count() == 1)?;
+        let mut left = code.split_once('=').map_or("", |(_, value)| value).chars();
+        let lost: String = old.chars().filter(|c| !c.is_whitespace() && !left.any(|other| other == *c)).collect();
+        (!lost.is_empty()).then(|| format!("`{lost}`"))
+    }
+
     /// `now` with a written definition in its place.
     fn merged(
         &self,
@@ -375,6 +405,9 @@ impl Files {
             && let Some(kept) = entries::kept(old, &code, asked)
         {
             code = kept.map_err(|lost| format!("{path}: `{}`: {lost}", item.name))?;
+        }
+        if item.is_new_test() && !verify::is_test(path) && !now.contains("mod tests") {
+            code = new_test::in_new_module(&code);
         }
         let merged = match edit::merge(path, now, &code, &hints) {
             Ok(merged) => merged,
@@ -523,12 +556,6 @@ fn quoted(text: &str) -> Vec<String> {
         before = letter;
     }
     found
-}
-
-/// Whether a text defines a name outside of any class or function.
-fn defines(path: &str, text: &str, name: &str) -> bool {
-    let spans = crate::index::parts::definitions(path, text);
-    spans.iter().any(|span| span.name == name && span.container.is_empty())
 }
 
 /// `now` with other lines in the place of a statement.

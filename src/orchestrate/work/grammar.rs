@@ -18,12 +18,17 @@ pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
     let (lead, head) = match &item.what {
         What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
         What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
-        What::Add => ("IMPORT{0,3} LEAD{0,8}", format!("/{}/", new_head(item))),
+        What::Add if item.is_new_test() && language_of(&item.path) == "rust" => ("", format!("/{}/", new_head(item))),
+        What::Add => {
+            // A module has one default.
+            let head = new_head(item).replace(if text.contains("export default") { "(default )?" } else { "\0" }, "");
+            ("IMPORT{0,3} LEAD{0,8}", format!("/{head}/"))
+        }
         _ => return of_any_code(&item.path, ""),
     };
     let fence = fence_of(&item.path);
     // Who may write a longer test counts on for ever.
-    let is_test = matches!(item.what, What::Add) && super::verify::is_test(&item.path);
+    let is_test = item.is_new_test();
     // Decorators; comments in Python stand inside.
     let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
     // Imports as the file has them, so that no module is made up.
@@ -120,6 +125,7 @@ fn new_head(item: &Item) -> String {
             format!("(async )?def {name}")
         }
         (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),
+        (Some(_), "rust") if item.is_new_test() => format!("#\\[test\\]\\nfn {name}"),
         (Some(_), "rust" | "go") => keyed,
         (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
         (None, _) => keyed,

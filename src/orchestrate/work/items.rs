@@ -21,6 +21,8 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Letters of the first line of a statement, by which it is named.
 const TITLE_CHARS: usize = 60;
 
+/// The module of a file in Rust that has its tests.
+const RUST_TESTS: &str = "tests";
 /// Words that say that there is more to do than what is new.
 const MORE: &[&str] = &["too", "also", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
 /// Words that say that something changes in other files too.
@@ -62,6 +64,14 @@ pub struct Offered<'a> {
     pub shown: &'a [(usize, usize)],
 }
 
+impl Item {
+    /// Whether it is a test that is to be written anew.
+    pub fn is_new_test(&self) -> bool {
+        let is_inner = || language_of(&self.path) == "rust" && self.name.split('.').next() == Some(RUST_TESTS);
+        matches!(self.what, What::Add) && (super::verify::is_test(&self.path) || is_inner())
+    }
+}
+
 /// What a model may name.
 #[derive(Clone)]
 pub struct Choices {
@@ -70,8 +80,8 @@ pub struct Choices {
     new: Vec<String>,
     old: Vec<Item>,
     may_remove: bool,
-    /// What a new name has to begin with.
-    prefix: &'static str,
+    /// Only new tests may be named, and so.
+    prefix: String,
     /// New definitions may be named.
     may_add: bool,
     /// The class that a new test is a member of.
@@ -82,22 +92,29 @@ impl Choices {
     pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
         let old = files.iter().flat_map(|file| named(file, may_remove)).collect();
-        Choices { paths, new: new.to_vec(), old, may_remove, prefix: "", may_add: true, test_class: None }
+        Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
 
-    /// Only new tests, in the file of tests if there is one.
-    pub fn of_tests(mut self) -> Choices {
+    /// Only new tests, in the file of tests if there is one; in Rust else where what they test is, a name and its file.
+    pub fn of_tests(mut self, subject: Option<&(String, String)>) -> Choices {
         self.test_class = self.class_of_tests();
         self.old.clear();
         let is_test = |path: &String| super::verify::is_test(path);
         if self.paths.iter().chain(&self.new).any(is_test) {
             self.paths.retain(is_test);
+        } else if let Some((_, path)) = subject.filter(|(_, path)| self.paths.contains(path)) {
+            self.paths = vec![path.clone()];
         }
+        let name = || subject.map_or("test", |(name, _)| name.rsplit('.').next().unwrap_or(name));
         // Runners take what is called so.
-        self.prefix = match self.paths.first().map(|path| language_of(path)) {
-            Some("python") => "test_",
-            Some("go") => "Test",
-            _ => "",
+        self.prefix = match self.paths.first() {
+            Some(path) if language_of(path) == "python" => "test_".to_owned(),
+            Some(path) if language_of(path) == "go" => "Test".to_owned(),
+            Some(path) if language_of(path) == "rust" && !is_test(path) => {
+                self.test_class = Some(RUST_TESTS.to_owned());
+                format!("{}_", name().to_lowercase())
+            }
+            _ => String::new(),
         };
         self
     }
@@ -190,7 +207,7 @@ impl Choices {
             let ends: Vec<String> = self.paths.iter().map(|path| quoted(&place(path))).collect();
             let end = if self.paths.len() > 1 { format!(" ({})", ends.join(" | ")) } else { String::new() };
             rules.push_str(&format!("new: \"add \" NAME{end}\nlines: \"add lines\"{end}\n"));
-            let name = match self.prefix {
+            let name = match self.prefix.as_str() {
                 "" => "[A-Za-z_$][A-Za-z0-9_$]*(\\.[A-Za-z_$][A-Za-z0-9_$]*)?".to_owned(),
                 prefix => format!("{prefix}[A-Za-z0-9_]+"),
             };
@@ -260,7 +277,8 @@ impl Choices {
     pub fn said(&self, mentions: &Mentions, asked: &str) -> Option<(Vec<Item>, bool)> {
         let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
         if !mentions.new_names.is_empty() && mentions.adds {
-            if !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
+            let is_so = |name: &String| name.starts_with(self.prefix.as_str());
+            if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
                 return None;
             }
             let more = words::split(asked).iter().any(|word| MORE.contains(&word.to_lowercase().as_str()));
@@ -334,8 +352,9 @@ impl Choices {
                 self.old.iter().find(|item| item.name == name).cloned()
             }
             ("add", None) => {
-                let class = self.test_class.as_ref().filter(|_| !name.contains('.') && super::verify::is_test(&path));
-                let name = class.map_or(name.clone(), |class| format!("{class}.{name}"));
+                let class = self.test_class.as_ref().filter(|_| !name.contains('.'));
+                let is_home = |class: &&String| *class == RUST_TESTS || super::verify::is_test(&path);
+                let name = class.filter(is_home).map_or(name.clone(), |class| format!("{class}.{name}"));
                 Some(Item { path, name, what: What::Add })
             }
             _ => None,

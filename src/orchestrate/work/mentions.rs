@@ -117,6 +117,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let graph = index.graph()?;
     let known = index.paths()?;
     let mut found = Mentions::default();
+    let own = crate::edit::own::function_of(index.project());
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
     // New names that are said to be one; others may be types of the language, or what a value is called.
@@ -152,6 +153,10 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
             graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()
         };
         let mut nodes = named_so(word);
+        if let Some(own) = own.as_ref().filter(|own| own.name == word && nodes.is_empty() && (called || quoted)) {
+            found.add_path(Some(own.path.clone()));
+            continue;
+        }
         let (mut word, mut is_of_object) = (word, false);
         if let Some((object, member)) = word.rsplit_once('.').filter(|_| nodes.is_empty()) {
             // `db.search(q)`: a member of an object that the request calls as it likes.

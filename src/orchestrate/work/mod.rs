@@ -11,6 +11,7 @@ mod command;
 mod context;
 mod data;
 mod entries;
+mod executed;
 mod explicit;
 mod files;
 mod fill;
@@ -27,11 +28,13 @@ mod rename;
 mod repair;
 mod spelled;
 mod substitution;
+mod switch;
 mod tool;
 mod trial;
 mod users;
 mod verify;
 mod within;
+mod wording;
 pub mod written;
 
 use crate::engine::pool::Leased;
@@ -55,6 +58,9 @@ use context::{Pack, Purpose};
 use mentions::Mentions;
 use read::{Kind, Step};
 
+/// Words that say that tests stand where the code does.
+const SAME_FILE: &[&str] =
+    &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
 /// Tokens of code that a model reads for one step: about seven seconds of prefill on two cores with a model of 1.5B.
 const CONTEXT_TOKENS: usize = 1_600;
 /// Letters of a command that checked something.
@@ -279,7 +285,8 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         mentions = mentions::of(earlier, index).map_err(lost)?;
         (mentions.speaks_of_tests, mentions.adds_tests) = tests;
     }
-    if purpose == Purpose::Change && mentions.adds_tests {
+    let stays = SAME_FILE.iter().any(|words| text.to_lowercase().contains(words));
+    if purpose == Purpose::Change && mentions.adds_tests && !stays {
         verify::add_test_file(job, &mut mentions);
     }
     // A step that names nothing, `tell me who uses it`, is about what the request speaks of.

@@ -1,5 +1,5 @@
-//! Begins a new file of tests in JavaScript or TypeScript: what its runner needs and what is tested are imported by code, so that a model
-//! writes for the runner there is.
+//! What code writes around new tests: the first lines of a file in JavaScript or TypeScript, so that a model writes for the runner there is,
+//! and the module that tests in Rust stand in.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -76,6 +76,13 @@ pub fn form(style: Style) -> &'static str {
     }
 }
 
+/// A first test of a file in Rust, in the module that it needs.
+pub fn in_new_module(code: &str) -> String {
+    let inner = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
+    let lines: Vec<String> = code.trim_end().lines().map(inner).collect();
+    format!("#[cfg(test)]\nmod tests {{\n    use super::*;\n\n{}\n}}\n", lines.join("\n"))
+}
+
 /// `to` as a file at `from` imports it; TypeScript without its ending.
 fn relative(from: &str, to: &str) -> String {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
@@ -95,6 +102,13 @@ fn relative(from: &str, to: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_first_test_in_rust_gets_its_module() {
+        let code = "#[test]\nfn f_of_one() {\n    assert_eq!(f(1), 1);\n}\n";
+        let whole = "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn f_of_one() {\n        assert_eq!(f(1), 1);\n    }\n}\n";
+        assert_eq!(in_new_module(code), whole);
+    }
 
     #[test]
     fn a_test_file_imports_its_runner_and_what_it_tests() {

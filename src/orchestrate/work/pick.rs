@@ -19,12 +19,12 @@ const PROMPT: &str =
 const LINES_MAX: usize = 24;
 const LINE_CHARS: usize = 120;
 
-/// A line of code that has the value.
-struct Line<'a> {
-    path: &'a str,
+/// A line to choose.
+pub struct Line<'a> {
+    pub path: &'a str,
     /// Its place in the file, from 1, and its text.
-    number: usize,
-    text: &'a str,
+    pub number: usize,
+    pub text: &'a str,
 }
 
 /// Changes the value in the line that the model picks; `None` if the request spells out no value, or no line of the code shown has it.
@@ -41,6 +41,25 @@ pub async fn change(
         numbered.map(|(at, text)| Line { path: &file.path, number: at + 1, text })
     });
     let lines: Vec<Line<'_>> = lines.collect();
+    let chosen = match lines.as_slice() {
+        [_] => Some(0),
+        several => pick(job, step, several).await?,
+    };
+    let Some(line) = chosen.and_then(|at| lines.get(at)) else { return Ok(None) };
+    let Some(before) = text_of(job.scene.context, line.path) else { return Ok(None) };
+    let mut all: Vec<String> = before.split_inclusive('\n').map(str::to_owned).collect();
+    let Some(changed) = all.get_mut(line.number - 1) else { return Ok(None) };
+    *changed = changed.replacen(&wanted.old, &wanted.new, 1);
+    let after = all.concat();
+    if !verify::problems(job.index, line.path, &before, &after, &[]).is_empty() {
+        return Ok(None);
+    }
+    perform(job.scene, step, Builtin::WriteFile, json!({ "path": line.path, "content": after }), evidence).await?;
+    Ok(Some(Done::default()))
+}
+
+/// The line that the model says is meant, by its place; `None` where there is none, or are too many to choose from.
+pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Option<usize>, TurnError> {
     if lines.is_empty() || lines.len() > LINES_MAX {
         return Ok(None);
     }
@@ -54,20 +73,9 @@ pub async fn change(
     let numbers: Vec<String> = (1..=lines.len()).map(|number| format!("\"{number}\"")).collect();
     let grammar = format!("start: {}\n", numbers.join(" | "));
     let answer = ask(job, &messages, Ask { grammar, tokens: 4, seed: None, phase: "finding the line" }).await?;
-    let Some(line) = answer.trim().parse::<usize>().ok().and_then(|number| lines.get(number.checked_sub(1)?)) else {
-        return Ok(None);
-    };
-    tracing::debug!(line.path, line.number, line.text, "picked");
-    let Some(before) = text_of(job.scene.context, line.path) else { return Ok(None) };
-    let mut all: Vec<String> = before.split_inclusive('\n').map(str::to_owned).collect();
-    let Some(changed) = all.get_mut(line.number - 1) else { return Ok(None) };
-    *changed = changed.replacen(&wanted.old, &wanted.new, 1);
-    let after = all.concat();
-    if !verify::problems(job.index, line.path, &before, &after, &[]).is_empty() {
-        return Ok(None);
-    }
-    perform(job.scene, step, Builtin::WriteFile, json!({ "path": line.path, "content": after }), evidence).await?;
-    Ok(Some(Done::default()))
+    let chosen = answer.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    tracing::debug!(?chosen, "picked");
+    Ok(chosen.filter(|at| *at < lines.len()))
 }
 
 /// Whether a line of code, no comment, has a value once and by itself.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::edit::checks::is_test_file;
 use crate::edit::failures::{Kind, Report};
+use crate::edit::own;
 use crate::edit::suspects::suspects;
 use crate::index::parts::{self, Sort};
 use crate::index::{Graph, Node};
@@ -86,9 +87,18 @@ pub async fn examples(
     let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took, time };
     let graph = job.index.graph().map_err(|error| TurnError::Lost(error.to_string()))?;
     let Some(text) = text_of(job.scene.context, &wrong.path) else { return Ok(None) };
-    let called = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
-    let called = called.map(|one| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines }).collect();
-    match trial::mend(job, check, &with_what_they_name(job, called, &graph)).await? {
+    let named = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
+    let touched = |one: parts::Span| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines };
+    let mut called: Vec<Touched> = named.map(touched).collect();
+    // What a package hands out without a name seldom does the work itself.
+    let own = own::handed_out(&wrong.path, &text).filter(|_| called.is_empty());
+    let is_own = own.is_some();
+    called.extend(own.map(touched));
+    let mut places = with_what_they_name(job, called, &graph);
+    if is_own {
+        places = with_what_they_name(job, places, &graph);
+    }
+    match trial::mend(job, check, &places).await? {
         Some(mended) => Ok(Some(trial::keep(job, step, mended, &wrong.line, evidence).await?)),
         None => Ok(None),
     }

@@ -93,9 +93,18 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
     static IS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?$")
     });
+    // `up to 200, 100 is too short`
+    static TOO: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"^(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b",
+        )
+    });
+    let behind = task[second.range.end..].trim().to_lowercase();
     let before = task[..first.range.start].trim().to_lowercase();
     let between = task[first.range.end..second.range.start].trim().to_lowercase();
     match () {
+        () if TOO.is_match(&between) => Some(true),
+        () if TOO.is_match(&behind) => Some(false),
         () if INSTEAD_BEFORE.is_match(&before) => Some(true),
         () if before.ends_with("not") && between == "but" => Some(true),
         () if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) => {
@@ -243,6 +252,8 @@ mod tests {
     #[test]
     fn quoted_texts_become_others() {
         check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
+        check("let f() parse up to 200 characters, 100 is too short for us", Some(("100", "200")));
+        check("100 characters are not enough, allow 200", Some(("100", "200")));
         check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
         check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
         check(

@@ -23,6 +23,7 @@ use crate::tools::{Context, ToolCall};
 
 use super::change::{changed_meanwhile, perform};
 use super::context::text_of;
+use super::executed::{self, Executed};
 use super::read::Step;
 use super::{Done, Job, Touched, command, fill, verify};
 
@@ -90,16 +91,23 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
     if !bench.fails_as_it_is().await? {
         return Ok(None);
     }
-    match by_code(&mut bench, &places, &clues).await? {
+    let executed = bench.executed().await;
+    match by_code(&mut bench, &places, &clues, &executed).await? {
         Some(found) => Ok(Some(found)),
-        None => by_the_model(&mut bench, &places, &clues).await,
+        None => by_the_model(&mut bench, &places, &clues, &executed).await,
     }
 }
 
-async fn by_code(bench: &mut Bench<'_>, places: &[Arc<Place>], clues: &Clues) -> Result<Option<Mended>, TurnError> {
+async fn by_code(
+    bench: &mut Bench<'_>,
+    places: &[Arc<Place>],
+    clues: &Clues,
+    executed: &Executed,
+) -> Result<Option<Mended>, TurnError> {
     let mut all: Vec<(usize, &Arc<Place>, Mutant)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, clues);
+        let may_be_wrong = |at: usize| executed.may_be_wrong(&place.path, place.line_of(at));
+        let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, clues, &may_be_wrong);
         all.extend(mutants.into_iter().map(|one| (at + one.rank, place, one)));
     }
     all.sort_by_key(|(rank, ..)| *rank);
@@ -115,14 +123,16 @@ async fn by_the_model(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
     clues: &Clues,
+    executed: &Executed,
 ) -> Result<Option<Mended>, TurnError> {
     let until = Instant::now() + bench.check.time;
     let mut lines: Vec<(usize, &Arc<Place>, Range<usize>)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         // The model reads the whole definition for each.
         let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
-        let all = fill::lines(&place.path, &place.text, &place.bytes, clues).into_iter().enumerate();
-        lines.extend(all.map(|(nth, line)| (at + nth + cost, place, line)));
+        let mut all = fill::lines(&place.path, &place.text, &place.bytes, clues);
+        all.retain(|line| executed.may_be_wrong(&place.path, place.line_of(line.start)));
+        lines.extend(all.into_iter().enumerate().map(|(nth, line)| (at + nth + cost, place, line)));
     }
     lines.sort_by_key(|(rank, ..)| *rank);
     for (nth, (_, place, line)) in lines.into_iter().enumerate() {
@@ -167,6 +177,13 @@ pub async fn keep(
     Ok(Done { notes: vec![format!("not done, the files are as they were: {trouble}")], ..Done::default() })
 }
 
+impl Place {
+    /// The line of a byte, counted from 1.
+    fn line_of(&self, at: usize) -> usize {
+        self.text[..at].matches('\n').count() + 1
+    }
+}
+
 impl Mended {
     fn of(place: &Arc<Place>, text: String) -> Mended {
         Mended { place: place.clone(), text }
@@ -178,7 +195,7 @@ impl Mended {
     }
 }
 
-/// The innermost definitions that have the places' lines, tests left out.
+/// The innermost definitions that have the places' lines, tests left out: who may change them makes anything pass.
 fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
     let mut found: Vec<Arc<Place>> = Vec::new();
     for place in places.iter().filter(|place| !place.name.is_empty() && !verify::is_test(&place.path)) {
@@ -186,6 +203,8 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
         let (first, last) = place.lines;
         let all = parts::definitions(&place.path, &text);
         let holds = all.iter().filter(|one| one.lines.0 <= first && last <= one.lines.1);
+        // In Rust tests stand beside the code.
+        let holds = holds.filter(|one| !one.is_test && !one.container.iter().any(|name| name == "tests"));
         let Some(one) = holds.min_by_key(|one| one.lines.1 - one.lines.0) else { continue };
         let known = found.iter().any(|other| (&other.path, &other.bytes) == (&place.path, &one.bytes));
         if !known && one.lines.1 - one.lines.0 < LINES_MAX && found.len() < PLACES_MAX {
@@ -253,6 +272,16 @@ impl Bench<'_> {
         Ok(fails)
     }
 
+    /// Which lines the check runs; nothing where that is not known.
+    async fn executed(&self) -> Executed {
+        let Some(copy) = self.copies.first() else { return Executed::default() };
+        let root = copy.context.root.path();
+        let line = executed::noted(root, self.check.line);
+        let Some(right) = line.and_then(|line| self.right_to(&line, verify::LIMIT)) else { return Executed::default() };
+        let _ = crate::tools::execute(right, &copy.context).await;
+        Executed::read(root)
+    }
+
     /// Tries `candidates` in order, some side by side, until one passes or the time is over.
     async fn first_that_passes(
         &mut self,
@@ -292,9 +321,13 @@ impl Bench<'_> {
 
     /// The right to run the check once more, which the user gave when it ran in the project.
     fn right(&self, limit: Duration) -> Option<Approved<ToolCall>> {
+        self.right_to(self.check.line, limit)
+    }
+
+    fn right_to(&self, line: &str, limit: Duration) -> Option<Approved<ToolCall>> {
         let name = Builtin::RunCommand.name();
         let spec = self.job.scene.toolkit.catalog.get(name)?;
-        let arguments = command::arguments(self.check.line, Some(limit));
+        let arguments = command::arguments(line, Some(limit));
         let call = ToolCall { tool: name.to_owned(), arguments };
         self.job.scene.host.policy().again_on_a_copy(call, spec)
     }

@@ -1,6 +1,6 @@
 //! Rust.
 
-use super::{check, in_container, with};
+use super::{Hints, check, in_container, with};
 
 const LIB: &str = r#"//! A library.
 #![allow(dead_code)]
@@ -150,4 +150,15 @@ fn a_new_function_stands_before_the_tests() {
         "fn f() {}\n",
         "use a::B;\n\nfn f() {}\n\n#[cfg(test)]\nmod tests {}\n",
     );
+}
+
+#[test]
+fn what_hints_name_puts_nothing_behind_the_tests() {
+    let old = "//! Areas.\n\n/// Of a square.\npub fn square(side: u32) -> u32 {\n    side * side\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn square_of_two() {\n        assert_eq!(square(2), 4);\n    }\n}\n";
+    let new = "/// Of a rectangle.\npub fn rectangle(a: u32, b: u32) -> u32 {\n    a * b\n}\n";
+    let expected = old.replace("\n#[cfg(test)]", &format!("\n{new}\n#[cfg(test)]"));
+    for after in [None, Some("square_of_two"), Some("tests"), Some("area"), Some("square")] {
+        let hints = Hints { after: after.map(str::to_owned), line: Some(1), ..Hints::default() };
+        assert_eq!(with("src/area.rs", old, new, hints), expected, "{after:?}");
+    }
 }

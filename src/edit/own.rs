@@ -1,0 +1,82 @@
+//! The function that a package of JavaScript is: without a name in its main file (`module.exports = function …`), called by the package's.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::index::parts::{self, Sort, Span};
+
+/// A function that is called as its package is.
+#[derive(Clone, Debug)]
+pub struct Own {
+    pub name: String,
+    pub path: String,
+    pub span: Span,
+}
+
+/// The function of the package at `root`; `None` where it has a name of its own, or there is none.
+pub fn function_of(root: &Path) -> Option<Own> {
+    let text = std::fs::read_to_string(root.join("package.json")).ok()?;
+    let package: Value = serde_json::from_str(&text).ok()?;
+    let said = main_of(&package).trim_start_matches("./");
+    let files = [said.to_owned(), format!("{said}.js")];
+    let (path, text) =
+        files.into_iter().find_map(|path| Some((path.clone(), std::fs::read_to_string(root.join(path)).ok()?)))?;
+    let span = handed_out(&path, &text)?;
+    Some(Own { name: called(package.get("name")?.as_str()?), path, span })
+}
+
+/// The function without a name that a module hands out.
+pub fn handed_out(path: &str, text: &str) -> Option<Span> {
+    let is_whole =
+        |span: &Span| span.sort == Sort::Function && matches!(span.name.as_str(), "module.exports" | "default");
+    parts::definitions(path, text).into_iter().find(is_whole)
+}
+
+/// The main file, as `main` or the first of `exports` says.
+fn main_of(package: &Value) -> &str {
+    let exports = package.get("exports");
+    let inner = exports.and_then(|exports| exports.get(".")).or(exports);
+    let named = inner.and_then(|inner| inner.get("default").or(inner.get("require")));
+    let said = [package.get("main"), inner, named];
+    said.into_iter().flatten().find_map(Value::as_str).unwrap_or("index.js")
+}
+
+/// What people call a package in code: `left-pad` is `leftPad`, `@a/b` is `b`.
+fn called(name: &str) -> String {
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    let mut words = bare.split(['-', '.']);
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| name + &capitalised(word))
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(package: &str, path: &str, text: &str) -> Option<(String, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("package.json"), package).unwrap();
+        std::fs::write(folder.path().join(path), text).unwrap();
+        function_of(folder.path()).map(|own| (own.name, own.path))
+    }
+
+    #[test]
+    fn a_package_that_is_a_function_is_found_by_its_name() {
+        let found = |name: &str, path: &str| Some((name.to_owned(), path.to_owned()));
+        let function = "var a = 1;\n\nmodule.exports = function (val) {\n  return val;\n};\n";
+        assert_eq!(of(r#"{"name": "ms", "main": "./index"}"#, "index.js", function), found("ms", "index.js"));
+        assert_eq!(of(r#"{"name": "ms", "main": "./index.js"}"#, "index.js", function), found("ms", "index.js"));
+        assert_eq!(of(r#"{"name": "@a/left-pad"}"#, "index.js", function), found("leftPad", "index.js"));
+        let module = "export default function (val) {\n  return val;\n}\n";
+        let package = r#"{"name": "b", "exports": {".": {"types": "./b.d.ts", "default": "./b.js"}}}"#;
+        assert_eq!(of(package, "b.js", module), found("b", "b.js"));
+        assert_eq!(of(r#"{"name": "b"}"#, "index.js", "module.exports = { a: 1 };\n"), None);
+        assert_eq!(of("no json", "index.js", function), None);
+    }
+}

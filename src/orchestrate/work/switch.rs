@@ -1,0 +1,113 @@
+//! A switch that is to be on or off: `verboseLogs should be off by default`. Code finds where the name gets its value and turns that round.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::json;
+
+use crate::index::spans;
+use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::toolkit::TurnError;
+use crate::tools::builtin::Builtin;
+
+use super::change::perform;
+use super::context::{Pack, is_declaration, text_of};
+use super::read::Step;
+use super::{Done, Job, verify};
+
+/// Turns the switch that `step` names; `None` if it names none, or that gets its value in other than one place of the code.
+pub async fn change(
+    job: Job<'_>,
+    step: &Step,
+    pack: &Pack,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some((name, on)) = switch(&step.text) else { return Ok(None) };
+    let is_code = |path: &str| crate::edit::has_grammar(path) && !verify::is_test(path) && !is_declaration(path);
+    let code = pack.files.iter().filter(|file| is_code(&file.path));
+    let found = code.filter_map(|file| {
+        let before = text_of(job.scene.context, &file.path)?;
+        let after = turned(&file.path, &before, &name, on)?;
+        Some((file.path.clone(), before, after))
+    });
+    let found: Vec<(String, String, String)> = found.collect();
+    let [(path, before, after)] = found.as_slice() else { return Ok(None) };
+    if !verify::problems(job.index, path, before, after, &[]).is_empty() {
+        return Ok(None);
+    }
+    perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    Ok(Some(Done::default()))
+}
+
+/// `text` with the other value in the one place where `name` gets the wrong one.
+fn turned(path: &str, text: &str, name: &str, on: bool) -> Option<String> {
+    let values = if on { "false|False" } else { "true|True" };
+    let name = regex::escape(name);
+    let place =
+        Regex::new(&format!(r#"(?:^|[^\w.])["']?{name}["']?\s*(?::\s*bool(?:ean)?\s*)?[:=]\s*({values})\b"#)).ok()?;
+    let comments = spans(path, text).and_then(Result::ok).map(|found| found.comments).unwrap_or_default();
+    let is_comment = |at: usize| comments.iter().any(|comment| comment.contains(&at));
+    let values = place.captures_iter(text).filter_map(|found| found.get(1));
+    let mut found = values.filter(|value| !is_comment(value.start()));
+    let value = found.next().filter(|_| found.next().is_none())?;
+    let new = match (on, value.as_str().starts_with(char::is_uppercase)) {
+        (true, true) => "True",
+        (true, false) => "true",
+        (false, true) => "False",
+        (false, false) => "false",
+    };
+    Some(format!("{}{new}{}", &text[..value.start()], &text[value.end()..]))
+}
+
+/// The one name of code that a request wants to be on or off where nobody says otherwise.
+fn switch(task: &str) -> Option<(String, bool)> {
+    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+        let state = r"(on|off|true|false|enabled|disabled|active|inactive)";
+        Regex::new(&format!(
+            r"(?i)\b{state}\b[^.;]{{0,12}}\b(?:by default|per default|out of the box|standardmäßig|par défaut|por defecto)|\bdefault(?:s)?(?:\s+to|\s+value\s+(?:to|is)|\s+should\s+be)?\s+{state}\b"
+        ))
+        .expect("a pattern")
+    });
+    static NAME: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"`(\w+)`|\b([a-z]+[A-Z]\w*|[A-Za-z]\w*_\w+)\b").expect("a pattern"));
+    let said = SAID.captures(task)?;
+    let state = said.get(1).or(said.get(2))?.as_str().to_lowercase();
+    let mut names: Vec<&str> =
+        NAME.captures_iter(task).filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str())).collect();
+    names.dedup();
+    let [name] = names.as_slice() else { return None };
+    Some(((*name).to_owned(), matches!(state.as_str(), "on" | "true" | "enabled" | "active")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_named_with_its_state() {
+        let check = |task: &str, expected: Option<(&str, bool)>| {
+            let found = switch(task);
+            assert_eq!(found.as_ref().map(|(name, on)| (name.as_str(), *on)), expected, "{task}");
+        };
+        check("capitalizeAfterNumber should be off by default", Some(("capitalizeAfterNumber", false)));
+        check("make `strict` default to true", Some(("strict", true)));
+        check("strict_mode is to be enabled out of the box", Some(("strict_mode", true)));
+        check("turn it on by default", None);
+        check("a_b and c_d should be on by default", None);
+        check("set max_size to 5", None);
+    }
+
+    #[test]
+    fn the_one_place_with_the_wrong_value_is_turned() {
+        let check = |text: &str, on: bool, expected: Option<&str>| {
+            let path = if text.starts_with("def") { "a.py" } else { "a.js" };
+            assert_eq!(turned(path, text, "is_on", on).as_deref(), expected, "{text}");
+        };
+        check("// is_on: true\no = { is_on: true }", false, Some("// is_on: true\no = { is_on: false }"));
+        check("o = { is_on: true, b: true }", false, Some("o = { is_on: false, b: true }"));
+        check("def f(a, is_on=False):", true, Some("def f(a, is_on=True):"));
+        check("def f(a, is_on: bool = False):", true, Some("def f(a, is_on: bool = True):"));
+        check("let is_on = true;", true, None);
+        check("this.is_on = true; x = { is_on: true, is_on: true }", false, None);
+    }
+}
