@@ -208,6 +208,7 @@ impl Said {
         let mut said = Said::default();
         let mut rest = text.trim_start_matches(['`', ' ']);
         let mut first = true;
+        let mut but = "";
         while let Some((word, after)) = word_of(rest) {
             let low = word.to_lowercase();
             let follows = if SHOULD.contains(&low.as_str()) {
@@ -228,7 +229,10 @@ impl Said {
                 }
                 Some(false) if first => said.stated = values(after, given).into_iter().next(),
                 // `gives a instead of b`: b is right; `should give b instead of a` has ended already.
-                None if BUT.contains(&low.as_str()) && said.stated.is_some() => said.is_wrong = true,
+                None if BUT.contains(&low.as_str()) && said.stated.is_some() => {
+                    but = if said.is_wrong { but } else { after };
+                    said.is_wrong = true;
+                }
                 None if instead => {
                     said.should = values(&after.trim_start()[2..], given).into_iter().next();
                     break;
@@ -238,18 +242,21 @@ impl Said {
             first = false;
         }
         if said.is_wrong && said.should.is_none() {
-            said.should = said.stated.as_deref().and_then(|stated| other_number(text, stated));
+            said.should = said.stated.as_deref().and_then(|stated| other_number(but, stated));
         }
         said
     }
 }
 
-/// The one other number of a sentence that gives a wrong one: `gives 2 but two pairs are 4`.
-fn other_number(text: &str, stated: &str) -> Option<String> {
+/// The one number that something is said to be behind a `but`: `gives 2 but two pairs are 4`.
+fn other_number(but: &str, stated: &str) -> Option<String> {
+    const ARE: &[&str] = &["is", "are", "be", "makes", "make", "ist", "sind", "est", "sont", "es", "son"];
     stated.parse::<f64>().ok()?;
-    let sentence = text.split(". ").next().unwrap_or(text);
-    let words = sentence.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', '!', '?']));
-    let mut numbers = words.filter(|word| *word != stated && word.parse::<f64>().is_ok());
+    let sentence = but.split(". ").next().unwrap_or(but);
+    let words: Vec<&str> =
+        sentence.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', '!', '?'])).collect();
+    let said = words.windows(2).filter(|pair| ARE.contains(&pair[0].to_lowercase().as_str()));
+    let mut numbers = said.map(|pair| pair[1]).filter(|word| *word != stated && word.parse::<f64>().is_ok());
     numbers.next().filter(|_| numbers.next().is_none()).map(str::to_owned)
 }
 
@@ -436,6 +443,7 @@ mod tests {
         check("treat / so, so f('a/b') is 'aB'", false, &[("f('a/b')", "'aB'")]);
         check("f(6, { long: true }) returns 'ab', it should be 'a'", false, &[("f(6, { long: true })", "'a'")]);
         check("f('2h') gives 120000 but two hours are 7200000. please fix", false, &[("f('2h')", "7200000")]);
+        check("f(1) gives 2 but I have seen 3 of these", false, &[("f(1)", "2")]);
         check("f(-1) should raise ValueError.", true, &[("f(-1)", "ValueError")]);
         check("is_even(3) gives False", true, &[("is_even(3)", "False")]);
     }

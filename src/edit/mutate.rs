@@ -82,7 +82,10 @@ pub fn mutants(
 ) -> Vec<Mutant> {
     let nodes = syntax_nodes(path, text, within);
     let is_value = |one: &Span| one.sort == Sort::Value && one.container.is_empty();
-    let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX).map(|one| one.name);
+    let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX);
+    // Who uses all values of the file but one has taken another for it.
+    let rank = |name: &str| if nodes.iter().any(|node| &text[node.bytes.clone()] == name) { 6 } else { 3 };
+    let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);
     let mut making = Making { text, nodes: &nodes, clues, values: values.collect(), found };
     for at in 0..nodes.len() {
@@ -117,8 +120,8 @@ struct Making<'a> {
     text: &'a str,
     nodes: &'a [SyntaxNode],
     clues: &'a Clues,
-    /// Names of values of the file, outside of all else.
-    values: Vec<String>,
+    /// Values of the file, outside of all else: the rank and the name of each.
+    values: Vec<(usize, String)>,
     found: Vec<Mutant>,
 }
 
@@ -242,19 +245,12 @@ impl<'a> Making<'a> {
         }
         others.truncate(NAMES_MAX);
         let is_plain = role(at) == (false, false);
-        let of_file: Vec<String> = self
-            .values
-            .iter()
-            .filter(|value| is_plain && *value != text && !others.contains(&value.as_str()))
-            .cloned()
-            .collect();
-        for other in others {
-            self.add(5, bytes.clone(), other);
-        }
-        for value in of_file {
-            // Who uses all values of the file but one has taken another for it.
-            let is_used = self.nodes.iter().any(|node| self.text[node.bytes.clone()] == *value);
-            self.add(if is_used { 6 } else { 3 }, bytes.clone(), value);
+        let of_file =
+            self.values.iter().filter(|(_, value)| is_plain && value != text && !others.contains(&value.as_str()));
+        let of_file: Vec<(usize, String)> = of_file.cloned().collect();
+        let others = others.into_iter().map(|other| (5, other.to_owned()));
+        for (rank, other) in others.chain(of_file).collect::<Vec<_>>() {
+            self.add(rank, bytes.clone(), other);
         }
     }
 

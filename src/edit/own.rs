@@ -1,10 +1,13 @@
 //! The function that a package of JavaScript is: without a name in its main file (`module.exports = function …`), called by the package's.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde_json::Value;
 
 use crate::index::parts::{self, Sort, Span};
+
+/// Longest main file that is read; a longer one is hardly written by hand.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// A function that is called as its package is.
 #[derive(Clone, Debug)]
@@ -19,9 +22,12 @@ pub fn function_of(root: &Path) -> Option<Own> {
     let text = std::fs::read_to_string(root.join("package.json")).ok()?;
     let package: Value = serde_json::from_str(&text).ok()?;
     let said = main_of(&package).trim_start_matches("./");
-    let files = [said.to_owned(), format!("{said}.js")];
-    let (path, text) =
-        files.into_iter().find_map(|path| Some((path.clone(), std::fs::read_to_string(root.join(path)).ok()?)))?;
+    if !Path::new(said).components().all(|part| matches!(part, Component::Normal(_))) {
+        return None;
+    }
+    let is_small = |path: &str| root.join(path).metadata().is_ok_and(|file| file.is_file() && file.len() <= BYTES_MAX);
+    let path = [said.to_owned(), format!("{said}.js")].into_iter().find(|path| is_small(path))?;
+    let text = std::fs::read_to_string(root.join(&path)).ok()?;
     let span = handed_out(&path, &text)?;
     Some(Own { name: called(package.get("name")?.as_str()?), path, span })
 }
@@ -77,6 +83,7 @@ mod tests {
         let package = r#"{"name": "b", "exports": {".": {"types": "./b.d.ts", "default": "./b.js"}}}"#;
         assert_eq!(of(package, "b.js", module), found("b", "b.js"));
         assert_eq!(of(r#"{"name": "b"}"#, "index.js", "module.exports = { a: 1 };\n"), None);
+        assert_eq!(of(r#"{"name": "b", "main": "../index.js"}"#, "index.js", function), None);
         assert_eq!(of("no json", "index.js", function), None);
     }
 }

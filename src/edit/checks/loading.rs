@@ -7,7 +7,11 @@ use crate::edit::imports::module_of;
 /// program that acts when it is loaded: nobody imports it, and it hands nothing out.
 pub fn loading(path: &str, text: &str, is_imported: bool) -> Option<String> {
     match path.rsplit_once('.')?.1 {
-        "py" if is_imported => Some(format!("PYTHONPATH=.:src python3 -c 'import {}'", module_of(path)?)),
+        "py" if is_imported => {
+            let module = module_of(path)?;
+            let is_name = module.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.'));
+            is_name.then(|| format!("PYTHONPATH=.:src python3 -c 'import {module}'"))
+        }
         "js" | "mjs" | "cjs" if is_imported || exports(text) => {
             let code = format!("await import({:?})", format!("./{path}"));
             Some(format!("node --input-type=module -e {}", quoted(&code)))
@@ -31,6 +35,7 @@ mod tests {
         assert_eq!(line.as_deref(), Some("PYTHONPATH=.:src python3 -c 'import a.b'"));
         let line = loading("lib/a.js", "'use strict'\nmodule.exports = { a }\n", false);
         assert_eq!(line.as_deref(), Some("node --input-type=module -e 'await import(\"./lib/a.js\")'"));
+        assert_eq!(loading("a-b/c.py", "x = 1\n", true), None);
         assert_eq!(loading("tool.py", "main()\n", false), None);
         assert_eq!(loading("server.js", "listen(80)\n", false), None);
         assert_eq!(loading("a.rs", "pub fn a() {}\n", true), None);

@@ -16,7 +16,7 @@ use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
 
-use super::context::{Pack, Purpose, text_of};
+use super::context::{Pack, Purpose, Shown, is_declaration, text_of};
 use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
 use super::read::Step;
@@ -124,6 +124,29 @@ pub async fn perform(
     let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
     let call = ToolCall { tool: tool.name().to_owned(), arguments };
     execute::perform(scene, step.id, call, spec, evidence).await
+}
+
+/// The code of the files that a model would be shown, without tests and declarations.
+pub fn code_of(pack: &Pack) -> impl Iterator<Item = &Shown> {
+    let is_code = |path: &str| has_grammar(path) && !verify::is_test(path) && !is_declaration(path);
+    pack.files.iter().filter(move |file| is_code(&file.path))
+}
+
+/// Writes `after`, which code has made of a file that was shown, where that is right; else `None`.
+pub async fn put(
+    job: Job<'_>,
+    step: &Step,
+    file: &Shown,
+    after: &str,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Shown { path, text: before, .. } = file;
+    let is_as_shown = text_of(job.scene.context, path).as_ref() == Some(before);
+    if !is_as_shown || after == before || !verify::problems(job.index, path, before, after, &[]).is_empty() {
+        return Ok(None);
+    }
+    perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
+    Ok(Some(Done::default()))
 }
 
 /// The request as the model reads it: whole, and which part of it is to be done now.

@@ -34,6 +34,7 @@ const CASES_MAX: usize = 5;
 const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
 const ROUNDS_MAX: usize = 4;
+/// The same for a report whose examples no trial mends.
 const REPORT_ROUNDS: usize = 2;
 /// No further round begins after this time.
 const ROUNDS_TIME: Duration = Duration::from_secs(60);
@@ -119,6 +120,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     let mut written = false;
     // What was wrong with what was written first, and whether that is wrong in any case.
     let (mut first_trouble, mut broken) = (String::new(), false);
+    // What was written a second time because it had not changed.
     let mut again = Vec::new();
     // The round whose change was asked about, and is kept if the model has nothing better.
     let mut doubted = None;
@@ -147,10 +149,9 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let order = Round { choices: &choices, text: &step.text, trouble: &trouble, round, most };
         let pieces = write(job, &files, order, std::mem::take(&mut next), &mut messages).await?;
         trouble.clear();
+        let is_last = round + 1 >= rounds || Instant::now() >= until;
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
-            Err(Refusal { message, unchanged })
-                if doubted.is_none_or(|at| round < at + 2 && round + 1 < ROUNDS_MAX) =>
-            {
+            Err(Refusal { message, unchanged }) if doubted.is_none_or(|at| round < at + 2 && !is_last) => {
                 next = match unchanged.as_slice() {
                     // What is right already may look up what is not.
                     [_, ..] if may_be_data && choices.narrow_to_data_of(&pieces) => {
@@ -168,7 +169,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 if taken.is_err() || files.doubt(&asked).is_some_and(|doubt| !doubt.same_place) {
                     files.take_from_aside();
                 }
-                let may_ask = doubted.is_none() && !written && round + 1 < ROUNDS_MAX;
+                let may_ask = doubted.is_none() && !written && !is_last;
                 if let Some(doubt) = files.doubt(&asked).filter(|_| may_ask) {
                     doubted = Some(round);
                     if !doubt.same_place {

@@ -69,11 +69,16 @@ impl Executed {
             else {
                 continue;
             };
+            let length = source.encode_utf16().count() as u64;
             let functions = script["functions"].as_array().into_iter().flatten();
             let ranges = functions.flat_map(|function| function["ranges"].as_array().into_iter().flatten());
             let ranges: Vec<[u64; 3]> = ranges
                 .map(|range| ["startOffset", "endOffset", "count"].map(|key| range[key].as_u64().unwrap_or_default()))
                 .collect();
+            // What was compiled to something else before it was run has other places.
+            if !ranges.iter().any(|[from, to, _]| *from == 0 && *to == length) {
+                continue;
+            }
             let mut start = 0;
             for (at, line) in source.split_inclusive('\n').enumerate() {
                 let indent = (line.len() - line.trim_start().len()) as u64;
@@ -86,6 +91,11 @@ impl Executed {
             }
         }
     }
+}
+
+/// Whether lines that are run can be known for a file.
+pub fn is_known(path: &str) -> bool {
+    [".py", ".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending))
 }
 
 /// Makes ready for a run in `root`, and says by which line `line` is run so that it is noted down.

@@ -1,5 +1,7 @@
 //! The files of a change of code: as they were, as they are to be, and as they were written last.
 
+mod doubts;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -9,21 +11,19 @@ use serde_json::json;
 use crate::edit::checks::Style;
 use crate::edit::own::{self, Own};
 use crate::edit::{self, Hints};
+use crate::index::Index;
 use crate::index::parts::{Sort, Span};
-use crate::index::{Index, language_of};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
 use super::change::{changed_meanwhile, exists, perform};
 use super::context::{Found, Pack, Shown, text_of};
 use super::items::{Choices, Item, Offered, What};
-use super::leftover;
 use super::mentions::Mentions;
 use super::read::Step;
-use super::{Done, Job, Touched, entries, new_test, verify};
+use super::{Done, Job, Touched, entries, kept, leftover, new_test, verify};
 
 pub struct Files {
     shown: Vec<Shown>,
@@ -59,13 +59,6 @@ pub struct Refusal {
     pub unchanged: Vec<Item>,
 }
 
-/// A question about a change before it is made.
-pub struct Doubt {
-    pub question: String,
-    /// It is about the definitions that were written.
-    pub same_place: bool,
-}
-
 impl From<String> for Refusal {
     fn from(message: String) -> Refusal {
         Refusal { message, unchanged: Vec::new() }
@@ -86,7 +79,7 @@ impl Files {
         let mut new: Vec<String> = mentions.new_paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
         let has_test = shown.iter().any(|file| verify::is_test(&file.path));
         if mentions.speaks_of_tests && !has_test && new.is_empty() {
-            new.extend(shown.first().and_then(|file| test_path(&file.path)));
+            new.extend(shown.first().and_then(|file| new_test::test_path(&file.path)));
         }
         new.retain(|path| !exists(job.scene.context, path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
@@ -154,7 +147,7 @@ impl Files {
     /// Whether a file has the code of an item already, whatever its white space.
     pub fn has(&self, item: &Item, code: &str) -> bool {
         let texts = [self.before.get(&item.path), self.after.get(&item.path)];
-        texts.into_iter().flatten().any(|text| has_code(text, code))
+        texts.into_iter().flatten().any(|text| kept::has_code(text, code))
     }
 
     /// Puts what was found into the line of a new test that expected something else; says whether there is such a line.
@@ -177,17 +170,6 @@ impl Files {
         line.replace_range(at..at + expected.len(), is);
         *text = lines.join("\n") + "\n";
         true
-    }
-
-    /// Whether what a failed check says is what was asked for: it got a value that the request names and that the change brought in.
-    pub fn is_wanted(&self, asked: &str, trouble: &str) -> bool {
-        let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
-        let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
-        let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
-            self.after.keys().filter_map(|path| files.get(path)).map(|text| text.matches(value).count()).sum()
-        };
-        let is_new = |value: &String| count(&self.after, value) > count(&self.before, value);
-        values.into_iter().any(|value| is_new(&value) && trouble.contains(&value))
     }
 
     /// Whether a function of that name was there before.
@@ -220,46 +202,6 @@ impl Files {
         names
     }
 
-    /// Words that the request puts in quotation marks and that stand nowhere, also not in what was written.
-    pub fn missing_text(&self, asked: &str) -> Option<String> {
-        let is_there = |text: &str| {
-            self.before.values().any(|file| file.contains(text))
-                || self.after.values().any(|file| leftover::has_in_code(file, text))
-        };
-        // What an example gives is made by code and stands nowhere in it.
-        let given = edit::examples::of(asked, &self.new_names, &|_| true);
-        let is_given = |text: &String| {
-            let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
-            let shows =
-                ["like", "e.g.", "such as", "wie", "z.B.", "comme", "como"].iter().any(|word| before.ends_with(word));
-            let is_of = |one: &edit::examples::Example| {
-                one.expected.contains(text.as_str()) || one.call.contains(text.as_str())
-            };
-            shows || given.iter().any(is_of)
-        };
-        let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
-        missing.find(|text| !is_there(text))
-    }
-
-    /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
-    /// nowhere, or a value that was changed in one place of a definition and not in another.
-    pub fn doubt(&self, asked: &str) -> Option<Doubt> {
-        let missing = self.missing_text(asked);
-        if let Some(text) = missing {
-            let question = format!(
-                "The request is about '{text}', but what you wrote does not have it. Something else has to change."
-            );
-            return Some(Doubt { question, same_place: false });
-        }
-        let (path, after) = self.after.iter().next()?;
-        let leftover::Value { old, new, line } = leftover::value(self.before.get(path)?, after)?;
-        let question = format!(
-            "`{old}` became `{new}`, but `{line}` still has `{old}`. If the request means it there too, write the definition again with both \
-             changed; else write it as before."
-        );
-        Some(Doubt { question, same_place: true })
-    }
-
     /// Puts what was written in place. Nothing of a refused answer counts.
     pub fn take(
         &mut self,
@@ -282,13 +224,13 @@ impl Files {
                 let was = self.text(path).get(span.bytes.clone()).unwrap_or_default();
                 !leftover::speaks_of_words(asked) && leftover::without_words(was) == leftover::without_words(code)
             };
-            if matches!(&item.what, What::Change(span) if has_code(self.text(path), code) || only_words(span)) {
+            if matches!(&item.what, What::Change(span) if kept::has_code(self.text(path), code) || only_words(span)) {
                 unchanged.push(item.clone());
                 continue;
             }
             if let What::Change(span) = &item.what
                 && !self.may_remove
-                && is_gutted(self.text(path).get(span.bytes.clone()).unwrap_or_default(), code, asked)
+                && kept::is_gutted(self.text(path).get(span.bytes.clone()).unwrap_or_default(), code, asked)
             {
                 let name = &item.name;
                 return Err(format!(
@@ -297,17 +239,20 @@ impl Files {
                 .into());
             }
             if let What::Change(span) = &item.what
-                && let Some(lost) = self.lost_of_value(span, path, code, asked)
+                && span.sort == Sort::Value
+                && let Some(old) = self.text(path).get(span.bytes.clone()).filter(|_| !self.may_remove)
+                && let Some(lost) = kept::lost_of_list(old, code, asked)
             {
-                return Err(
-                    format!("`{}` has lost {lost}; write all that is there, and what is new.", item.name).into()
-                );
+                let name = &item.name;
+                return Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.").into());
             }
             let text = match (&item.what, known) {
                 (What::File, None) => Ok(format!("{}\n", code.trim_end())),
                 (_, None) => Err(format!("{path} is none of the files shown.")),
                 (What::File, Some(_)) => Err(format!("{path} is there already.")),
-                (What::Statement(old), Some(now)) => replaced(path, &now, old, &with_names(old, code, self.may_remove)),
+                (What::Statement(old), Some(now)) => {
+                    replaced(path, &now, old, &kept::with_names(old, code, self.may_remove))
+                }
                 (What::Remove(name), Some(now)) => {
                     may_go.push(name.clone());
                     edit::remove::definition_or_statement(path, &now, name)
@@ -367,17 +312,6 @@ impl Files {
         Ok(())
     }
 
-    /// What a short value has lost where a request only adds to it.
-    fn lost_of_value(&self, span: &Span, path: &str, code: &str, asked: &str) -> Option<String> {
-        const ADDS: &[&str] = &["also", "too", "additionally", "well", "auch", "aussi", "también"];
-        let adds = words::split(asked).iter().any(|word| ADDS.contains(&word.to_lowercase().as_str()));
-        let old = self.text(path).get(span.bytes.clone()).filter(|_| adds && span.sort == Sort::Value)?;
-        let (_, old) = old.trim_end().split_once('=').filter(|_| old.trim_end().lines().count() == 1)?;
-        let mut left = code.split_once('=').map_or("", |(_, value)| value).chars();
-        let lost: String = old.chars().filter(|c| !c.is_whitespace() && !left.any(|other| other == *c)).collect();
-        (!lost.is_empty()).then(|| format!("`{lost}`"))
-    }
-
     /// `now` with a written definition in its place.
     fn merged(
         &self,
@@ -395,7 +329,7 @@ impl Files {
             _ => self.hints(item),
         };
         let mut code = match hints.container {
-            None if !item.name.contains('.') => without_receiver(path, code),
+            None if !item.name.contains('.') => kept::without_receiver(path, code),
             _ => code.to_owned(),
         };
         if let What::Change(span) = &item.what
@@ -529,136 +463,10 @@ fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> 
     paths
 }
 
-/// Words in quotation marks, outside of the arguments of calls.
-fn quoted(text: &str) -> Vec<String> {
-    const LONGEST: usize = 80;
-    let mut found = Vec::new();
-    let mut before = ' ';
-    let mut depth = 0i32;
-    let mut rest = text.char_indices();
-    while let Some((at, letter)) = rest.next() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            '"' | '\'' | '“' if !before.is_alphanumeric() => {
-                let close = if letter == '“' { '”' } else { letter };
-                let inside = &text[at + letter.len_utf8()..];
-                let Some(end) = inside.find(close) else { break };
-                let words = &inside[..end];
-                if depth == 0 && words.trim().len() > 1 && words.len() <= LONGEST {
-                    found.push(words.to_owned());
-                }
-                let behind = at + letter.len_utf8() + end + close.len_utf8();
-                rest.by_ref().take_while(|(at, letter)| at + letter.len_utf8() < behind).for_each(drop);
-            }
-            _ => {}
-        }
-        before = letter;
-    }
-    found
-}
-
 /// `now` with other lines in the place of a statement.
 fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
     match now.contains(old) {
         true => Ok(now.replacen(old, code.trim_end(), 1)),
         false => Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default())),
-    }
-}
-
-/// `new` with the names that `old` hands out or brings in, unless something is to go: `export { a, b } from './c'`.
-fn with_names(old: &str, new: &str, may_remove: bool) -> String {
-    static LIST: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$").expect("a pattern"));
-    let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };
-    if may_remove || was[3].trim_end_matches(';') != is[3].trim_end_matches(';') {
-        return new.to_owned();
-    }
-    let names = |list: &str| -> Vec<String> {
-        list.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
-    };
-    let mut all = names(&was[2]);
-    all.extend(names(&is[2]).into_iter().filter(|name| !was[2].split(',').any(|other| other.trim() == name)));
-    format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
-}
-
-/// Lines of a definition of which not most may go unasked.
-const KEPT_LINES_MIN: usize = 10;
-/// Stems of words that ask for less code.
-const LESS: &[&str] =
-    &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
-
-/// Whether most lines of a long definition are gone, though nobody asked for less.
-fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
-    let lines = |text: &str| text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).count();
-    let asked = asked.to_lowercase();
-    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
-}
-
-/// A function of Python outside of any class without the `self` that a model gives it.
-fn without_receiver(path: &str, code: &str) -> String {
-    static HEAD: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^((?:async )?def \w+\()self(?:,\s*|(\)))").expect("a pattern"));
-    match language_of(path) == "python" && !code.contains("self.") {
-        true => HEAD.replace(code, "$1$2").into_owned(),
-        false => code.to_owned(),
-    }
-}
-
-/// Whether a text has some code already, whatever its white space and the imports in front of it.
-fn has_code(text: &str, code: &str) -> bool {
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_import =
-        |line: &&str| line.trim().is_empty() || ["import ", "from ", "use "].iter().any(|word| line.starts_with(word));
-    let own: Vec<&str> = code.lines().skip_while(is_import).collect();
-    let own = if own.is_empty() { plain(code) } else { plain(&own.join("\n")) };
-    plain(text).contains(&own)
-}
-
-/// Where the tests of a file without any are put, by the habit of its language; Rust's stand in the file itself.
-fn test_path(path: &str) -> Option<String> {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let (stem, ending) = name.rsplit_once('.')?;
-    let beside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
-    match language_of(path) {
-        "python" => Some(format!("tests/test_{stem}.py")),
-        "javascript" | "typescript" | "tsx" | "jsx" => Some(beside(format!("{stem}.test.{ending}"))),
-        "go" => Some(beside(format!("{stem}_test.go"))),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_request_quotes_is_read_outside_of_calls() {
-        let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
-        assert_eq!(quoted(text), ["a b", "c d", "gh"]);
-    }
-
-    #[test]
-    fn a_function_has_no_receiver() {
-        assert_eq!(without_receiver("a.py", "def f(self, x):\n    return x\n"), "def f(x):\n    return x\n");
-        assert_eq!(without_receiver("a.py", "def f(self):\n    return 1\n"), "def f():\n    return 1\n");
-        let method = "def f(self):\n    return self.x\n";
-        assert_eq!(without_receiver("a.py", method), method);
-    }
-
-    #[test]
-    fn a_long_definition_is_not_gutted_unasked() {
-        let old = "def f(x):\n".to_owned() + &"    x = g(x)\n".repeat(12);
-        assert!(is_gutted(&old, "def f(x):\n    return g(x)\n", "f fails for 3"));
-        assert!(!is_gutted(&old, "def f(x):\n    return g(x)\n", "Simplify f"));
-        assert!(!is_gutted(&old, &old[..old.len() - 30], "f fails for 3"));
-    }
-
-    #[test]
-    fn names_that_are_handed_out_stay() {
-        let (old, new) = ("export { a, b } from './c.js';", "export { d } from './c.js';");
-        assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
-        assert_eq!(with_names(old, new, true), new);
-        assert_eq!(with_names(old, "export { d } from './e.js';", false), "export { d } from './e.js';");
     }
 }

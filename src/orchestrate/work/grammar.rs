@@ -18,11 +18,9 @@ pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
     let (lead, head) = match &item.what {
         What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
         What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
-        What::Add if item.is_new_test() && language_of(&item.path) == "rust" => ("", format!("/{}/", new_head(item))),
         What::Add => {
-            // A module has one default.
-            let head = new_head(item).replace(if text.contains("export default") { "(default )?" } else { "\0" }, "");
-            ("IMPORT{0,3} LEAD{0,8}", format!("/{head}/"))
+            let lead = if is_inner_test(item) { "" } else { "IMPORT{0,3} LEAD{0,8}" };
+            (lead, format!("/{}/", new_head(item, text)))
         }
         _ => return of_any_code(&item.path, ""),
     };
@@ -102,14 +100,21 @@ fn head_of(span: &Span, text: &str) -> String {
     head.join("\n")
 }
 
-/// How a new definition may begin, as a regular expression.
-fn new_head(item: &Item) -> String {
+/// A test in the module of tests of a file in Rust.
+fn is_inner_test(item: &Item) -> bool {
+    item.is_new_test() && language_of(&item.path) == "rust" && item.name.contains('.')
+}
+
+/// How a new definition of a file with this text may begin, as a regular expression.
+fn new_head(item: &Item, text: &str) -> String {
     let (container, name) = match item.name.rsplit_once('.') {
         Some((container, name)) => (Some(container), name),
         None => (None, item.name.as_str()),
     };
     let name = name.replace('$', "\\$");
     let language = language_of(&item.path);
+    // A module has one default.
+    let default = if text.contains("export default") { "" } else { "(default )?" };
     let keyed = match language {
         "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
         "go" => format!("func (\\([^)\\n]*\\) )?{name}|(type|var|const) {name}"),
@@ -117,7 +122,7 @@ fn new_head(item: &Item) -> String {
             "(pub(\\([a-z]+\\))? )?((default|const|async|unsafe) )*(fn|struct|enum|trait|type|const|static|mod|union) {name}|macro_rules! {name}|impl[^\\n]*{name}"
         ),
         _ => format!(
-            "(export )?(default )?(async )?(function\\*?|class|const|let|var|interface|type|enum) {name}|(module\\.)?exports\\.{name}|(test|it|describe)(\\.[a-z]+)?\\("
+            "(export )?{default}(async )?(function\\*?|class|const|let|var|interface|type|enum) {name}|(module\\.)?exports\\.{name}|(test|it|describe)(\\.[a-z]+)?\\("
         ),
     };
     match (container, language) {
@@ -125,7 +130,7 @@ fn new_head(item: &Item) -> String {
             format!("(async )?def {name}")
         }
         (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),
-        (Some(_), "rust") if item.is_new_test() => format!("#\\[test\\]\\nfn {name}"),
+        (Some(_), "rust") if is_inner_test(item) => format!("#\\[test\\]\\nfn {name}"),
         (Some(_), "rust" | "go") => keyed,
         (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
         (None, _) => keyed,
@@ -149,7 +154,7 @@ mod tests {
     fn only_what_was_named_can_be_written() {
         let check = |path: &str, name: &str, line: &str, fits: bool| {
             let item = Item { path: path.into(), name: name.into(), what: What::Add };
-            let regex = regex::Regex::new(&format!("^({})", new_head(&item))).unwrap();
+            let regex = regex::Regex::new(&format!("^({})", new_head(&item, ""))).unwrap();
             assert_eq!(regex.is_match(line), fits, "{line}");
         };
         check("a.py", "f", "def f(x):", true);

@@ -1,5 +1,7 @@
 //! What of the project a text names: files by path or name, symbols by the index.
 
+use std::cell::LazyCell;
+
 use crate::index::{Index, IndexError, Node};
 
 /// A symbol that is named, with the definitions it may mean.
@@ -117,7 +119,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let graph = index.graph()?;
     let known = index.paths()?;
     let mut found = Mentions::default();
-    let own = crate::edit::own::function_of(index.project());
+    let own = LazyCell::new(|| crate::edit::own::function_of(index.project()));
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
     // New names that are said to be one; others may be types of the language, or what a value is called.
@@ -153,7 +155,10 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
             graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()
         };
         let mut nodes = named_so(word);
-        if let Some(own) = own.as_ref().filter(|own| own.name == word && nodes.is_empty() && (called || quoted)) {
+        if nodes.is_empty()
+            && (called || quoted)
+            && let Some(own) = own.as_ref().filter(|own| own.name == word)
+        {
             found.add_path(Some(own.path.clone()));
             continue;
         }

@@ -17,6 +17,7 @@ mod files;
 mod fill;
 mod grammar;
 mod items;
+mod kept;
 mod leftover;
 mod mentions;
 mod new_test;

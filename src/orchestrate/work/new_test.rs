@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use regex::Regex;
 
 use crate::edit::checks::{self, Style};
+use crate::index::language_of;
 
 use super::Job;
 
@@ -73,6 +74,19 @@ pub fn form(style: Style) -> &'static str {
         Style::Node => "test('…', () => { assert.strictEqual(…); });",
         Style::Vitest | Style::Jest => "it('…', () => { expect(…).toBe(…); });",
         Style::Mocha => "it('…', () => { assert.strictEqual(…); });",
+    }
+}
+
+/// Where the tests of a file without any are put, by the habit of its language; Rust's stand in the file itself.
+pub fn test_path(path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (stem, ending) = name.rsplit_once('.')?;
+    let beside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+    match language_of(path) {
+        "python" => Some(format!("tests/test_{stem}.py")),
+        "javascript" | "typescript" | "tsx" | "jsx" => Some(beside(format!("{stem}.test.{ending}"))),
+        "go" => Some(beside(format!("{stem}_test.go"))),
+        _ => None,
     }
 }
 

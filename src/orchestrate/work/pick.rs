@@ -1,17 +1,14 @@
 //! A value that a request spells out and several lines have: the model picks the line, code changes the value.
 
-use serde_json::json;
-
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::{check, words};
-use crate::tools::builtin::Builtin;
 
-use super::change::{Ask, ask, perform, task};
-use super::context::{Pack, text_of};
+use super::change::{Ask, ask, code_of, put, task};
+use super::context::{Pack, Shown};
 use super::read::Step;
-use super::{Done, Job, substitution, verify};
+use super::{Done, Job, substitution};
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
@@ -35,27 +32,20 @@ pub async fn change(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let Some(wanted) = substitution::of(&step.text).filter(|one| !one.is_quoted) else { return Ok(None) };
-    let code = pack.files.iter().filter(|file| crate::edit::has_grammar(&file.path) && !verify::is_test(&file.path));
-    let lines = code.flat_map(|file| {
+    let lines = code_of(pack).flat_map(|file| {
         let numbered = file.text.lines().enumerate().filter(|(_, text)| has_value(text, &wanted.old));
-        numbered.map(|(at, text)| Line { path: &file.path, number: at + 1, text })
+        numbered.map(move |(at, text)| (file, Line { path: &file.path, number: at + 1, text }))
     });
-    let lines: Vec<Line<'_>> = lines.collect();
+    let (files, lines): (Vec<&Shown>, Vec<Line<'_>>) = lines.unzip();
     let chosen = match lines.as_slice() {
         [_] => Some(0),
         several => pick(job, step, several).await?,
     };
-    let Some(line) = chosen.and_then(|at| lines.get(at)) else { return Ok(None) };
-    let Some(before) = text_of(job.scene.context, line.path) else { return Ok(None) };
-    let mut all: Vec<String> = before.split_inclusive('\n').map(str::to_owned).collect();
-    let Some(changed) = all.get_mut(line.number - 1) else { return Ok(None) };
+    let Some(at) = chosen else { return Ok(None) };
+    let mut all: Vec<String> = files[at].text.split_inclusive('\n').map(str::to_owned).collect();
+    let Some(changed) = all.get_mut(lines[at].number - 1) else { return Ok(None) };
     *changed = changed.replacen(&wanted.old, &wanted.new, 1);
-    let after = all.concat();
-    if !verify::problems(job.index, line.path, &before, &after, &[]).is_empty() {
-        return Ok(None);
-    }
-    perform(job.scene, step, Builtin::WriteFile, json!({ "path": line.path, "content": after }), evidence).await?;
-    Ok(Some(Done::default()))
+    put(job, step, files[at], &all.concat(), evidence).await
 }
 
 /// The line that the model says is meant, by its place; `None` where there is none, or are too many to choose from.

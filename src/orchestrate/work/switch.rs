@@ -3,17 +3,15 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::json;
 
 use crate::index::spans;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::tools::builtin::Builtin;
 
-use super::change::perform;
-use super::context::{Pack, is_declaration, text_of};
+use super::change::{code_of, put};
+use super::context::{Pack, Shown};
 use super::read::Step;
-use super::{Done, Job, verify};
+use super::{Done, Job};
 
 /// Turns the switch that `step` names; `None` if it names none, or that gets its value in other than one place of the code.
 pub async fn change(
@@ -23,20 +21,12 @@ pub async fn change(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let Some((name, on)) = switch(&step.text) else { return Ok(None) };
-    let is_code = |path: &str| crate::edit::has_grammar(path) && !verify::is_test(path) && !is_declaration(path);
-    let code = pack.files.iter().filter(|file| is_code(&file.path));
-    let found = code.filter_map(|file| {
-        let before = text_of(job.scene.context, &file.path)?;
-        let after = turned(&file.path, &before, &name, on)?;
-        Some((file.path.clone(), before, after))
-    });
-    let found: Vec<(String, String, String)> = found.collect();
-    let [(path, before, after)] = found.as_slice() else { return Ok(None) };
-    if !verify::problems(job.index, path, before, after, &[]).is_empty() {
-        return Ok(None);
+    let found = code_of(pack).filter_map(|file| Some((file, turned(&file.path, &file.text, &name, on)?)));
+    let found: Vec<(&Shown, String)> = found.collect();
+    match found.as_slice() {
+        [(file, after)] => put(job, step, file, after, evidence).await,
+        _ => Ok(None),
     }
-    perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-    Ok(Some(Done::default()))
 }
 
 /// `text` with the other value in the one place where `name` gets the wrong one.

@@ -91,7 +91,8 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
     if !bench.fails_as_it_is().await? {
         return Ok(None);
     }
-    let executed = bench.executed().await;
+    let is_known = places.iter().any(|place| executed::is_known(&place.path));
+    let executed = if is_known { bench.executed().await } else { Executed::default() };
     match by_code(&mut bench, &places, &clues, &executed).await? {
         Some(found) => Ok(Some(found)),
         None => by_the_model(&mut bench, &places, &clues, &executed).await,
@@ -272,12 +273,12 @@ impl Bench<'_> {
         Ok(fails)
     }
 
-    /// Which lines the check runs; nothing where that is not known.
+    /// Which lines the check runs; nothing where it takes too long when they are noted down.
     async fn executed(&self) -> Executed {
         let Some(copy) = self.copies.first() else { return Executed::default() };
         let root = copy.context.root.path();
         let line = executed::noted(root, self.check.line);
-        let Some(right) = line.and_then(|line| self.right_to(&line, verify::LIMIT)) else { return Executed::default() };
+        let Some(right) = line.and_then(|line| self.right_to(&line, self.limit())) else { return Executed::default() };
         let _ = crate::tools::execute(right, &copy.context).await;
         Executed::read(root)
     }
@@ -297,8 +298,7 @@ impl Bench<'_> {
                 && let Some(copy) = self.copies.pop()
             {
                 let next = candidates.find(|(_, change)| change.is_worth_a_run());
-                let limit = (2 * self.check.took + GRACE).min(verify::LIMIT);
-                let (Some((at, change)), Some(right)) = (next, self.right(limit)) else {
+                let (Some((at, change)), Some(right)) = (next, self.right(self.limit())) else {
                     self.copies.push(copy);
                     break;
                 };
@@ -317,6 +317,11 @@ impl Bench<'_> {
         }
         tracing::debug!(tried, passed = ?best.as_ref().map(|(at, _)| at), "trials");
         Ok(best.map(|(_, change)| change))
+    }
+
+    /// How long the check may run on a copy that is built.
+    fn limit(&self) -> Duration {
+        (2 * self.check.took + GRACE).min(verify::LIMIT)
     }
 
     /// The right to run the check once more, which the user gave when it ran in the project.

@@ -24,6 +24,8 @@ use super::{Job, command};
 const SUMMARY_CHARS: usize = 700;
 /// Test files that are run for one change, the surest.
 const TESTS_MAX: usize = 4;
+/// What Python and Node say of a module that is not where it is looked for.
+const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
 /// Longest run of the tests of a change.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -170,21 +172,24 @@ pub async fn trouble(
         return Ok(ran.trouble());
     }
     let is_compiled = |path: &String| [".rs", ".go", ".ts", ".tsx"].iter().any(|ending| path.ends_with(ending));
-    let line = if changed.iter().any(is_compiled) {
-        checks_of(job).command(Task::Compile).map(|command| command.line)
-    } else {
-        let graph = job.index.graph().ok();
-        let is_imported = |path: &str| graph.as_ref().is_some_and(|graph| !graph.dependents(path).is_empty());
-        let text = |path: &str| text_of(job.scene.context, path).unwrap_or_default();
-        let modules = changed.iter().filter(|path| !is_test(path));
-        let lines: Vec<String> =
-            modules.filter_map(|path| checks::loading(path, &text(path), is_imported(path))).collect();
-        Some(lines.join(" && ")).filter(|line| !line.is_empty())
-    };
-    match line {
-        Some(line) => trouble_of(job, step, &line, evidence).await,
-        None => Ok(None),
+    if changed.iter().any(is_compiled) {
+        let line = checks_of(job).command(Task::Compile).map(|command| command.line);
+        return match line {
+            Some(line) => trouble_of(job, step, &line, evidence).await,
+            None => Ok(None),
+        };
     }
+    let graph = job.index.graph().ok();
+    let is_imported = |path: &str| graph.as_ref().is_some_and(|graph| !graph.dependents(path).is_empty());
+    let text = |path: &str| text_of(job.scene.context, path).unwrap_or_default();
+    let modules = changed.iter().filter(|path| !is_test(path));
+    let lines: Vec<String> = modules.filter_map(|path| checks::loading(path, &text(path), is_imported(path))).collect();
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    // Who starts elsewhere finds other modules; names that are made up are found in the text.
+    let is_of_place = |trouble: &String| NOT_FOUND.iter().any(|words| trouble.contains(words));
+    Ok(trouble_of(job, step, &lines.join(" && "), evidence).await?.filter(|trouble| !is_of_place(trouble)))
 }
 
 /// Whether a command fails, and how; what cannot be run is no failure.

@@ -5,22 +5,22 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::json;
 
 use crate::index::{is_string, syntax_nodes};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
-use crate::tools::builtin::Builtin;
 
-use super::change::perform;
-use super::context::{Pack, Shown, text_of};
+use super::change::{code_of, put};
+use super::context::{Pack, Shown};
 use super::pick::{self, Line};
 use super::read::Step;
-use super::{Done, Job, passage, verify};
+use super::{Done, Job, passage};
 
 /// Longest text that a program says.
 const TEXT_BYTES_MAX: usize = 240;
+/// Words that a text shares with the request that means it.
+const SHARED_MIN: usize = 2;
 /// Marks of values that are put into a text.
 const INSERTS: &[char] = &['{', '%', '$', '\\'];
 
@@ -32,37 +32,29 @@ pub async fn change(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let Some(new) = wording(&step.text) else { return Ok(None) };
-    let code = pack.files.iter().filter(|file| crate::edit::has_grammar(&file.path) && !verify::is_test(&file.path));
     let asked = words::content(&step.text);
-    let of_file = |file: &'_ Shown| {
-        let line_of = |at: usize| file.text[..at].matches('\n').count() + 1;
-        let all = texts(&file.path, &file.text).into_iter();
-        let meant = all.filter(|bytes| !words::content(&file.text[bytes.clone()]).is_disjoint(&asked));
-        meant.map(|bytes| (file.path.clone(), line_of(bytes.start), file.text.clone(), bytes)).collect::<Vec<_>>()
-    };
-    let all: Vec<(String, usize, String, Range<usize>)> = code.flat_map(of_file).collect();
-    let contents: Vec<&str> = all.iter().map(|(_, _, text, bytes)| &text[bytes.clone()]).collect();
+    let meant = |text: &str| words::content(text).intersection(&asked).count() >= SHARED_MIN;
+    let all = code_of(pack).flat_map(|file| texts(&file.path, &file.text).into_iter().map(move |text| (file, text)));
+    let all: Vec<(&Shown, Range<usize>)> = all.filter(|(file, bytes)| meant(&file.text[bytes.clone()])).collect();
+    let contents: Vec<&str> = all.iter().map(|(file, bytes)| &file.text[bytes.clone()]).collect();
     let chosen = match (passage::clearly_meant(&contents, &step.text), contents.len()) {
         (None, 1) => Some(0),
         (None, _) => {
-            let lines =
-                all.iter().zip(&contents).map(|((path, number, ..), text)| Line { path, number: *number, text });
+            let number = |file: &Shown, at: usize| file.text[..at].matches('\n').count() + 1;
+            let lines = all.iter().zip(&contents).map(|((file, bytes), text)| Line {
+                path: &file.path,
+                number: number(file, bytes.start),
+                text,
+            });
             pick::pick(job, step, &lines.collect::<Vec<_>>()).await?
         }
         (meant, _) => meant,
     };
-    let Some((path, _, before, bytes)) = chosen.and_then(|at| all.get(at)) else { return Ok(None) };
-    if text_of(job.scene.context, path).as_ref() != Some(before) {
-        return Ok(None);
-    }
-    let mark = before[..bytes.start].chars().next_back().unwrap_or('"').to_string();
+    let Some((file, bytes)) = chosen.and_then(|at| all.get(at)) else { return Ok(None) };
+    let (before, behind) = (&file.text[..bytes.start], &file.text[bytes.end..]);
+    let mark = before.chars().next_back().unwrap_or('"').to_string();
     let new = new.replace(&mark, &format!("\\{mark}"));
-    let after = format!("{}{new}{}", &before[..bytes.start], &before[bytes.end..]);
-    if after == *before || !verify::problems(job.index, path, before, &after, &[]).is_empty() {
-        return Ok(None);
-    }
-    perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-    Ok(Some(Done::default()))
+    put(job, step, file, &format!("{before}{new}{behind}"), evidence).await
 }
 
 /// The texts of a file that a program may say, as bytes without their marks: of several words, no documentation, nothing put into them.
@@ -99,7 +91,7 @@ fn wording(task: &str) -> Option<String> {
         None if !found[1].is_empty() && !rest.contains('\n') => rest.trim_end_matches('.'),
         _ => return None,
     };
-    (new.trim().contains(' ')).then(|| new.trim().to_owned())
+    (new.trim().contains(' ') && !new.contains(INSERTS)).then(|| new.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -114,6 +106,7 @@ mod tests {
         check("the error message for x should be shorter", None);
         check("the title should say \"a b\" and run the tests", None);
         check("add a message to the log", None);
+        check("the message should be: {n} files of {all}", None);
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! What speaks against a change that was written: a text that is missing, a value that was left; and what speaks for one that a check refuses.
+
+use std::collections::BTreeMap;
+
+use crate::edit;
+
+use super::Files;
+use crate::orchestrate::work::leftover;
+
+/// A question about a change before it is made.
+pub struct Doubt {
+    pub question: String,
+    /// It is about the definitions that were written.
+    pub same_place: bool,
+}
+
+impl Files {
+    /// Whether what a failed check says is what was asked for: it got a value that the request names and that the change brought in.
+    pub fn is_wanted(&self, asked: &str, trouble: &str) -> bool {
+        let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
+        let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
+        let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
+            self.after.keys().filter_map(|path| files.get(path)).map(|text| text.matches(value).count()).sum()
+        };
+        let is_new = |value: &String| count(&self.after, value) > count(&self.before, value);
+        values.into_iter().any(|value| is_new(&value) && trouble.contains(&value))
+    }
+
+    /// Words that the request puts in quotation marks and that stand nowhere, also not in what was written.
+    pub fn missing_text(&self, asked: &str) -> Option<String> {
+        let is_there = |text: &str| {
+            self.before.values().any(|file| file.contains(text))
+                || self.after.values().any(|file| leftover::has_in_code(file, text))
+        };
+        // What an example gives is made by code and stands nowhere in it.
+        let given = edit::examples::of(asked, &self.new_names, &|_| true);
+        let is_given = |text: &String| {
+            let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
+            let shows =
+                ["like", "e.g.", "such as", "wie", "z.B.", "comme", "como"].iter().any(|word| before.ends_with(word));
+            let is_of = |one: &edit::examples::Example| {
+                one.expected.contains(text.as_str()) || one.call.contains(text.as_str())
+            };
+            shows || given.iter().any(is_of)
+        };
+        let mut missing = quoted(asked).into_iter().filter(|text| !is_given(text));
+        missing.find(|text| !is_there(text))
+    }
+
+    /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
+    /// nowhere, or a value that was changed in one place of a definition and not in another.
+    pub fn doubt(&self, asked: &str) -> Option<Doubt> {
+        let missing = self.missing_text(asked);
+        if let Some(text) = missing {
+            let question = format!(
+                "The request is about '{text}', but what you wrote does not have it. Something else has to change."
+            );
+            return Some(Doubt { question, same_place: false });
+        }
+        let (path, after) = self.after.iter().next()?;
+        let leftover::Value { old, new, line } = leftover::value(self.before.get(path)?, after)?;
+        let question = format!(
+            "`{old}` became `{new}`, but `{line}` still has `{old}`. If the request means it there too, write the definition again with both \
+             changed; else write it as before."
+        );
+        Some(Doubt { question, same_place: true })
+    }
+}
+
+/// Words in quotation marks, outside of the arguments of calls.
+fn quoted(text: &str) -> Vec<String> {
+    const LONGEST: usize = 80;
+    let mut found = Vec::new();
+    let mut before = ' ';
+    let mut depth = 0i32;
+    let mut rest = text.char_indices();
+    while let Some((at, letter)) = rest.next() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '"' | '\'' | '“' if !before.is_alphanumeric() => {
+                let close = if letter == '“' { '”' } else { letter };
+                let inside = &text[at + letter.len_utf8()..];
+                let Some(end) = inside.find(close) else { break };
+                let words = &inside[..end];
+                if depth == 0 && words.trim().len() > 1 && words.len() <= LONGEST {
+                    found.push(words.to_owned());
+                }
+                let behind = at + letter.len_utf8() + end + close.len_utf8();
+                rest.by_ref().take_while(|(at, letter)| at + letter.len_utf8() < behind).for_each(drop);
+            }
+            _ => {}
+        }
+        before = letter;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_quotes_is_read_outside_of_calls() {
+        let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
+        assert_eq!(quoted(text), ["a b", "c d", "gh"]);
+    }
+}

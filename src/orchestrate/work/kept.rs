@@ -1,0 +1,113 @@
+//! What of the old code has to be in what a model writes in its place, and what it wrote that does not belong there.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::index::language_of;
+use crate::orchestrate::words;
+
+/// Lines of a definition of which not most may go unasked.
+const KEPT_LINES_MIN: usize = 10;
+/// Stems of words that ask for less code.
+const LESS: &[&str] =
+    &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
+
+/// `new` with the names that `old` hands out or brings in, unless something is to go: `export { a, b } from './c'`.
+pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
+    static LIST: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$").expect("a pattern"));
+    let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };
+    if may_remove || was[3].trim_end_matches(';') != is[3].trim_end_matches(';') {
+        return new.to_owned();
+    }
+    let names = |list: &str| -> Vec<String> {
+        list.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+    };
+    let mut all = names(&was[2]);
+    all.extend(names(&is[2]).into_iter().filter(|name| !was[2].split(',').any(|other| other.trim() == name)));
+    format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
+}
+
+/// Whether most lines of a long definition are gone, though nobody asked for less.
+pub fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
+    let lines = |text: &str| text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).count();
+    let asked = asked.to_lowercase();
+    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
+}
+
+/// A function of Python outside of any class without the `self` that a model gives it.
+pub fn without_receiver(path: &str, code: &str) -> String {
+    static HEAD: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^((?:async )?def \w+\()self(?:,\s*|(\)))").expect("a pattern"));
+    match language_of(path) == "python" && !code.contains("self.") {
+        true => HEAD.replace(code, "$1$2").into_owned(),
+        false => code.to_owned(),
+    }
+}
+
+/// Whether a text has some code already, whatever its white space and the imports in front of it.
+pub fn has_code(text: &str, code: &str) -> bool {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_import =
+        |line: &&str| line.trim().is_empty() || ["import ", "from ", "use "].iter().any(|word| line.starts_with(word));
+    let own: Vec<&str> = code.lines().skip_while(is_import).collect();
+    let own = if own.is_empty() { plain(code) } else { plain(&own.join("\n")) };
+    plain(text).contains(&own)
+}
+
+/// Characters that a list or a set of characters, `[…]`, has lost where a request only adds to it.
+pub fn lost_of_list(old: &str, new: &str, asked: &str) -> Option<String> {
+    const ADDS: &[&str] = &["also", "too", "additionally", "well", "auch", "aussi", "también"];
+    let adds = words::split(asked).iter().any(|word| ADDS.contains(&word.to_lowercase().as_str()));
+    let (_, old) =
+        old.trim_end().split_once('=').filter(|(_, old)| adds && old.contains('[') && !old.contains('\n'))?;
+    let mut left: Vec<char> = new.split_once('=').map_or("", |(_, value)| value).chars().collect();
+    let mut is_lost = |letter: &char| match left.iter().position(|other| other == letter) {
+        Some(at) => {
+            left.swap_remove(at);
+            false
+        }
+        None => !letter.is_whitespace(),
+    };
+    let lost: String = old.chars().filter(|letter| is_lost(letter)).collect();
+    (!lost.is_empty()).then_some(lost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_has_no_receiver() {
+        assert_eq!(without_receiver("a.py", "def f(self, x):\n    return x\n"), "def f(x):\n    return x\n");
+        assert_eq!(without_receiver("a.py", "def f(self):\n    return 1\n"), "def f():\n    return 1\n");
+        let method = "def f(self):\n    return self.x\n";
+        assert_eq!(without_receiver("a.py", method), method);
+    }
+
+    #[test]
+    fn a_long_definition_is_not_gutted_unasked() {
+        let old = "def f(x):\n".to_owned() + &"    x = g(x)\n".repeat(12);
+        assert!(is_gutted(&old, "def f(x):\n    return g(x)\n", "f fails for 3"));
+        assert!(!is_gutted(&old, "def f(x):\n    return g(x)\n", "Simplify f"));
+        assert!(!is_gutted(&old, &old[..old.len() - 30], "f fails for 3"));
+    }
+
+    #[test]
+    fn names_that_are_handed_out_stay() {
+        let (old, new) = ("export { a, b } from './c.js';", "export { d } from './c.js';");
+        assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
+        assert_eq!(with_names(old, new, true), new);
+        assert_eq!(with_names(old, "export { d } from './e.js';", false), "export { d } from './e.js';");
+    }
+
+    #[test]
+    fn what_is_only_added_to_loses_nothing() {
+        let old = "const S = /[_.\\- ]+/;";
+        assert_eq!(lost_of_list(old, "const S = /\\/|_/g;", "also treat / as one").as_deref(), Some("[.-]+"));
+        assert_eq!(lost_of_list(old, "const S = /[-/_.\\ ]+/;", "also treat / as one"), None);
+        assert_eq!(lost_of_list(old, "const S = /_/;", "treat only _ as one"), None);
+        assert_eq!(lost_of_list("LIMIT = 10", "LIMIT = 20", "also set LIMIT to 20"), None);
+    }
+}
