@@ -74,6 +74,41 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     found
 }
 
+/// The calls in `text` of functions that are there, as examples of what may not stay as it is; not where a request wants it to, or an error.
+pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
+    const STAYS: &[&str] = &[
+        "still", "keep", "keeps", "stay", "stays", "remain", "unchanged", "same", "raise", "raises", "throw", "throws",
+        "weiterhin", "bleibt", "bleiben", "toujours",
+    ];
+    if text.split(|c: char| !c.is_alphanumeric()).any(|word| STAYS.contains(&word.to_lowercase().as_str())) {
+        return Vec::new();
+    }
+    let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
+    let mut found: Vec<Example> = Vec::new();
+    for call in calls {
+        let one = Example { is_wrong: true, ..example(text, &call, String::new()) };
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// `examples`, each with what it gives now, as a command for them has printed where they should have been [`NOTHING`].
+pub fn as_they_are(output: &str, examples: Vec<Example>) -> Vec<Example> {
+    let now = |one: &Example| {
+        let said = |line: &str| {
+            let rest = line.trim_start().strip_prefix(&one.call)?.strip_prefix(WRONG)?;
+            Some(rest.rsplit_once(", not ")?.0.to_owned())
+        };
+        output.lines().find_map(said)
+    };
+    examples.into_iter().filter_map(|one| Some(Example { expected: now(&one)?, ..one })).collect()
+}
+
+/// What no function gives.
+pub const NOTHING: &str = "nothing-gives-this";
+
 /// The text that a call begins its arguments with: `goose` of `plural('goose')`.
 fn first_text(call: &str) -> &str {
     let inside = call.split_once('(').map_or("", |(_, inside)| inside);
@@ -424,6 +459,16 @@ mod tests {
         let found = of(text, &["id_of".to_owned()], &|_| new);
         let found: Vec<(&str, &str)> = found.iter().map(|one| (one.call.as_str(), one.expected.as_str())).collect();
         assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn calls_show_what_may_not_stay() {
+        let text = "ms should know fortnights: ms('1 fortnight') and ms('2 fortnights') are 14 and 28 days";
+        let found = called(text, &|_| false);
+        assert_eq!(found.len(), 2);
+        let found = as_they_are("ms('1 fortnight') gives undefined, not \"nothing-gives-this\"\n", found);
+        assert_eq!((found.len(), found[0].expected.as_str(), found[0].is_wrong), (1, "undefined", true));
+        assert!(called("ms('1d') should still be 24 h", &|_| false).is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod wraps;
 use std::ops::Range;
 
 use crate::index::parts::{self, Sort, Span};
-use crate::index::{SyntaxNode, is_string, syntax_nodes};
+use crate::index::{SyntaxNode, is_string, language_of, syntax_nodes};
 
 pub use clues::Clues;
 
@@ -87,7 +87,8 @@ pub fn mutants(
     let rank = |name: &str| if nodes.iter().any(|node| &text[node.bytes.clone()] == name) { 6 } else { 3 };
     let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);
-    let mut making = Making { text, nodes: &nodes, clues, values: values.collect(), found };
+    let is_python = language_of(path) == "python";
+    let mut making = Making { text, is_python, nodes: &nodes, clues, values: values.collect(), found };
     for at in 0..nodes.len() {
         if !making.is_documentation(at) {
             making.of_node(at);
@@ -118,6 +119,7 @@ fn line_at(text: &str, at: usize) -> &str {
 
 struct Making<'a> {
     text: &'a str,
+    is_python: bool,
     nodes: &'a [SyntaxNode],
     clues: &'a Clues,
     /// Values of the file, outside of all else: the rank and the name of each.
@@ -185,6 +187,25 @@ impl<'a> Making<'a> {
             self.add(2, bytes, new);
         } else if kind.ends_with("_statement") {
             self.statement(at);
+        }
+        if matches!(kind, "if_statement" | "if_expression" | "ternary_expression" | "conditional_expression") {
+            self.turned_round(at);
+        }
+    }
+
+    /// A condition that is no comparison, which another operator would turn round: `if found` as `if !found`.
+    fn turned_round(&mut self, at: usize) {
+        let is_behind = self.kind(at) == "conditional_expression";
+        let Some(mut condition) = self.children(at).get(usize::from(is_behind)).copied() else { return };
+        if self.kind(condition) == "parenthesized_expression" {
+            let Some(inner) = self.children(condition).first().copied() else { return };
+            condition = inner;
+        }
+        let text = self.text_of(condition);
+        let is_plain = matches!(self.kind(condition), "identifier" | "attribute" | "member_expression" | "field_expression");
+        if is_plain || CALLS.contains(&self.kind(condition)) {
+            let not = if self.is_python { "not " } else { "!" };
+            self.add(2, self.nodes[condition].bytes.clone(), format!("{not}{text}"));
         }
     }
 
@@ -376,6 +397,16 @@ mod tests {
             12,
         );
         check("a.py", "def f(a, b):\n    g(a, b)\n    return a\n", "", "def f(a, b):\n    return a\n", 12);
+        check("a.py", "def f(a):\n    return 1 if a else 2\n", "", "def f(a):\n    return 1 if not a else 2\n", 12);
+        check("a.py", "def f(a):\n    if g(a):\n        return 1\n", "", "def f(a):\n    if not g(a):\n        return 1\n", 12);
+        check("a.js", "const f = (a) => (a.b ? 1 : 2);\n", "", "const f = (a) => (!a.b ? 1 : 2);\n", 12);
+        check(
+            "a.rs",
+            "fn f() {\n    if s.bad { None } else { Some(1) }\n}\n",
+            "",
+            "fn f() {\n    if !s.bad { None } else { Some(1) }\n}\n",
+            12,
+        );
     }
 
     #[test]

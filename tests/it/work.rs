@@ -254,3 +254,32 @@ async fn small_changes_are_tried_on_a_copy_until_the_check_passes() {
     let (file, _) = repaired("no line has this").await;
     assert_eq!(file, "def is_even(n):\n    return n % 2 != 0\n");
 }
+
+#[tokio::test]
+async fn what_failed_before_does_not_count_against_a_change() {
+    let right = "def first(n=3):\n    return keep(128, n)";
+    let wrong = "def first(n=3):\n    return keep(0, n)";
+    let tests = "import unittest\n\nfrom a import first, keep\n\n\nclass Tests(unittest.TestCase):\n    def test_keep(self):\n        self.assertEqual(keep(2, 1), 'something else')\n\n    def test_first(self):\n        self.assertEqual(len(first(1)), 128)\n";
+    for (written, is_kept) in [(right, true), (wrong, false)] {
+        let script = Script::saying("").on("Write `first`", &code(written)).on("First name", "change first");
+        let (project, toolkit) = prepared(script);
+        std::fs::write(project.path().join("test_a.py"), tests).expect("a file");
+        let toolkit = indexed(&project, toolkit);
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        let finished = run_turn(&toolkit, "In a.py first() should take fewer", &host).await.expect("a turn");
+        assert_eq!(finished.answer.contains("fails as it did before"), is_kept, "{}", finished.answer);
+        let expected = if is_kept { FILE.replace("first(n=128)", "first(n=3)") } else { FILE.to_owned() };
+        assert_eq!(project.text("a.py"), expected, "{}", finished.answer);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_shows_in_no_call_of_the_request_is_asked_about_once() {
+    let script = Script::saying("")
+        .on("which is wrong", &code("def first(n=128):\n    return keep(64, n)"))
+        .on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
+    let (project, toolkit) = prepared(script);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "In a.py first(2) should hold half as many", &host).await.expect("a turn");
+    assert!(project.text("a.py").contains("keep(64, n)"), "{}", finished.answer);
+}

@@ -157,6 +157,19 @@ impl Report {
         self
     }
 
+    /// Whether all that fails here failed in `before`, too.
+    pub fn is_no_worse_than(&self, before: &Report) -> bool {
+        // Lines move with every change.
+        let same = |one: &Failure, other: &Failure| match (&one.test, &other.test) {
+            (None, None) => (&one.file, &one.message) == (&other.file, &other.message),
+            (one, other) => one == other,
+        };
+        let is_old = |one: &Failure| before.errors.iter().any(|other| same(one, other));
+        let is_unlisted = before.failed > before.errors.len();
+        let is_counted = matches!(self.kind, Kind::Passed | Kind::Failed) || self.kind == before.kind;
+        is_counted && self.failed <= before.failed && (is_unlisted || self.errors.iter().all(is_old))
+    }
+
     fn with(mut self, other: Report) -> Report {
         self.passed += other.passed;
         self.failed += other.failed;

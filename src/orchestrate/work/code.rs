@@ -10,6 +10,8 @@ use crate::orchestrate::{check, words};
 
 use super::change::{Ask, ask, opening};
 use super::context::Pack;
+use super::copy::{self, Copy};
+use super::executed;
 use super::files::{Files, Refusal};
 use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
@@ -110,16 +112,20 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         choices.of_what_is_there();
     }
     let mut messages = opening(job, WRITE);
-    let tried = verify::examples(job, step, &files, evidence).await?;
+    let tried = verify::examples(job, step, &mut files, evidence).await?;
+    if let Some(wrong) = tried.as_ref().filter(|wrong| executed::is_known(&wrong.path))
+        && let Some(copy) = Copy::several(job, 1).await?.and_then(|mut all| all.pop())
+    {
+        choices.of_executed(&copy.executed(job, &wrong.line, verify::LIMIT).await);
+    }
     // Of a mistake that no trial mends a model of 1.5B seldom knows more in a third round.
-    let rounds = if tried.is_some() && read::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX };
+    let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
+    let rounds = if is_clear && read::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX };
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     messages.push(Message::user(format!("{}{task}{tried}\n\n{NAME}", pack.text)));
     let asked_for = messages.len();
     let mut trouble = String::new();
     let mut written = false;
-    // What was wrong with what was written first, and whether that is wrong in any case.
-    let (mut first_trouble, mut broken) = (String::new(), false);
     // What was written a second time because it had not changed.
     let mut again = Vec::new();
     // The round whose change was asked about, and is kept if the model has nothing better.
@@ -192,17 +198,22 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     return Ok(files.done(notes));
                 }
                 written = true;
-                let wrong = verify::examples(job, step, &files, evidence).await?;
+                let wrong = verify::examples(job, step, &mut files, evidence).await?;
                 // What is reported to be wrong was tried already.
                 if let (Some(wrong), 0, false) = (&wrong, round, read::is_report(&asked))
+                    && !wrong.is_vague
                     && let Some(mended) = repair::examples(job, step, wrong, None, TRIALS_TIME, evidence).await?
                 {
                     let mut done = files.done(mended.notes);
                     done.touched.extend(mended.touched);
                     return Ok(done);
                 }
-                let wrong = wrong.map(|wrong| wrong.said);
-                broken = wrong.is_some();
+                // What a change is to do need not show in the call that the request has.
+                let is_vague = wrong.as_ref().is_some_and(|wrong| wrong.is_vague);
+                let wrong = wrong.filter(|_| !is_vague || doubted.is_none() && !is_last).map(|wrong| wrong.said);
+                if is_vague && wrong.is_some() {
+                    doubted = Some(round);
+                }
                 match (wrong, command) {
                     (Some(wrong), _) => {
                         next = Next { given: Some((named_in(items_of(pieces), &wrong), true)), think: true };
@@ -210,19 +221,26 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
                     (None, None) => {
-                        let wrong = verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?;
-                        let mut wrong = wrong;
+                        let mut ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
                         for _ in 0..CASES_MAX {
                             // What code does now is what a test that is only added to it has to expect.
-                            let Some(trouble) = wrong.as_deref().filter(|_| job.touched.is_empty()) else { break };
-                            if !files.expect_what_is(trouble) {
+                            let trouble = ran.as_ref().filter(|_| job.touched.is_empty()).and_then(verify::Ran::trouble);
+                            if !trouble.is_some_and(|trouble| files.expect_what_is(&trouble)) {
                                 break;
                             }
                             if let Some(notes) = files.write(job, step, evidence).await? {
                                 return Ok(files.done(notes));
                             }
-                            wrong = verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?;
+                            ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
                         }
+                        if let Some(ran) = &ran {
+                            let before = copy::failing_before(job, &ran.line, verify::LIMIT, files.as_they_were()).await?;
+                            if before.is_some_and(|before| ran.report.is_no_worse_than(&before)) {
+                                let said = format!("`{}` fails as it did before.\n", ran.line);
+                                return Ok(Done { said, ..files.done(Vec::new()) });
+                            }
+                        }
+                        let wrong = ran.and_then(|ran| ran.trouble());
                         if let Some(wrong) = wrong.as_ref().filter(|wrong| files.is_wanted(&asked, wrong)) {
                             let first = wrong.lines().take(2).collect::<Vec<_>>().join(" ");
                             return Ok(files.done(vec![format!("changed; a check expects what was before: {first}")]));
@@ -234,11 +252,6 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
             }
         };
         let Some(problem) = problem else { return Ok(files.done(Vec::new())) };
-        if written && first_trouble.is_empty() {
-            first_trouble = problem.lines().take(2).collect::<Vec<_>>().join(" ");
-            broken |= verify::is_fatal(&problem);
-            files.keep_first();
-        }
         trouble = words::shorten(&problem, SAID_CHARS);
         tracing::debug!(round, trouble, "not right yet");
         // Who sees what he wrote writes it again; what was wrong with it is told.
@@ -252,19 +265,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     if !written {
         return Ok(files.done(vec![format!("not done: {why}")]));
     }
-    // What failed before too is kept; what broke something is not.
     files.restore(job, step, evidence).await?;
-    let keeps = command.is_none() && !broken;
-    let failed_before =
-        keeps && verify::trouble(job, step, &files.changed(), &files.names(), evidence).await?.is_some();
-    if !failed_before {
-        return Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() });
-    }
-    files.back_to_first();
-    if let Some(notes) = files.write(job, step, evidence).await? {
-        return Ok(files.done(notes));
-    }
-    Ok(files.done(vec![format!("changed, but a check does not pass: {first_trouble}")]))
+    Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() })
 }
 
 /// What is written in the next round.

@@ -37,6 +37,11 @@ impl Executed {
         self.0.get(path).is_none_or(|lines| lines.contains(&line) || line > 1 && lines.contains(&(line - 1)))
     }
 
+    /// Whether a definition with these lines was run, and not only its head.
+    pub fn has_run(&self, path: &str, (first, last): (usize, usize)) -> bool {
+        self.0.get(path).is_none_or(|lines| (first.min(last - 1) + 1..=last).any(|line| lines.contains(&line)))
+    }
+
     /// What a run in `root` noted down.
     pub fn read(root: &Path) -> Executed {
         let mut found = Executed::default();
@@ -129,6 +134,7 @@ mod tests {
         assert_eq!(executed("m.py", text, "PYTHONPATH=.:src python3 -c 'import m; m.f(1)'"), [1, 2, 3]);
         let found = Executed([("m.py".to_owned(), [2].into())].into());
         assert!(found.may_be_wrong("m.py", 3) && !found.may_be_wrong("m.py", 4) && found.may_be_wrong("n.py", 4));
+        assert!(found.has_run("m.py", (1, 3)) && !found.has_run("m.py", (2, 3)) && found.has_run("m.py", (2, 2)));
     }
 
     #[test]

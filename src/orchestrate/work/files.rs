@@ -9,6 +9,7 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::edit::checks::Style;
+use crate::edit::examples::Example;
 use crate::edit::own::{self, Own};
 use crate::edit::{self, Hints};
 use crate::index::Index;
@@ -32,7 +33,9 @@ pub struct Files {
     pub new_names: Vec<String>,
     may_remove: bool,
     /// Nothing but tests is asked for.
-    only_tests: bool,
+    pub only_tests: bool,
+    /// Calls in the request that may not give what they gave before; `None` before they were tried.
+    pub calls: Option<Vec<Example>>,
     /// Files that are to hand out what is new.
     exporting: Vec<String>,
     /// What new tests in JavaScript and TypeScript are written for, and the names and files that they test.
@@ -42,8 +45,6 @@ pub struct Files {
     after: BTreeMap<String, String>,
     /// A change that is only made if there is no better one.
     aside: Option<(BTreeMap<String, String>, Vec<Touched>)>,
-    /// The change that was written first.
-    first: BTreeMap<String, String>,
     /// What was written last.
     written: BTreeMap<String, String>,
     touched: Vec<Touched>,
@@ -96,6 +97,7 @@ impl Files {
             style,
             tested,
             only_tests,
+            calls: None,
             new_names,
             shown,
             new,
@@ -103,7 +105,6 @@ impl Files {
             before,
             after: BTreeMap::new(),
             aside: None,
-            first: BTreeMap::new(),
             written: BTreeMap::new(),
             touched: Vec::new(),
             own: own::function_of(job.scene.context.root.path()),
@@ -192,6 +193,11 @@ impl Files {
 
     pub fn changed(&self) -> Vec<String> {
         self.after.keys().cloned().collect()
+    }
+
+    /// The changed files as they were before; new ones were not there.
+    pub fn as_they_were(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.after.keys().map(|path| (path.as_str(), self.before.get(path).map(String::as_str)))
     }
 
     /// Names of what was changed, and of what that stands in.
@@ -411,19 +417,6 @@ impl Files {
         if let Some(aside) = self.aside.take() {
             (self.after, self.touched) = aside;
         }
-    }
-
-    pub fn keep_first(&mut self) {
-        self.first = self.after.clone();
-    }
-
-    /// Goes back to the change that was written first: what came later only tried to please a check.
-    pub fn back_to_first(&mut self) {
-        let later = self.after.keys().filter(|path| !self.first.contains_key(*path)).cloned();
-        let undone: Vec<(String, String)> =
-            later.filter_map(|path| Some((path.clone(), self.before.get(&path)?.clone()))).collect();
-        self.after = self.first.clone();
-        self.after.extend(undone);
     }
 
     /// Puts every file back as it was.

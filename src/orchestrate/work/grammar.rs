@@ -131,7 +131,11 @@ fn new_head(item: &Item, text: &str) -> String {
         }
         (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),
         (Some(_), "rust") if is_inner_test(item) => format!("#\\[test\\]\\nfn {name}"),
-        (Some(_), "rust" | "go") => keyed,
+        (Some(_), "rust") => {
+            let qualifiers = "(pub(\\([a-z]+\\))? )?((default|const|async|unsafe) )*";
+            format!("(impl[^\\n{{]*\\{{\\n[ \\t]+)?{qualifiers}(fn|const|type) {name}")
+        }
+        (Some(_), "go") => keyed,
         (Some(_), _) => format!("((static|async|get|set|public|private|protected|readonly) )*\\*?#?{name}"),
         (None, _) => keyed,
     }
@@ -163,6 +167,9 @@ mod tests {
         check("test_a.py", "A.test_f", "test_f = [", false);
         check("a.go", "F", "func (q *Queue) F() {", true);
         check("a.rs", "f", "pub(crate) fn f() {", true);
+        check("a.rs", "A.f", "pub const fn f(&self) {", true);
+        check("a.rs", "A.f", "impl A {\n    pub fn f(&self) {", true);
+        check("a.rs", "A.f", "impl A { fn f(&self) {", false);
         check("a.ts", "f", "export default function f(x) {", true);
         check("a.ts", "Store.f", "f(x) {", true);
         check("a.ts", "f", "test('f', () => {", true);

@@ -8,6 +8,7 @@ use crate::index::language_of;
 use crate::index::parts::{self, Part, Sort, Span};
 use crate::orchestrate::words;
 
+use super::executed::Executed;
 use super::mentions::Mentions;
 use super::passage;
 
@@ -163,6 +164,18 @@ impl Choices {
             mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last(&symbol.name)).collect();
         let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
         self.old.retain(|item| !is_function(item) || named.contains(&last(&item.name)));
+    }
+
+    /// Of functions those that a failing example runs.
+    pub fn of_executed(&mut self, executed: &Executed) {
+        let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
+        let has_run = |item: &Item| match &item.what {
+            What::Change(span) => executed.has_run(&item.path, span.lines),
+            _ => false,
+        };
+        if self.old.iter().any(|item| is_function(item) && has_run(item)) {
+            self.old.retain(|item| !is_function(item) || has_run(item));
+        }
     }
 
     pub fn has(&self, item: &Item) -> bool {

@@ -9,6 +9,7 @@ mod change;
 mod code;
 mod command;
 mod context;
+mod copy;
 mod data;
 mod entries;
 mod executed;

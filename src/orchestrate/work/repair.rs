@@ -41,7 +41,7 @@ pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
         return Ok(Done::default());
     }
     let named = mentions::of(&step.text, job.index).map_err(|error| TurnError::Lost(error.to_string()))?;
-    repaired(job, step, ran, &named, evidence).await
+    repaired(job, step, ran, None, &named, evidence).await
 }
 
 /// Where tests that cover what a report is about fail, they say more than the report. `None` if it is none, or they pass.
@@ -60,17 +60,18 @@ pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Res
     paths.retain(|path| crate::edit::has_grammar(path) && !verify::is_test(path));
     let names: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
     let ran = verify::tests_of(job, step, &paths, &names, evidence).await?;
-    match ran {
-        Some(ran) if matches!(ran.report.kind, Kind::Failed | Kind::Broken) => {
-            Ok(Some(repaired(job, step, ran, &mentions, evidence).await?))
+    let mut files = Files::of(job, &pack, &mentions, false);
+    let wrong = verify::examples(job, step, &mut files, evidence).await?.filter(|wrong| !wrong.is_vague);
+    match (ran, wrong) {
+        (Some(ran), wrong) if matches!(ran.report.kind, Kind::Failed | Kind::Broken) => {
+            Ok(Some(repaired(job, step, ran, wrong, &mentions, evidence).await?))
         }
-        ran => {
-            let files = Files::of(job, &pack, &mentions, false);
-            let Some(wrong) = verify::examples(job, step, &files, evidence).await? else { return Ok(None) };
+        (ran, Some(wrong)) => {
             // What passed has to pass then, too.
             let passed = ran.filter(|ran| ran.report.kind == Kind::Passed).map(|ran| ran.line);
             examples(job, step, &wrong, passed.as_deref(), TIME, evidence).await
         }
+        (_, None) => Ok(None),
     }
 }
 
@@ -84,7 +85,7 @@ pub async fn examples(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let line = passed.map_or(wrong.line.clone(), |passed| format!("{} && {passed}", wrong.line));
-    let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took, time };
+    let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took, may_fail: None, time };
     let graph = job.index.graph().map_err(|error| TurnError::Lost(error.to_string()))?;
     let Some(text) = text_of(job.scene.context, &wrong.path) else { return Ok(None) };
     let named = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
@@ -148,26 +149,44 @@ fn touched(node: &Node) -> Touched {
     Touched { path: node.path.clone(), name: node.name.clone(), lines: (node.start, node.end) }
 }
 
+/// Has what fails changed until it passes. Where examples say what is wrong, they have to pass, and no more tests may fail than do.
 async fn repaired(
     job: Job<'_>,
     step: &Step,
     ran: verify::Ran,
+    wrong: Option<verify::Wrong>,
     named: &Mentions,
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
     let Some(trouble) = ran.trouble() else { return Ok(Done::default()) };
     let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
     let graph = job.index.graph().map_err(lost)?;
-    let mut places: Vec<Touched> = suspects(&ran.report, &graph)
+    let lacking = verify::lacking(&ran.report, job.scene.context.root.path());
+    let mut report = ran.report.clone();
+    report.errors.retain(|error| !lacking.errors.contains(error));
+    let mut places: Vec<Touched> = suspects(&report, &graph)
         .into_iter()
         .map(|one| Touched { path: one.path, name: one.name, lines: (one.start_line, one.end_line) })
         .collect();
-    let report = ran.report.clone().located(&graph.files());
-    let check = trial::Check { line: &ran.line, said: &trouble, took: ran.took, time: TIME };
+    let report = report.located(&graph.files());
+    let check = match &wrong {
+        Some(wrong) => trial::Check {
+            line: &format!("{} && {}", wrong.line, ran.line),
+            said: &format!("{}\n{trouble}", wrong.said),
+            took: wrong.took + ran.took,
+            may_fail: Some(&ran.report),
+            time: TIME,
+        },
+        None => {
+            let may_fail = Some(&lacking).filter(|lacking| lacking.failed > 0);
+            trial::Check { line: &ran.line, said: &trouble, took: ran.took, may_fail, time: TIME }
+        }
+    };
     let may_be_wrong = may_be_wrong(job, named, &places, &report, &graph);
     tracing::debug!(places = ?may_be_wrong.iter().map(|one| &one.name).collect::<Vec<_>>(), "may be wrong");
     if let Some(mended) = trial::mend(job, check, &may_be_wrong).await? {
-        return trial::keep(job, step, mended, &ran.line, evidence).await;
+        let line = wrong.as_ref().map_or(&ran.line, |wrong| &wrong.line);
+        return trial::keep(job, step, mended, line, evidence).await;
     }
     if !job.writes {
         let note = format!("not done: no small change makes `{}` pass; a model that writes may find another", ran.line);

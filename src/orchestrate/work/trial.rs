@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::base::folder;
+use crate::edit::failures::Report;
 use crate::edit::mutate::{self, Clues, Mutant};
 use crate::index::parts;
 use crate::orchestrate::evidence::Evidence;
@@ -17,15 +16,15 @@ use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
-use crate::tools::confine::{Access, Root};
+use crate::tools::ToolCall;
 use crate::tools::policy::Approved;
-use crate::tools::{Context, ToolCall};
 
 use super::change::{changed_meanwhile, perform};
 use super::context::text_of;
+use super::copy::{self, Copy};
 use super::executed::{self, Executed};
 use super::read::Step;
-use super::{Done, Job, Touched, command, fill, verify};
+use super::{Done, Job, Touched, fill, verify};
 
 /// Definitions that are looked at, the likeliest first, and lines of the longest.
 const PLACES_MAX: usize = 8;
@@ -36,13 +35,12 @@ const LINES_A_RANK: usize = 10;
 const OLD_SHOWN_MAX: usize = 2;
 /// Copies of the project that are tried on side by side.
 const COPIES_MAX: usize = 4;
-/// Most files of a project that is copied, and most bytes of them.
-const FILES_MAX: usize = 20_000;
-const BYTES_MAX: u64 = 256 << 20;
 /// Characters of the check that the user is told.
 const NOTICE_CHARS: usize = 60;
 /// Beside what the check took when it failed.
 const GRACE: Duration = Duration::from_secs(3);
+/// How long a better change is looked for once one is found that leaves failures which were there before.
+const BETTER_TIME: Duration = Duration::from_secs(5);
 
 /// A check that fails.
 pub struct Check<'a> {
@@ -50,6 +48,8 @@ pub struct Check<'a> {
     /// What it said.
     pub said: &'a str,
     pub took: Duration,
+    /// What failed before for other reasons, and may go on doing so.
+    pub may_fail: Option<&'a Report>,
     /// How long changes by code are tried, and then as long what the model fills in.
     pub time: Duration,
 }
@@ -79,20 +79,18 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
     if places.is_empty() || bench.right(verify::LIMIT).is_none() {
         return Ok(None);
     }
-    let context = job.scene.context.clone();
-    let copies = move || {
-        let count = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
-        (0..count).map(|_| Copy::of(&context)).collect::<Option<Vec<Copy>>>()
-    };
-    let copied = tokio::task::spawn_blocking(copies).await.map_err(|error| TurnError::Lost(error.to_string()))?;
-    let Some(copies) = copied else { return Ok(None) };
+    let count = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
+    let Some(copies) = Copy::several(job, count).await? else { return Ok(None) };
     bench.copies = copies;
     let clues = Clues::of(job.scene.request, bench.check.said);
     if !bench.fails_as_it_is().await? {
         return Ok(None);
     }
     let is_known = places.iter().any(|place| executed::is_known(&place.path));
-    let executed = if is_known { bench.executed().await } else { Executed::default() };
+    let executed = match bench.copies.first().filter(|_| is_known) {
+        Some(copy) => copy.executed(job, bench.check.line, bench.limit()).await,
+        None => Executed::default(),
+    };
     match by_code(&mut bench, &places, &clues, &executed).await? {
         Some(found) => Ok(Some(found)),
         None => by_the_model(&mut bench, &places, &clues, &executed).await,
@@ -178,6 +176,13 @@ pub async fn keep(
     Ok(Done { notes: vec![format!("not done, the files are as they were: {trouble}")], ..Done::default() })
 }
 
+/// What a change leaves failing, and its place in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Left {
+    failures: usize,
+    at: usize,
+}
+
 impl Place {
     /// The line of a byte, counted from 1.
     fn line_of(&self, at: usize) -> usize {
@@ -188,6 +193,24 @@ impl Place {
 impl Mended {
     fn of(place: &Arc<Place>, text: String) -> Mended {
         Mended { place: place.clone(), text }
+    }
+
+    /// Runs the check on a copy with this change, which is then as it was. How many of the failures that may be there are left; `None` if the
+    /// check does not pass.
+    async fn tried(&self, copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
+        let Place { path, text: before, .. } = &*self.place;
+        if !copy.put(path, Some(&self.text)) {
+            return None;
+        }
+        let outcome = copy.run(check).await;
+        if !copy.put(path, Some(before)) {
+            return None;
+        }
+        if outcome.is_ok() {
+            return Some(0);
+        }
+        let report = copy.report(&outcome);
+        may_fail.filter(|before| report.is_no_worse_than(before)).map(|_| report.failed)
     }
 
     /// What does not parse needs no run.
@@ -217,38 +240,6 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
     found
 }
 
-/// A copy of the project that may be changed at will.
-struct Copy {
-    _folder: TempDir,
-    context: Context,
-}
-
-impl Copy {
-    /// `None` where the project is too large, or cannot be copied.
-    fn of(context: &Context) -> Option<Copy> {
-        let temp = tempfile::Builder::new().prefix("monobloc-trial-").tempdir().ok()?;
-        let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target"].contains(&name);
-        folder::copy(context.root.path(), temp.path(), FILES_MAX, BYTES_MAX, &left_out).ok()?;
-        let root = Root::open(temp.path()).ok()?;
-        let context = Context { root, turn: None, index: None, ..context.clone() };
-        Some(Copy { _folder: temp, context })
-    }
-
-    /// Whether the check passes with a file changed, which is then as it was. A link that leads out of the copy is not written through.
-    async fn passes(&self, check: Approved<ToolCall>, change: &Mended) -> bool {
-        let Ok(file) = self.context.root.resolve(&change.place.path, Access::Write) else { return false };
-        // Python takes compiled code for current that is as long and no second older.
-        if let Some(folder) = file.absolute().parent() {
-            let _ = std::fs::remove_dir_all(folder.join("__pycache__"));
-        }
-        if std::fs::write(file.absolute(), &change.text).is_err() {
-            return false;
-        }
-        let outcome = crate::tools::execute(check, &self.context).await;
-        std::fs::write(file.absolute(), &change.place.text).is_ok() && outcome.is_ok()
-    }
-}
-
 /// What candidates are tried on.
 struct Bench<'a> {
     job: Job<'a>,
@@ -262,7 +253,7 @@ impl Bench<'_> {
         let mut running = JoinSet::new();
         for copy in std::mem::take(&mut self.copies) {
             let Some(right) = self.right(verify::LIMIT) else { return Ok(false) };
-            running.spawn(async move { (crate::tools::execute(right, &copy.context).await.is_ok(), copy) });
+            running.spawn(async move { (copy.run(right).await.is_ok(), copy) });
         }
         let mut fails = true;
         while let Some(ended) = running.join_next().await {
@@ -273,16 +264,6 @@ impl Bench<'_> {
         Ok(fails)
     }
 
-    /// Which lines the check runs; nothing where it takes too long when they are noted down.
-    async fn executed(&self) -> Executed {
-        let Some(copy) = self.copies.first() else { return Executed::default() };
-        let root = copy.context.root.path();
-        let line = executed::noted(root, self.check.line);
-        let Some(right) = line.and_then(|line| self.right_to(&line, self.limit())) else { return Executed::default() };
-        let _ = crate::tools::execute(right, &copy.context).await;
-        Executed::read(root)
-    }
-
     /// Tries `candidates` in order, some side by side, until one passes or the time is over.
     async fn first_that_passes(
         &mut self,
@@ -290,10 +271,11 @@ impl Bench<'_> {
         until: Instant,
     ) -> Result<Option<Mended>, TurnError> {
         let mut running = JoinSet::new();
-        let mut best: Option<(usize, Mended)> = None;
-        let (mut tried, mut candidates) = (0, candidates.enumerate());
+        let mut best: Option<(Left, Mended)> = None;
+        let (mut until, mut candidates) = (until, candidates.enumerate());
+        let may_fail = self.check.may_fail.cloned().map(Arc::new);
         loop {
-            while best.is_none()
+            while best.as_ref().is_none_or(|(left, _)| left.failures > 0)
                 && Instant::now() < until
                 && let Some(copy) = self.copies.pop()
             {
@@ -302,20 +284,22 @@ impl Bench<'_> {
                     self.copies.push(copy);
                     break;
                 };
-                tried += 1;
-                running.spawn(async move { (copy.passes(right, &change).await, at, change, copy) });
+                let may_fail = may_fail.clone();
+                running.spawn(async move { (change.tried(&copy, right, may_fail.as_deref()).await, at, change, copy) });
             }
             let Some(ended) = running.join_next().await else { break };
-            let (passes, at, change, copy) = ended.map_err(|error| TurnError::Lost(error.to_string()))?;
+            let (failures, at, change, copy) = ended.map_err(|error| TurnError::Lost(error.to_string()))?;
             self.copies.push(copy);
-            if passes && best.as_ref().is_none_or(|(other, _)| at < *other) {
-                best = Some((at, change));
+            let left = failures.map(|failures| Left { failures, at });
+            if let Some(left) = left.filter(|left| best.as_ref().is_none_or(|(other, _)| left < other)) {
+                best = Some((left, change));
+                until = until.min(Instant::now() + BETTER_TIME);
             }
             if self.job.scene.toolkit.cancel.is_cancelled() {
                 return Err(TurnError::Cancelled);
             }
         }
-        tracing::debug!(tried, passed = ?best.as_ref().map(|(at, _)| at), "trials");
+        tracing::debug!(best = ?best.as_ref().map(|(left, _)| left), "trials");
         Ok(best.map(|(_, change)| change))
     }
 
@@ -326,14 +310,6 @@ impl Bench<'_> {
 
     /// The right to run the check once more, which the user gave when it ran in the project.
     fn right(&self, limit: Duration) -> Option<Approved<ToolCall>> {
-        self.right_to(self.check.line, limit)
-    }
-
-    fn right_to(&self, line: &str, limit: Duration) -> Option<Approved<ToolCall>> {
-        let name = Builtin::RunCommand.name();
-        let spec = self.job.scene.toolkit.catalog.get(name)?;
-        let arguments = command::arguments(line, Some(limit));
-        let call = ToolCall { tool: name.to_owned(), arguments };
-        self.job.scene.host.policy().again_on_a_copy(call, spec)
+        copy::right(self.job, self.check.line, limit)
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use regex::Regex;
 
 use crate::edit::checks::{self, Checks, Task};
-use crate::edit::examples;
-use crate::edit::failures::{self, Kind, Report};
+use crate::edit::examples::{self, Example, NOTHING};
+use crate::edit::failures::{self, Failure, Kind, Report};
 use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
@@ -111,19 +111,28 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     if report.kind == Kind::Unclear {
         report.kind = if entry.succeeded() { Kind::Passed } else { Kind::Failed };
     }
-    // What is not installed here says nothing about the code.
-    let files = crate::index::files_of(job.scene.context.root.path());
-    let is_ours = |name: &str| {
-        let name = name.split(['.', '/']).next().unwrap_or(name);
-        files.iter().any(|path| path.split(['/', '.']).any(|part| part == name))
-    };
-    let lacks = |text: &str| failures::missing_package(text, &is_ours).is_some();
+    let root = job.scene.context.root.path();
     let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);
-    let stopped = report.passed == 0 && lacks(&entry.outcome.text);
-    if is_red && (stopped || !report.errors.is_empty() && report.errors.iter().all(|error| lacks(&error.message))) {
+    let stopped = report.passed == 0 && lacks_package(&entry.outcome.text, root);
+    if is_red && (stopped || !report.errors.is_empty() && lacking(&report, root).errors.len() == report.errors.len()) {
         report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
     }
     Ok(Some(Ran { line: line.to_owned(), report, took }))
+}
+
+/// The failures for want of a package that is not installed here: they say nothing about the code.
+pub fn lacking(report: &Report, root: &Path) -> Report {
+    let lacks = |error: &&Failure| lacks_package(&error.message, root);
+    let errors: Vec<Failure> = report.errors.iter().filter(lacks).cloned().collect();
+    Report { failed: errors.len(), errors, passed: report.passed, kind: report.kind }
+}
+
+fn lacks_package(text: &str, root: &Path) -> bool {
+    let is_ours = |name: &str| {
+        let name = name.split(['.', '/']).next().unwrap_or(name);
+        crate::index::files_of(root).iter().any(|path| path.split(['/', '.']).any(|part| part == name))
+    };
+    failures::missing_package(text, &is_ours).is_some()
 }
 
 /// Examples of a request that are not as they should be.
@@ -136,18 +145,43 @@ pub struct Wrong {
     pub path: String,
     pub names: Vec<String>,
     pub took: Duration,
+    /// The request does not say what would be right.
+    pub is_vague: bool,
 }
 
-/// Tries the examples that a request gives on the code as it is now.
+/// Tries the examples that a request gives on the code as it is now. Where it says of no call what that should give, it may not give what it
+/// gave when this was first asked.
 pub async fn examples(
     job: Job<'_>,
     step: &Step,
-    files: &Files,
+    files: &mut Files,
     evidence: &mut Evidence,
 ) -> Result<Option<Wrong>, TurnError> {
     let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
+    if !all.is_empty() || files.only_tests {
+        return tried(job, step, files, &all, evidence).await;
+    }
+    if files.calls.is_none() {
+        let called = examples::called(job.scene.request, &|name| !files.had(name));
+        let nothing = |one: &Example| Example { expected: NOTHING.to_owned(), is_wrong: false, ..one.clone() };
+        let shown: Vec<Example> = called.iter().map(nothing).collect();
+        let now = tried(job, step, files, &shown, evidence).await?;
+        files.calls = Some(now.map_or_else(Vec::new, |now| examples::as_they_are(&now.said, called)));
+    }
+    let calls = files.calls.clone().unwrap_or_default();
+    Ok(tried(job, step, files, &calls, evidence).await?.map(|wrong| Wrong { is_vague: true, ..wrong }))
+}
+
+async fn tried(
+    job: Job<'_>,
+    step: &Step,
+    files: &Files,
+    all: &[Example],
+    evidence: &mut Evidence,
+) -> Result<Option<Wrong>, TurnError> {
     let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
-    let here: Vec<_> = all.into_iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).collect();
+    let here: Vec<Example> =
+        all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
     let status = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
     let entry = evidence.entries().last().filter(|entry| status != StepStatus::Rejected && !entry.succeeded());
@@ -155,27 +189,27 @@ pub async fn examples(
     let names = here.iter().map(|one| one.name.clone()).collect();
     let took = Duration::from_millis(entry.wall_ms);
     let said = examples::wrong(&entry.outcome.text, &here);
-    Ok(said.map(|said| Wrong { line, said, path, names, took }))
+    Ok(said.map(|said| Wrong { line, said, path, names, took, is_vague: false }))
 }
 
-/// Whether the tests of `changed` fail, and how, as a message for the model. Where none can be run, code that is compiled has to compile, and
-/// modules have to load.
-pub async fn trouble(
+/// The run of the tests of `changed` if they fail. Where none can be run, code that is compiled has to compile, and modules have to load.
+pub async fn failing(
     job: Job<'_>,
     step: &Step,
     changed: &[String],
     names: &[String],
     evidence: &mut Evidence,
-) -> Result<Option<String>, TurnError> {
+) -> Result<Option<Ran>, TurnError> {
+    let fails = |ran: &Ran| ran.trouble().is_some();
     let ran = tests_of(job, step, changed, names, evidence).await?;
     if let Some(ran) = ran.filter(|ran| ran.report.kind != Kind::Missing) {
-        return Ok(ran.trouble());
+        return Ok(Some(ran).filter(fails));
     }
     let is_compiled = |path: &String| [".rs", ".go", ".ts", ".tsx"].iter().any(|ending| path.ends_with(ending));
     if changed.iter().any(is_compiled) {
         let line = checks_of(job).command(Task::Compile).map(|command| command.line);
         return match line {
-            Some(line) => trouble_of(job, step, &line, evidence).await,
+            Some(line) => Ok(run(job, step, &line, evidence).await?.filter(fails)),
             None => Ok(None),
         };
     }
@@ -188,8 +222,8 @@ pub async fn trouble(
         return Ok(None);
     }
     // Who starts elsewhere finds other modules; names that are made up are found in the text.
-    let is_of_place = |trouble: &String| NOT_FOUND.iter().any(|words| trouble.contains(words));
-    Ok(trouble_of(job, step, &lines.join(" && "), evidence).await?.filter(|trouble| !is_of_place(trouble)))
+    let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
+    Ok(run(job, step, &lines.join(" && "), evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
 }
 
 /// Whether a command fails, and how; what cannot be run is no failure.
@@ -200,27 +234,6 @@ pub async fn trouble_of(
     evidence: &mut Evidence,
 ) -> Result<Option<String>, TurnError> {
     Ok(run(job, step, line, evidence).await?.and_then(|ran| ran.trouble()))
-}
-
-/// Whether a failed run says that the code itself is wrong, and not that it does something else than a test expects.
-pub fn is_fatal(trouble: &str) -> bool {
-    const ERRORS: &[&str] = &[
-        "SyntaxError",
-        "IndentationError",
-        "NameError",
-        "AttributeError",
-        "ImportError",
-        "ModuleNotFoundError",
-        "ReferenceError",
-        "is not a function",
-        "is not defined",
-        "cannot find",
-        "error[E",
-        "undefined:",
-        // Not even what passed before runs.
-        "failed, 0 passed",
-    ];
-    ERRORS.iter().any(|error| trouble.contains(error))
 }
 
 /// Whether a failed run asks for something that is not there.
