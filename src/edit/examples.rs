@@ -77,8 +77,22 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
 /// The calls in `text` of functions that are there, as examples of what may not stay as it is; not where a request wants it to, or an error.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     const STAYS: &[&str] = &[
-        "still", "keep", "keeps", "stay", "stays", "remain", "unchanged", "same", "raise", "raises", "throw", "throws",
-        "weiterhin", "bleibt", "bleiben", "toujours",
+        "still",
+        "keep",
+        "keeps",
+        "stay",
+        "stays",
+        "remain",
+        "unchanged",
+        "same",
+        "raise",
+        "raises",
+        "throw",
+        "throws",
+        "weiterhin",
+        "bleibt",
+        "bleiben",
+        "toujours",
     ];
     if text.split(|c: char| !c.is_alphanumeric()).any(|word| STAYS.contains(&word.to_lowercase().as_str())) {
         return Vec::new();

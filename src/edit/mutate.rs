@@ -202,7 +202,8 @@ impl<'a> Making<'a> {
             condition = inner;
         }
         let text = self.text_of(condition);
-        let is_plain = matches!(self.kind(condition), "identifier" | "attribute" | "member_expression" | "field_expression");
+        let is_plain =
+            matches!(self.kind(condition), "identifier" | "attribute" | "member_expression" | "field_expression");
         if is_plain || CALLS.contains(&self.kind(condition)) {
             let not = if self.is_python { "not " } else { "!" };
             self.add(2, self.nodes[condition].bytes.clone(), format!("{not}{text}"));
@@ -398,7 +399,13 @@ mod tests {
         );
         check("a.py", "def f(a, b):\n    g(a, b)\n    return a\n", "", "def f(a, b):\n    return a\n", 12);
         check("a.py", "def f(a):\n    return 1 if a else 2\n", "", "def f(a):\n    return 1 if not a else 2\n", 12);
-        check("a.py", "def f(a):\n    if g(a):\n        return 1\n", "", "def f(a):\n    if not g(a):\n        return 1\n", 12);
+        check(
+            "a.py",
+            "def f(a):\n    if g(a):\n        return 1\n",
+            "",
+            "def f(a):\n    if not g(a):\n        return 1\n",
+            12,
+        );
         check("a.js", "const f = (a) => (a.b ? 1 : 2);\n", "", "const f = (a) => (!a.b ? 1 : 2);\n", 12);
         check(
             "a.rs",

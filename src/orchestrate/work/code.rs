@@ -224,7 +224,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                         let mut ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
                         for _ in 0..CASES_MAX {
                             // What code does now is what a test that is only added to it has to expect.
-                            let trouble = ran.as_ref().filter(|_| job.touched.is_empty()).and_then(verify::Ran::trouble);
+                            let trouble =
+                                ran.as_ref().filter(|_| job.touched.is_empty()).and_then(verify::Ran::trouble);
                             if !trouble.is_some_and(|trouble| files.expect_what_is(&trouble)) {
                                 break;
                             }
@@ -234,7 +235,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                             ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
                         }
                         if let Some(ran) = &ran {
-                            let before = copy::failing_before(job, &ran.line, verify::LIMIT, files.as_they_were()).await?;
+                            let before =
+                                copy::failing_before(job, &ran.line, verify::LIMIT, files.as_they_were()).await?;
                             if before.is_some_and(|before| ran.report.is_no_worse_than(&before)) {
                                 let said = format!("`{}` fails as it did before.\n", ran.line);
                                 return Ok(Done { said, ..files.done(Vec::new()) });

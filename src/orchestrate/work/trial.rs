@@ -15,8 +15,8 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
 use crate::protocol::StepStatus;
-use crate::tools::builtin::Builtin;
 use crate::tools::ToolCall;
+use crate::tools::builtin::Builtin;
 use crate::tools::policy::Approved;
 
 use super::change::{changed_meanwhile, perform};
