@@ -1,9 +1,10 @@
-//! Reads the examples of a request (`slug('A b') is 'a-b'`, `ordinal(13) returns 13rd, should be 13th`) and writes the command that tries
-//! them on the code.
+//! Reads the examples of a request: `slug('A b') is 'a-b'`, `ordinal(13) returns 13rd, should be 13th`.
+
+mod command;
 
 use std::ops::Range;
 
-use super::checks::quoted;
+pub use command::{command, given, wrong};
 
 /// A call and what it has to give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Example {
     pub is_wrong: bool,
 }
 
+/// What no function gives.
+const NOTHING: &str = "nothing-gives-this";
 /// Most examples that are read of one request.
 const EXAMPLES_MAX: usize = 8;
 /// Longest call.
@@ -74,7 +77,8 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     found
 }
 
-/// The calls in `text` of functions that are there, as examples of what may not stay as it is; not where a request wants it to, or an error.
+/// The calls in `text` of functions that are there, as examples that expect [`NOTHING`]: what they give now may not stay. None where a request
+/// wants something to stay, or an error to be raised.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     const STAYS: &[&str] = &[
         "still",
@@ -100,28 +104,13 @@ pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
     let mut found: Vec<Example> = Vec::new();
     for call in calls {
-        let one = Example { is_wrong: true, ..example(text, &call, String::new()) };
+        let one = example(text, &call, NOTHING.to_owned());
         if !found.contains(&one) {
             found.push(one);
         }
     }
     found
 }
-
-/// `examples`, each with what it gives now, as a command for them has printed where they should have been [`NOTHING`].
-pub fn as_they_are(output: &str, examples: Vec<Example>) -> Vec<Example> {
-    let now = |one: &Example| {
-        let said = |line: &str| {
-            let rest = line.trim_start().strip_prefix(&one.call)?.strip_prefix(WRONG)?;
-            Some(rest.rsplit_once(", not ")?.0.to_owned())
-        };
-        output.lines().find_map(said)
-    };
-    examples.into_iter().filter_map(|one| Some(Example { expected: now(&one)?, ..one })).collect()
-}
-
-/// What no function gives.
-pub const NOTHING: &str = "nothing-gives-this";
 
 /// The text that a call begins its arguments with: `goose` of `plural('goose')`.
 fn first_text(call: &str) -> &str {
@@ -375,96 +364,6 @@ fn is_known(value: &str) -> bool {
     CONSTANTS.contains(&value) || value.ends_with("Error") && value.chars().all(char::is_alphanumeric)
 }
 
-/// What separates a call from what it gave in the output of [`command`].
-const WRONG: &str = " gives ";
-
-/// A line for the shell that tries `examples` of a function that stands in `path`; `None` where that language is not tried. It prints a line for
-/// each example that is not as it should be, and then fails.
-pub fn command(path: &str, examples: &[Example]) -> Option<String> {
-    let all: Vec<&Example> = examples.iter().collect();
-    match path.rsplit_once('.')?.1 {
-        "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, &all)?))),
-        "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, &all)))),
-        _ => None,
-    }
-}
-
-/// The examples that are not as they should be, of what a failed run of [`command`] printed.
-pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
-    let tells = |line: &&str| {
-        examples.iter().any(|one| line.trim_start().strip_prefix(&one.call).is_some_and(|rest| rest.starts_with(WRONG)))
-    };
-    let lines: Vec<&str> = output.lines().filter(tells).map(str::trim).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-fn python(path: &str, examples: &[&Example]) -> Option<String> {
-    let module = super::imports::module_of(path)?;
-    let names = names(examples).join(", ");
-    let tries = examples.iter().map(|one| {
-        let expected = match one.expected.as_str() {
-            "true" => "True".to_owned(),
-            "false" => "False".to_owned(),
-            "null" | "undefined" => "None".to_owned(),
-            value => literal(value),
-        };
-        let sign = if one.is_wrong { "!=" } else { "==" };
-        format!("t({:?}, lambda: {}, {expected}, {sign:?})", one.call, one.call)
-    });
-    Some(format!(
-        "from {module} import {names}\n\
-         def t(c, f, w, s):\n    \
-             n = False\n    \
-             try: r = f()\n    \
-             except Exception as e: r, n = e, s != '=='\n    \
-             ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
-             ok = ok == (s == '==') and not n\n    \
-             if not ok: print(f\"{{c}}{WRONG}{{r!r}}\" + (f\", not {{w!r}}\" if s == '==' else ', which is wrong'))\n    \
-             return ok\n\
-         raise SystemExit(not all([{}]))",
-        tries.collect::<Vec<_>>().join(", ")
-    ))
-}
-
-fn script(path: &str, examples: &[&Example]) -> String {
-    let names = names(examples);
-    let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
-    let tries = examples.iter().map(|one| {
-        let expected = match one.expected.as_str() {
-            "True" => "true".to_owned(),
-            "False" => "false".to_owned(),
-            "None" => "null".to_owned(),
-            value => literal(value),
-        };
-        format!("t({:?}, () => {}, {expected}, {})", one.call, one.call, !one.is_wrong)
-    });
-    format!(
-        "const m = await import(process.cwd() + {:?});\n{}\n\
-         const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
-         const t = (c, f, w, right) => {{ let r, fell = false; try {{ r = f(); }} catch (e) {{ r = e; fell = !right; }}\n  \
-           const ok = !fell && (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right;\n  \
-           if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, ` + (right ? `not ${{s(w)}}` : 'which is wrong'));\n  return ok; }};\n\
-         process.exit([{}].every(Boolean) ? 0 : 1);",
-        format!("/{path}"),
-        bound.collect::<Vec<_>>().join(" "),
-        tries.collect::<Vec<_>>().join(", ")
-    )
-}
-
-fn names(examples: &[&Example]) -> Vec<String> {
-    let mut names: Vec<String> = examples.iter().map(|one| one.name.clone()).collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// A value as code: a bare word (`13th`) is a text.
-fn literal(value: &str) -> String {
-    let is_code =
-        value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
-    if is_code { value.to_owned() } else { format!("{value:?}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -480,8 +379,6 @@ mod tests {
         let text = "ms should know fortnights: ms('1 fortnight') and ms('2 fortnights') are 14 and 28 days";
         let found = called(text, &|_| false);
         assert_eq!(found.len(), 2);
-        let found = as_they_are("ms('1 fortnight') gives undefined, not \"nothing-gives-this\"\n", found);
-        assert_eq!((found.len(), found[0].expected.as_str(), found[0].is_wrong), (1, "undefined", true));
         assert!(called("ms('1d') should still be 24 h", &|_| false).is_empty());
     }
 
@@ -528,21 +425,5 @@ mod tests {
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
-    }
-
-    #[test]
-    fn the_command_says_what_is_not_right() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("m.py"), "def tail(p):\n    return p.split('.')[1]\n").unwrap();
-        let examples = of("tail('a.b') is 'b', tail('c') is 'c'", &[], &|_| true);
-        let line = command("m.py", &examples).unwrap();
-        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        assert!(!ran.status.success());
-        let now = Example { is_wrong: true, expected: "'b'".to_owned(), ..examples[0].clone() };
-        let line = command("m.py", &[now]).unwrap();
-        let again = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&again.stdout), "tail('a.b') gives 'b', which is wrong\n");
-        assert_eq!(wrong(&text, &examples).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
     }
 }

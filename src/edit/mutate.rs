@@ -188,7 +188,10 @@ impl<'a> Making<'a> {
         } else if kind.ends_with("_statement") {
             self.statement(at);
         }
-        if matches!(kind, "if_statement" | "if_expression" | "ternary_expression" | "conditional_expression") {
+        if matches!(
+            kind,
+            "if_statement" | "elif_clause" | "if_expression" | "ternary_expression" | "conditional_expression"
+        ) {
             self.turned_round(at);
         }
     }
@@ -202,9 +205,11 @@ impl<'a> Making<'a> {
             condition = inner;
         }
         let text = self.text_of(condition);
-        let is_plain =
-            matches!(self.kind(condition), "identifier" | "attribute" | "member_expression" | "field_expression");
-        if is_plain || CALLS.contains(&self.kind(condition)) {
+        let members = ["attribute", "member_expression", "field_expression", "selector_expression"];
+        if self.kind(condition) == "identifier"
+            || members.contains(&self.kind(condition))
+            || CALLS.contains(&self.kind(condition))
+        {
             let not = if self.is_python { "not " } else { "!" };
             self.add(2, self.nodes[condition].bytes.clone(), format!("{not}{text}"));
         }
@@ -404,6 +409,13 @@ mod tests {
             "def f(a):\n    if g(a):\n        return 1\n",
             "",
             "def f(a):\n    if not g(a):\n        return 1\n",
+            12,
+        );
+        check(
+            "a.go",
+            "func f(a T) int {\n\tif a.b {\n\t\treturn 1\n\t}\n\treturn 2\n}\n",
+            "",
+            "func f(a T) int {\n\tif !a.b {\n\t\treturn 1\n\t}\n\treturn 2\n}\n",
             12,
         );
         check("a.js", "const f = (a) => (a.b ? 1 : 2);\n", "", "const f = (a) => (!a.b ? 1 : 2);\n", 12);

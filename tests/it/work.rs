@@ -276,7 +276,7 @@ async fn what_failed_before_does_not_count_against_a_change() {
 #[tokio::test]
 async fn a_change_that_shows_in_no_call_of_the_request_is_asked_about_once() {
     let script = Script::saying("")
-        .on("which is wrong", &code("def first(n=128):\n    return keep(64, n)"))
+        .on("still so", &code("def first(n=128):\n    return keep(64, n)"))
         .on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);

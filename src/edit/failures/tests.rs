@@ -324,3 +324,20 @@ fn a_missing_package_is_told_from_a_missing_file_of_the_project() {
     check("Error: Cannot find module './b.js'", None);
     check("error: no matching package named `rand` found", Some("rand"));
 }
+
+#[test]
+fn a_run_is_no_worse_where_only_what_failed_before_fails() {
+    let failure = |test: &str, line: usize| Failure {
+        test: (!test.is_empty()).then(|| test.to_owned()),
+        line: Some(line),
+        message: "1 != 2".to_owned(),
+        ..Failure::default()
+    };
+    let run = |errors: Vec<Failure>| Report { passed: 3, failed: errors.len(), errors, kind: Kind::Failed };
+    let before = run(vec![failure("a", 1), failure("b", 2), failure("", 3)]);
+    assert!(run(vec![failure("b", 20)]).is_no_worse_than(&before));
+    assert!(run(vec![failure("", 30)]).is_no_worse_than(&before), "lines move");
+    assert!(!run(vec![failure("c", 1)]).is_no_worse_than(&before));
+    assert!(!Report { kind: Kind::Hung, ..run(Vec::new()) }.is_no_worse_than(&before));
+    assert!(!Report { kind: Kind::Unclear, ..run(Vec::new()) }.is_no_worse_than(&before));
+}

@@ -10,12 +10,13 @@ use crate::orchestrate::{check, words};
 
 use super::change::{Ask, ask, opening};
 use super::context::Pack;
-use super::copy::{self, Copy};
+use super::copy::Copy;
 use super::executed;
 use super::files::{Files, Refusal};
 use super::items::{self, Choices, Item, What};
 use super::mentions::Mentions;
 use super::read::{self, Step};
+use super::tested::{self, Before, CASES_MAX, Verdict};
 use super::within::Within;
 use super::{Done, Job, grammar, leftover, repair, verify, written};
 
@@ -30,8 +31,6 @@ const TEST_TOKENS: usize = 260;
 const DRAFTS_MAX: usize = 3;
 /// Longest definition that is drawn several times, in lines.
 const DRAWN_LINES_MAX: usize = 25;
-/// Cases of a new test: who may write more counts on for ever.
-const CASES_MAX: usize = 5;
 /// Longest sentence about what is wrong.
 const THOUGHT_TOKENS: usize = 80;
 /// How often a model may write one change: what a check said goes back to it.
@@ -112,9 +111,10 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         choices.of_what_is_there();
     }
     let mut messages = opening(job, WRITE);
-    let tried = verify::examples(job, step, &mut files, evidence).await?;
+    let tried = verify::examples_or_calls(job, step, &mut files, evidence).await?;
     if let Some(wrong) = tried.as_ref().filter(|wrong| executed::is_known(&wrong.path))
-        && let Some(copy) = Copy::several(job, 1).await?.and_then(|mut all| all.pop())
+        && choices.said(mentions, &asked).is_none()
+        && let Some(copy) = Copy::one(job).await?
     {
         choices.of_executed(&copy.executed(job, &wrong.line, verify::LIMIT).await);
     }
@@ -126,6 +126,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     let asked_for = messages.len();
     let mut trouble = String::new();
     let mut written = false;
+    let mut before = Before::new();
     // What was written a second time because it had not changed.
     let mut again = Vec::new();
     // The round whose change was asked about, and is kept if the model has nothing better.
@@ -198,7 +199,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     return Ok(files.done(notes));
                 }
                 written = true;
-                let wrong = verify::examples(job, step, &mut files, evidence).await?;
+                let wrong = verify::examples_or_calls(job, step, &mut files, evidence).await?;
                 // What is reported to be wrong was tried already.
                 if let (Some(wrong), 0, false) = (&wrong, round, read::is_report(&asked))
                     && !wrong.is_vague
@@ -217,39 +218,17 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 match (wrong, command) {
                     (Some(wrong), _) => {
                         next = Next { given: Some((named_in(items_of(pieces), &wrong), true)), think: true };
-                        Some(format!("It is written, and was tried:\n{wrong}"))
+                        let still = if is_vague { "This is still so" } else { "It was tried" };
+                        Some(format!("It is written. {still}:\n{wrong}"))
                     }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
-                    (None, None) => {
-                        let mut ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
-                        for _ in 0..CASES_MAX {
-                            // What code does now is what a test that is only added to it has to expect.
-                            let trouble =
-                                ran.as_ref().filter(|_| job.touched.is_empty()).and_then(verify::Ran::trouble);
-                            if !trouble.is_some_and(|trouble| files.expect_what_is(&trouble)) {
-                                break;
-                            }
-                            if let Some(notes) = files.write(job, step, evidence).await? {
-                                return Ok(files.done(notes));
-                            }
-                            ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
+                    (None, None) => match tested::change(job, step, &mut files, &asked, &mut before, evidence).await? {
+                        Verdict::Counts { said, notes } => return Ok(Done { said, ..files.done(notes) }),
+                        Verdict::Fails(wrong) => {
+                            next = Next { given: Some((items_of(pieces), true)), think: false };
+                            Some(wrong)
                         }
-                        if let Some(ran) = &ran {
-                            let before =
-                                copy::failing_before(job, &ran.line, verify::LIMIT, files.as_they_were()).await?;
-                            if before.is_some_and(|before| ran.report.is_no_worse_than(&before)) {
-                                let said = format!("`{}` fails as it did before.\n", ran.line);
-                                return Ok(Done { said, ..files.done(Vec::new()) });
-                            }
-                        }
-                        let wrong = ran.and_then(|ran| ran.trouble());
-                        if let Some(wrong) = wrong.as_ref().filter(|wrong| files.is_wanted(&asked, wrong)) {
-                            let first = wrong.lines().take(2).collect::<Vec<_>>().join(" ");
-                            return Ok(files.done(vec![format!("changed; a check expects what was before: {first}")]));
-                        }
-                        next = Next { given: Some((items_of(pieces), true)), think: false };
-                        wrong
-                    }
+                    },
                 }
             }
         };

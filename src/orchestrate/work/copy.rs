@@ -32,6 +32,10 @@ impl Copy {
         tokio::task::spawn_blocking(copies).await.map_err(|error| TurnError::Lost(error.to_string()))
     }
 
+    pub async fn one(job: Job<'_>) -> Result<Option<Copy>, TurnError> {
+        Ok(Copy::several(job, 1).await?.and_then(|mut all| all.pop()))
+    }
+
     fn of(context: &Context) -> Option<Copy> {
         let temp = tempfile::Builder::new().prefix("monobloc-copy-").tempdir().ok()?;
         let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target"].contains(&name);
@@ -92,7 +96,7 @@ pub async fn failing_before<'f>(
     files: impl Iterator<Item = (&'f str, Option<&'f str>)>,
 ) -> Result<Option<Report>, TurnError> {
     let Some(right) = right(job, line, limit) else { return Ok(None) };
-    let Some(copy) = Copy::several(job, 1).await?.and_then(|mut all| all.pop()) else { return Ok(None) };
+    let Some(copy) = Copy::one(job).await? else { return Ok(None) };
     for (path, text) in files {
         if !copy.put(path, text) {
             return Ok(None);

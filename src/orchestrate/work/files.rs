@@ -9,7 +9,6 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::edit::checks::Style;
-use crate::edit::examples::Example;
 use crate::edit::own::{self, Own};
 use crate::edit::{self, Hints};
 use crate::index::Index;
@@ -34,8 +33,8 @@ pub struct Files {
     may_remove: bool,
     /// Nothing but tests is asked for.
     pub only_tests: bool,
-    /// Calls in the request that may not give what they gave before; `None` before they were tried.
-    pub calls: Option<Vec<Example>>,
+    /// What calls in the request gave before and may not go on giving, a line each; `None` before they were tried.
+    pub given: Option<Vec<String>>,
     /// Files that are to hand out what is new.
     exporting: Vec<String>,
     /// What new tests in JavaScript and TypeScript are written for, and the names and files that they test.
@@ -97,7 +96,7 @@ impl Files {
             style,
             tested,
             only_tests,
-            calls: None,
+            given: None,
             new_names,
             shown,
             new,

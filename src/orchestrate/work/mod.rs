@@ -31,6 +31,7 @@ mod repair;
 mod spelled;
 mod substitution;
 mod switch;
+mod tested;
 mod tool;
 mod trial;
 mod users;

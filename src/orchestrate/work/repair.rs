@@ -60,8 +60,8 @@ pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Res
     paths.retain(|path| crate::edit::has_grammar(path) && !verify::is_test(path));
     let names: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
     let ran = verify::tests_of(job, step, &paths, &names, evidence).await?;
-    let mut files = Files::of(job, &pack, &mentions, false);
-    let wrong = verify::examples(job, step, &mut files, evidence).await?.filter(|wrong| !wrong.is_vague);
+    let files = Files::of(job, &pack, &mentions, false);
+    let wrong = verify::examples(job, step, &files, evidence).await?;
     match (ran, wrong) {
         (Some(ran), wrong) if matches!(ran.report.kind, Kind::Failed | Kind::Broken) => {
             Ok(Some(repaired(job, step, ran, wrong, &mentions, evidence).await?))

@@ -202,15 +202,8 @@ impl Mended {
         if !copy.put(path, Some(&self.text)) {
             return None;
         }
-        let outcome = copy.run(check).await;
-        if !copy.put(path, Some(before)) {
-            return None;
-        }
-        if outcome.is_ok() {
-            return Some(0);
-        }
-        let report = copy.report(&outcome);
-        may_fail.filter(|before| report.is_no_worse_than(before)).map(|_| report.failed)
+        let failures = failures_left(copy, check, may_fail).await;
+        failures.filter(|_| copy.put(path, Some(before)))
     }
 
     /// What does not parse needs no run.
@@ -240,6 +233,16 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
     found
 }
 
+/// How many of the failures that may be there a check on a copy leaves; `None` if it does not pass.
+async fn failures_left(copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
+    let outcome = copy.run(check).await;
+    if outcome.is_ok() {
+        return Some(0);
+    }
+    let report = copy.report(&outcome);
+    may_fail.filter(|before| report.is_no_worse_than(before)).map(|_| report.failed)
+}
+
 /// What candidates are tried on.
 struct Bench<'a> {
     job: Job<'a>,
@@ -248,12 +251,13 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs the check on every copy as it is: who passes there says nothing about a change, and the first build of a copy takes longest.
+    /// Runs the check on every copy as it is and judges it as it will be judged: who passes there says nothing about a change, and the first build of a copy takes longest.
     async fn fails_as_it_is(&mut self) -> Result<bool, TurnError> {
         let mut running = JoinSet::new();
         for copy in std::mem::take(&mut self.copies) {
             let Some(right) = self.right(verify::LIMIT) else { return Ok(false) };
-            running.spawn(async move { (copy.run(right).await.is_ok(), copy) });
+            let may_fail = self.check.may_fail.cloned();
+            running.spawn(async move { (failures_left(&copy, right, may_fail.as_ref()).await.is_some(), copy) });
         }
         let mut fails = true;
         while let Some(ended) = running.join_next().await {

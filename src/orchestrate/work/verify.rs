@@ -1,5 +1,6 @@
 //! Checks what was written before it counts: the text by its syntax and names, then the project by its own tests.
 
+use std::cell::LazyCell;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use regex::Regex;
 
 use crate::edit::checks::{self, Checks, Task};
-use crate::edit::examples::{self, Example, NOTHING};
+use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
 use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
@@ -113,7 +114,7 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     }
     let root = job.scene.context.root.path();
     let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);
-    let stopped = report.passed == 0 && lacks_package(&entry.outcome.text, root);
+    let stopped = report.passed == 0 && lacks_package(root)(&entry.outcome.text);
     if is_red && (stopped || !report.errors.is_empty() && lacking(&report, root).errors.len() == report.errors.len()) {
         report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
     }
@@ -122,17 +123,21 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
 
 /// The failures for want of a package that is not installed here: they say nothing about the code.
 pub fn lacking(report: &Report, root: &Path) -> Report {
-    let lacks = |error: &&Failure| lacks_package(&error.message, root);
-    let errors: Vec<Failure> = report.errors.iter().filter(lacks).cloned().collect();
+    let lacks = lacks_package(root);
+    let errors: Vec<Failure> = report.errors.iter().filter(|error| lacks(&error.message)).cloned().collect();
     Report { failed: errors.len(), errors, passed: report.passed, kind: report.kind }
 }
 
-fn lacks_package(text: &str, root: &Path) -> bool {
-    let is_ours = |name: &str| {
-        let name = name.split(['.', '/']).next().unwrap_or(name);
-        crate::index::files_of(root).iter().any(|path| path.split(['/', '.']).any(|part| part == name))
-    };
-    failures::missing_package(text, &is_ours).is_some()
+/// Whether a text misses a package that is none of the project's own modules.
+fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
+    let files = LazyCell::new(|| crate::index::files_of(root));
+    move |text| {
+        let is_ours = |name: &str| {
+            let name = name.split(['.', '/']).next().unwrap_or(name);
+            files.iter().any(|path| path.split(['/', '.']).any(|part| part == name))
+        };
+        failures::missing_package(text, &is_ours).is_some()
+    }
 }
 
 /// Examples of a request that are not as they should be.
@@ -149,27 +154,39 @@ pub struct Wrong {
     pub is_vague: bool,
 }
 
-/// Tries the examples that a request gives on the code as it is now. Where it says of no call what that should give, it may not give what it
-/// gave when this was first asked.
+/// Tries the examples that a request gives on the code as it is now.
 pub async fn examples(
+    job: Job<'_>,
+    step: &Step,
+    files: &Files,
+    evidence: &mut Evidence,
+) -> Result<Option<Wrong>, TurnError> {
+    let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
+    tried(job, step, files, &all, evidence).await
+}
+
+/// The same; where the request says of no call what it should give, none may give what it gave when this was first asked.
+pub async fn examples_or_calls(
     job: Job<'_>,
     step: &Step,
     files: &mut Files,
     evidence: &mut Evidence,
 ) -> Result<Option<Wrong>, TurnError> {
-    let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
-    if !all.is_empty() || files.only_tests {
-        return tried(job, step, files, &all, evidence).await;
+    let is_new = |name: &str| !files.had(name);
+    if files.only_tests || !examples::of(job.scene.request, &files.new_names, &is_new).is_empty() {
+        return examples(job, step, files, evidence).await;
     }
-    if files.calls.is_none() {
-        let called = examples::called(job.scene.request, &|name| !files.had(name));
-        let nothing = |one: &Example| Example { expected: NOTHING.to_owned(), is_wrong: false, ..one.clone() };
-        let shown: Vec<Example> = called.iter().map(nothing).collect();
-        let now = tried(job, step, files, &shown, evidence).await?;
-        files.calls = Some(now.map_or_else(Vec::new, |now| examples::as_they_are(&now.said, called)));
-    }
-    let calls = files.calls.clone().unwrap_or_default();
-    Ok(tried(job, step, files, &calls, evidence).await?.map(|wrong| Wrong { is_vague: true, ..wrong }))
+    let calls = examples::called(job.scene.request, &is_new);
+    let Some(now) = tried(job, step, files, &calls, evidence).await? else { return Ok(None) };
+    let given = examples::given(&now.said);
+    let said: Vec<String> = match &files.given {
+        Some(before) => given.into_iter().filter(|line| before.contains(line)).collect(),
+        None => {
+            files.given = Some(given.clone());
+            given
+        }
+    };
+    Ok((!said.is_empty()).then(|| Wrong { said: said.join("\n"), is_vague: true, ..now }))
 }
 
 async fn tried(

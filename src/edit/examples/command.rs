@@ -1,0 +1,126 @@
+//! The command that tries examples on the code, and what it printed.
+
+use super::{CONSTANTS, Example};
+use crate::edit::checks::quoted;
+
+/// What separates a call from what it gave in the output of [`command`].
+const WRONG: &str = " gives ";
+
+/// A line for the shell that tries `examples` of a function that stands in `path`; `None` where that language is not tried. It prints a line for
+/// each example that is not as it should be, and then fails.
+pub fn command(path: &str, examples: &[Example]) -> Option<String> {
+    let all: Vec<&Example> = examples.iter().collect();
+    match path.rsplit_once('.')?.1 {
+        "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, &all)?))),
+        "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, &all)))),
+        _ => None,
+    }
+}
+
+/// The examples that are not as they should be, of what a failed run of [`command`] printed.
+pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
+    let tells = |line: &&str| {
+        examples.iter().any(|one| line.trim_start().strip_prefix(&one.call).is_some_and(|rest| rest.starts_with(WRONG)))
+    };
+    let lines: Vec<&str> = output.lines().filter(tells).map(str::trim).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// What calls gave, a line each, of what [`wrong`] says where nothing that they give would have been right.
+pub fn given(said: &str) -> Vec<String> {
+    said.lines().filter_map(|line| Some(line.rsplit_once(", not ")?.0.to_owned())).collect()
+}
+
+fn python(path: &str, examples: &[&Example]) -> Option<String> {
+    let module = crate::edit::imports::module_of(path)?;
+    let names = names(examples).join(", ");
+    let tries = examples.iter().map(|one| {
+        let expected = match one.expected.as_str() {
+            "true" => "True".to_owned(),
+            "false" => "False".to_owned(),
+            "null" | "undefined" => "None".to_owned(),
+            value => literal(value),
+        };
+        let sign = if one.is_wrong { "!=" } else { "==" };
+        format!("t({:?}, lambda: {}, {expected}, {sign:?})", one.call, one.call)
+    });
+    Some(format!(
+        "from {module} import {names}\n\
+         def t(c, f, w, s):\n    \
+             n = False\n    \
+             try: r = f()\n    \
+             except Exception as e: r, n = e, s != '=='\n    \
+             ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
+             ok = ok == (s == '==') and not n\n    \
+             if not ok: print(f\"{{c}}{WRONG}{{r!r}}\" + (f\", not {{w!r}}\" if s == '==' else ', which is wrong'))\n    \
+             return ok\n\
+         raise SystemExit(not all([{}]))",
+        tries.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+fn script(path: &str, examples: &[&Example]) -> String {
+    let names = names(examples);
+    let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
+    let tries = examples.iter().map(|one| {
+        let expected = match one.expected.as_str() {
+            "True" => "true".to_owned(),
+            "False" => "false".to_owned(),
+            "None" => "null".to_owned(),
+            value => literal(value),
+        };
+        format!("t({:?}, () => {}, {expected}, {})", one.call, one.call, !one.is_wrong)
+    });
+    format!(
+        "const m = await import(process.cwd() + {:?});\n{}\n\
+         const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
+         const t = (c, f, w, right) => {{ let r, fell = false; try {{ r = f(); }} catch (e) {{ r = e; fell = !right; }}\n  \
+           const ok = !fell && (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right;\n  \
+           if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, ` + (right ? `not ${{s(w)}}` : 'which is wrong'));\n  return ok; }};\n\
+         process.exit([{}].every(Boolean) ? 0 : 1);",
+        format!("/{path}"),
+        bound.collect::<Vec<_>>().join(" "),
+        tries.collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn names(examples: &[&Example]) -> Vec<String> {
+    let mut names: Vec<String> = examples.iter().map(|one| one.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// A value as code: a bare word (`13th`) is a text.
+fn literal(value: &str) -> String {
+    let is_code =
+        value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
+    if is_code { value.to_owned() } else { format!("{value:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edit::examples::{called, of};
+
+    #[test]
+    fn the_command_says_what_is_not_right() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("m.py"), "def tail(p):\n    return p.split('.')[1]\n").unwrap();
+        let examples = of("tail('a.b') is 'b', tail('c') is 'c'", &[], &|_| true);
+        let line = command("m.py", &examples).unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(!ran.status.success());
+        let now = Example { is_wrong: true, expected: "'b'".to_owned(), ..examples[0].clone() };
+        let line = command("m.py", &[now]).unwrap();
+        let again = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&again.stdout), "tail('a.b') gives 'b', which is wrong\n");
+        let calls = called("tail('a.b') gives too little", &|_| false);
+        let line = command("m.py", &calls).unwrap();
+        let shown = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let said = wrong(&String::from_utf8_lossy(&shown.stdout), &calls).unwrap();
+        assert_eq!(given(&said), ["tail('a.b') gives 'b'"]);
+        assert_eq!(wrong(&text, &examples).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
+    }
+}
