@@ -282,4 +282,11 @@ async fn a_change_that_shows_in_no_call_of_the_request_is_asked_about_once() {
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, "In a.py first(2) should hold half as many", &host).await.expect("a turn");
     assert!(project.text("a.py").contains("keep(64, n)"), "{}", finished.answer);
+    // Who insists is believed, and the user is told.
+    let script = Script::saying("").on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
+    let (project, toolkit) = prepared(script);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "In a.py first(2) should hold half as many", &host).await.expect("a turn");
+    assert!(project.text("a.py").contains("n or 0"), "{}", finished.answer);
+    assert!(finished.answer.contains("this is as before: first(2) gives"), "{}", finished.answer);
 }

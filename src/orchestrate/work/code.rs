@@ -211,7 +211,10 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 }
                 // What a change is to do need not show in the call that the request has.
                 let is_vague = wrong.as_ref().is_some_and(|wrong| wrong.is_vague);
-                let wrong = wrong.filter(|_| !is_vague || doubted.is_none() && !is_last).map(|wrong| wrong.said);
+                let (wrong, still) = match wrong.map(|wrong| wrong.said) {
+                    Some(said) if is_vague && (doubted.is_some() || is_last) => (None, Some(said)),
+                    said => (said, None),
+                };
                 if is_vague && wrong.is_some() {
                     doubted = Some(round);
                 }
@@ -223,7 +226,12 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     }
                     (None, Some(line)) => verify::trouble_of(job, step, line, evidence).await?,
                     (None, None) => match tested::change(job, step, &mut files, &asked, &mut before, evidence).await? {
-                        Verdict::Counts { said, notes } => return Ok(Done { said, ..files.done(notes) }),
+                        Verdict::Counts { said, mut notes } => {
+                            let as_before =
+                                |said: String| format!("changed, but this is as before: {}", said.replace('\n', "; "));
+                            notes.extend(still.map(as_before));
+                            return Ok(Done { said, ..files.done(notes) });
+                        }
                         Verdict::Fails(wrong) => {
                             next = Next { given: Some((items_of(pieces), true)), think: false };
                             Some(wrong)
