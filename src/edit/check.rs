@@ -59,6 +59,7 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     found.extend(open::entries(&pair));
     found.extend(kept::lost(&pair, asked));
     found.extend(kept::doubled(&pair));
+    found.extend(kept::repeated(&pair));
     if faults.is_empty() {
         found.extend(used::names(&pair, known));
         found.extend(used::attributes(&pair));

@@ -3,6 +3,9 @@
 mod command;
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 pub use command::{command, given, wrong};
 
@@ -68,7 +71,8 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
         }
     }
     if let ([], [name]) = (calls.as_slice(), new) {
-        found.extend(pairs(text, name));
+        let quoted = pairs(text, name);
+        found.extend(if quoted.is_empty() { plain_pairs(text, name) } else { quoted });
     }
     found.extend(wrong);
     let mut seen = std::collections::HashSet::new();
@@ -145,6 +149,20 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
         at = close;
     }
     found
+}
+
+/// The same without quotation marks: `cat becomes cat's, boss becomes boss'`.
+fn plain_pairs(text: &str, name: &str) -> Vec<Example> {
+    static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+        let pair = r#"(?:^|[\s:(])([^\s,;:()"'`]+)\s+(?:becomes|wird zu|devient|->|=>|→)\s+([^\s,;()"`]+)"#;
+        Regex::new(pair).expect("a pattern")
+    });
+    let found = PAIR.captures_iter(text).map(|found| {
+        let expected = found[2].trim_end_matches(['.', '!', '?']);
+        let call = format!("{name}({:?})", &found[1]);
+        Example { name: name.to_owned(), call, expected: format!("{expected:?}"), is_wrong: false }
+    });
+    found.collect()
 }
 
 fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Example {

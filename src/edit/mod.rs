@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod checks;
+pub mod derive;
 pub mod docstring;
 pub mod examples;
 pub mod export;
@@ -9,6 +10,7 @@ pub mod failures;
 pub mod imports;
 mod indent;
 pub mod keyed;
+pub mod listing;
 pub mod losses;
 mod marks;
 pub mod merge;

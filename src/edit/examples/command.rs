@@ -1,5 +1,9 @@
 //! The command that tries examples on the code, and what it printed.
 
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
 use super::{CONSTANTS, Example};
 use crate::edit::checks::quoted;
 
@@ -13,6 +17,7 @@ pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     match path.rsplit_once('.')?.1 {
         "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, &all)?))),
         "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, &all)))),
+        "go" => Some(go(path, &all)),
         _ => None,
     }
 }
@@ -84,6 +89,49 @@ fn script(path: &str, examples: &[&Example]) -> String {
     )
 }
 
+/// A test that the toolchain is told to find beside the file; the project gets no new file.
+fn go(path: &str, examples: &[&Example]) -> String {
+    let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let text = |value: &str| match value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(inside) => format!("{inside:?}"),
+        None => value.to_owned(),
+    };
+    let call = |one: &Example| {
+        static TEXT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"'[^']*'").expect("a pattern"));
+        TEXT.replace_all(&one.call, |found: &Captures<'_>| text(&found[0])).into_owned()
+    };
+    let tries = examples.iter().map(|one| {
+        let expected = match one.expected.as_str() {
+            "None" | "null" | "undefined" => "nil".to_owned(),
+            "True" => "true".to_owned(),
+            "False" => "false".to_owned(),
+            value => text(&literal(value)),
+        };
+        format!("\ttry({:?}, func() any {{ return first({}) }}, {expected}, {})\n", one.call, call(one), !one.is_wrong)
+    });
+    let test = format!(
+        "import (\"fmt\"; \"testing\")\n\
+         func TestAskedExamples(t *testing.T) {{\n\
+         \tfirst := func(all ...any) any {{ return all[0] }}\n\
+         \ttry := func(call string, f func() any, want any, right bool) {{\n\
+         \t\tvar got any\n\
+         \t\tfunc() {{ defer func() {{ if e := recover(); e != nil {{ got = fmt.Sprint(\"panic: \", e) }} }}(); got = f() }}()\n\
+         \t\tif (fmt.Sprint(got) == fmt.Sprint(want)) == right {{ return }}\n\
+         \t\tif right {{ fmt.Printf(\"%s{WRONG}%#v, not %#v\\n\", call, got, want) }} else {{ fmt.Printf(\"%s{WRONG}%#v, which is wrong\\n\", call, got) }}\n\
+         \t\tt.Fail()\n\
+         \t}}\n{}}}\n",
+        tries.collect::<String>()
+    );
+    let (path, folder) = (quoted(path), quoted(folder));
+    format!(
+        "d=$(mktemp -d) && p=$(sed -n 's/^package \\([A-Za-z0-9_]*\\).*/\\1/p' {path} | head -n 1) && \
+         printf 'package %s\\n%s' \"$p\" {} >\"$d/asked_test.go\" && \
+         printf '{{\"Replace\": {{\"%s/%s/zz_asked_test.go\": \"%s/asked_test.go\"}}}}' \"$PWD\" {folder} \"$d\" >\"$d/overlay\" && \
+         go test -vet=off -overlay=\"$d/overlay\" -run '^TestAskedExamples$' ./{folder}; r=$?; rm -rf \"$d\"; exit $r",
+        quoted(&test)
+    )
+}
+
 fn names(examples: &[&Example]) -> Vec<String> {
     let mut names: Vec<String> = examples.iter().map(|one| one.name.clone()).collect();
     names.sort();
@@ -122,5 +170,25 @@ mod tests {
         let said = wrong(&String::from_utf8_lossy(&shown.stdout), &calls).unwrap();
         assert_eq!(given(&said), ["tail('a.b') gives 'b'"]);
         assert_eq!(wrong(&text, &examples).unwrap(), "tail('c') gives IndexError('list index out of range'), not 'c'");
+    }
+
+    #[test]
+    fn go_tries_examples_beside_the_file() {
+        let example =
+            Example { name: "Tail".into(), call: "Tail('ab')".into(), expected: "\"b\"".into(), is_wrong: false };
+        let line = command("a/m.go", &[example.clone()]).unwrap();
+        assert!(line.contains("first(Tail(\"ab\"))") && line.ends_with("exit $r"), "{line}");
+        if std::process::Command::new("go").arg("version").output().is_err() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("go.mod"), "module m\n\ngo 1.18\n").unwrap();
+        let text = "package a\n\nfunc Tail(s string) (string, error) {\n\treturn s[2:], nil\n}\n";
+        std::fs::write(folder.path().join("a/m.go"), text).unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(wrong(&said, &[example]).as_deref(), Some("Tail('ab') gives \"\", not \"b\""), "{said}");
+        assert_eq!(std::fs::read_dir(folder.path().join("a")).unwrap().count(), 1);
     }
 }

@@ -51,6 +51,8 @@ fn of_symbol(clause: &Clause, name: usize) -> Option<Builtin> {
             }
             // `what is called by F`.
             false if listed("by, inside, within, in", clause.behind(CALLS)) => Some(Builtin::IndexCallees),
+            // `what can be called with F`.
+            false if clause.before(name) == "with" => None,
             _ => Some(Builtin::IndexCallers),
         },
         () if !(asks || clause.looks() || first == "in") => None,

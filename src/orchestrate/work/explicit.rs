@@ -19,6 +19,8 @@ use super::mentions::{self, Mentions};
 use super::read::Step;
 use super::{Done, substitution, verify};
 
+/// Files that are looked through for a list.
+const LISTED_FILES_MAX: usize = 200;
 /// Places that are listed where a name that was taken out is still used.
 const LEFT_MAX: usize = 6;
 
@@ -38,7 +40,10 @@ pub async fn change(
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
-    let whole = exported(scene.context, step, &mentions).or_else(|| swapped(scene.context, step, &mentions));
+    let whole = exported(scene.context, step, &mentions)
+        .or_else(|| swapped(scene.context, step, &mentions))
+        .or_else(|| derived(scene.context, step, &mentions))
+        .or_else(|| listed(scene.context, index, step, &mentions));
     if let Some((path, _, after)) = whole.filter(|(path, before, after)| fits(index, path, before, after)) {
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
         return Ok(Some(Done::default()));
@@ -120,6 +125,30 @@ fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole
     let place = |name: &str| (name == symbol.name).then(|| from.clone());
     let after = edit::imports::brought_in(path, &before, &after, &place);
     Some((path.clone(), before, after))
+}
+
+/// `A should derive Clone and Debug`: the one type of Rust that is named.
+fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole> {
+    let traits = edit::derive::asked(&step.text);
+    let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
+    let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
+    let node = nodes.find(|node| matches!(node.kind.as_str(), "struct" | "enum")).filter(|_| !traits.is_empty())?;
+    let before = text_of(context, &node.path)?;
+    let after = edit::derive::add(&before, &node.name, &traits)?;
+    Some((node.path.clone(), before, after))
+}
+
+/// `emoji should be an uncountable word`: the one list of the project, or of the file that is named, that is called so.
+fn listed(context: &Context, index: &Index, step: &Step, mentions: &Mentions) -> Option<Whole> {
+    let (word, about) = edit::listing::asked(&step.text)?;
+    let all = if mentions.paths.is_empty() { index.paths().ok()? } else { mentions.paths.clone() };
+    let code = all.into_iter().filter(|path| has_grammar(path) && !verify::is_test(path)).take(LISTED_FILES_MAX);
+    let mut found = code.filter_map(|path| {
+        let before = text_of(context, &path)?;
+        let after = edit::listing::add(&path, &before, &word, &about)?;
+        Some((path, before, after))
+    });
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Where a name stands that is to be gone, as `path:line`.

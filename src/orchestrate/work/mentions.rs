@@ -98,6 +98,11 @@ const ADDS: &[&str] = &[
     "напиши",
     "добавь",
 ];
+/// Words for what was spoken of before.
+const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
+/// Words before a kind that speak of one that nobody knows yet.
+const ARTICLES: &[&str] =
+    &["a", "an", "another", "ein", "eine", "einen", "weitere", "un", "une", "una", "otra", "otro", "autre"];
 /// Words behind a kind that are no name: `a function that`, `another helper in`.
 const STOPS: &[&str] = &[
     "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named",
@@ -129,7 +134,9 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let low = word.to_lowercase();
         found.speaks_of_tests |= TESTS.contains(&low.as_str());
         found.speaks_of_definitions |= KINDS.contains(&low.as_str());
-        found.adds |= ADDS.contains(&low.as_str());
+        // `a stop is missing, add it`
+        let next = words.get(place + 1).map(|next| next.1.to_lowercase()).unwrap_or_default();
+        found.adds |= ADDS.contains(&low.as_str()) && !PRONOUNS.contains(&next.as_str());
         found.adds_tests |= ADDS.contains(&low.as_str()) && names_tests(&words[place + 1..]);
         if let Some((_, files)) = USUAL.iter().find(|(usual, _)| low == *usual) {
             let file = known.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
@@ -189,11 +196,13 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         {
             found.new_names.push(word.to_owned());
             said.extend(is_said.then_some(word));
-            // `new function f(a)`, `export f(a) from b.js`
-            let says_new = |back: usize| {
-                place >= back && matches!(words[place - back].1.to_lowercase().as_str(), "new" | "export")
+            // `new function f(a)`, `export f(a) from b.js`, `Parser needs a method f()`
+            let behind = |back: usize, said: &[&str]| {
+                place >= back && said.contains(&words[place - back].1.to_lowercase().as_str())
             };
-            found.adds |= is_said && (says_new(1) || says_new(2));
+            let is_new = (1..=2).any(|back| behind(back, &["new", "export"]));
+            let is_one = KINDS.contains(&before.as_str()) && (2..=3).any(|back| behind(back, ARTICLES));
+            found.adds |= is_said && (is_new || is_one);
         }
         let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == word);
         if nodes.is_empty() || known(&found.symbols) || known(&found.likely) {

@@ -6,6 +6,7 @@
 
 mod answer;
 mod change;
+mod characters;
 mod code;
 mod command;
 mod context;

@@ -1,5 +1,8 @@
 //! A value that a request spells out and several lines have: the model picks the line, code changes the value.
 
+use std::ops::Range;
+
+use crate::index::{is_string, syntax_nodes};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
@@ -8,7 +11,8 @@ use crate::orchestrate::{check, words};
 use super::change::{Ask, ask, code_of, put, task};
 use super::context::{Pack, Shown};
 use super::read::Step;
-use super::{Done, Job, substitution};
+use super::substitution::{self, Substitution};
+use super::{Done, Job};
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
@@ -22,6 +26,23 @@ pub struct Line<'a> {
     /// Its place in the file, from 1, and its text.
     pub number: usize,
     pub text: &'a str,
+    /// The line above that it stands under, by its indentation; empty where there is none.
+    pub under: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// The lines of a file of which `is_wanted` says so.
+    pub fn of(path: &'a str, text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<Line<'a>> {
+        let lines: Vec<&str> = text.lines().collect();
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let under = |at: usize| {
+            let above =
+                lines[..at].iter().rev().find(|line| !line.trim().is_empty() && indent(line) < indent(lines[at]));
+            above.map_or("", |line| line.trim())
+        };
+        let wanted = (0..lines.len()).filter(|at| is_wanted(lines[*at]));
+        wanted.map(|at| Line { path, number: at + 1, text: lines[at], under: under(at) }).collect()
+    }
 }
 
 /// Changes the value in the line that the model picks; `None` if the request spells out no value, or no line of the code shown has it.
@@ -31,10 +52,14 @@ pub async fn change(
     pack: &Pack,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let Some(wanted) = substitution::of(&step.text).filter(|one| !one.is_quoted) else { return Ok(None) };
+    let said = substitution::of(&step.text).filter(|one| !one.is_quoted);
+    let said = said.or_else(|| substitution::of_characters(&step.text));
+    let Some(wanted) = said.or_else(|| substitution::of_constants(&step.text)) else { return Ok(None) };
     let lines = code_of(pack).flat_map(|file| {
-        let numbered = file.text.lines().enumerate().filter(|(_, text)| has_value(text, &wanted.old));
-        numbered.map(move |(at, text)| (file, Line { path: &file.path, number: at + 1, text }))
+        let told = documentation(&file.path, &file.text);
+        let mut lines = Line::of(&file.path, &file.text, |line| value(line, &wanted).is_some());
+        lines.retain(|line| !told.iter().any(|(first, last)| (*first..=*last).contains(&line.number)));
+        lines.into_iter().map(move |line| (file, line))
     });
     let (files, lines): (Vec<&Shown>, Vec<Line<'_>>) = lines.unzip();
     let chosen = match lines.as_slice() {
@@ -44,7 +69,8 @@ pub async fn change(
     let Some(at) = chosen else { return Ok(None) };
     let mut all: Vec<String> = files[at].text.split_inclusive('\n').map(str::to_owned).collect();
     let Some(changed) = all.get_mut(lines[at].number - 1) else { return Ok(None) };
-    *changed = changed.replacen(&wanted.old, &wanted.new, 1);
+    let Some(value) = value(changed, &wanted) else { return Ok(None) };
+    changed.replace_range(value, &wanted.new);
     put(job, step, files[at], &all.concat(), evidence).await
 }
 
@@ -54,7 +80,9 @@ pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Optio
         return Ok(None);
     }
     let listed = lines.iter().enumerate().map(|(at, line)| {
-        format!("{}. {}:{}: {}", at + 1, line.path, line.number, words::shorten(line.text.trim(), LINE_CHARS))
+        let under = if line.under.is_empty() { String::new() } else { format!(" (under `{}`)", line.under) };
+        let under = words::shorten(&under, LINE_CHARS);
+        format!("{}. {}:{}: {}{under}", at + 1, line.path, line.number, words::shorten(line.text.trim(), LINE_CHARS))
     });
     let messages = [
         Message::system(PROMPT),
@@ -68,12 +96,32 @@ pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Optio
     Ok(chosen.filter(|at| *at < lines.len()))
 }
 
-/// Whether a line of code, no comment, has a value once and by itself.
-fn has_value(line: &str, value: &str) -> bool {
+/// The first and last lines of the texts of several lines that are statements by themselves.
+fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
+    let nodes = syntax_nodes(path, text, &(0..text.len()));
+    let is_statement =
+        |parent: Option<usize>| parent.is_some_and(|parent| nodes[parent].kind == "expression_statement");
+    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
+    let found = nodes.iter().filter(|node| is_string(&node.kind) && is_statement(node.parent));
+    found.map(|node| (line_of(node.bytes.start), line_of(node.bytes.end))).collect()
+}
+
+/// Where a line of code, no comment, has the old value once and by itself.
+fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
+    let old = &wanted.old;
     let code = line.trim_start();
-    let is_comment = ["//", "#", "*", "/*", "--"].iter().any(|mark| code.starts_with(mark));
-    let is_alone = |at: usize| !line[..at].ends_with('.') && !line[at + value.len()..].starts_with('.');
-    !is_comment && line.matches(value).count() == 1 && check::places(line, value).any(is_alone)
+    if ["//", "#", "*", "/*", "--"].iter().any(|mark| code.starts_with(mark)) {
+        return None;
+    }
+    if wanted.is_character {
+        let quoted = ['\'', '"', '`'].map(|mark| format!("{mark}{old}{mark}"));
+        let mut found = quoted.iter().flat_map(|text| line.match_indices(text.as_str()));
+        let (at, _) = found.next().filter(|_| found.next().is_none())?;
+        return Some(at + 1..at + 1 + old.len());
+    }
+    let is_alone = |at: &usize| !line[..*at].ends_with('.') && !line[at + old.len()..].starts_with('.');
+    let at = check::places(line, old).find(is_alone).filter(|_| line.matches(old.as_str()).count() == 1)?;
+    Some(at..at + old.len())
 }
 
 #[cfg(test)]
@@ -81,12 +129,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn documentation_has_no_values() {
+        let text = "def f(indent='\\t'):\n    \"\"\"Indents\n    with '\\t'.\n    \"\"\"\n    return indent\n";
+        assert_eq!(documentation("a.py", text), [(2, 4)]);
+        let lines = Line::of("a.py", text, |line| line.contains("return"));
+        assert_eq!((lines[0].number, lines[0].under), (5, "def f(indent='\\t'):"));
+    }
+
+    #[test]
     fn a_value_stands_by_itself() {
+        let wanted = substitution::of("30, not 25").unwrap();
         for line in ["    hyphen_penalty: 25,", "limit = 25", "f(25)"] {
-            assert!(has_value(line, "25"), "{line}");
+            assert!(value(line, &wanted).is_some(), "{line}");
         }
         for line in ["// 25 is enough", "x = 125", "x = 0.25", "f(25, 25)", "a25 = 1"] {
-            assert!(!has_value(line, "25"), "{line}");
+            assert_eq!(value(line, &wanted), None, "{line}");
         }
+        let wanted = substitution::of_characters("two spaces instead of a tab").unwrap();
+        assert_eq!(value("def f(newl='\\n', indent='\\t'):", &wanted), Some(25..27));
+        assert_eq!(value("f('\\t', '\\t')", &wanted), None);
     }
 }

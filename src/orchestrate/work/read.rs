@@ -68,6 +68,9 @@ pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
     if let Some(step) = plain(scene.request) {
         return Ok(whole::numbered(whole::tests_apart(vec![(step.kind, step.text)])));
     }
+    if let Some(steps) = whole::listed(&request) {
+        return Ok(whole::numbered(whole::tests_apart(steps)));
+    }
     if let Some(steps) = super::spelled::all(&request) {
         return Ok(whole::numbered(steps));
     }
@@ -131,10 +134,25 @@ mod tests {
         assert_eq!(kind("Passe la pénalité par défaut de 25 à 50"), Kind::Edit);
         assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
         assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
+        assert_eq!(kind("Treat form feeds as white space when splitting, too"), Kind::Edit);
+        assert_eq!(kind("I want a helper names(expr) that tells me which names an expression needs"), Kind::Edit);
+        assert_eq!(kind("Job braucht eine Methode untag(*tags). Rückgabe wie bei tag()"), Kind::Edit);
+        assert_eq!(kind("I want to know which tests need a server"), Kind::Ask);
         assert_eq!(kind("Find the function that returns None"), Kind::Ask);
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
         assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
+    }
+
+    #[test]
+    fn who_numbers_the_parts_has_read_them_already() {
+        let steps = |request: &str| whole::listed(request).unwrap_or_default();
+        let tags = steps("1) add a get_tags() method to Scheduler 2) also a module level get_tags() shortcut");
+        assert_eq!(tags.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Edit, Kind::Edit]);
+        assert_eq!(tags[1].1, "also a module level get_tags() shortcut");
+        assert_eq!(steps("Python 3. It is 2) of 4"), []);
+        let both = steps("two things: 1. where is the port read? 2. set it to 5");
+        assert_eq!(both.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Ask, Kind::Edit]);
     }
 
     #[test]

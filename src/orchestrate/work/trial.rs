@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::edit::failures::Report;
 use crate::edit::mutate::{self, Clues, Mutant};
-use crate::index::parts;
+use crate::index::parts::{self, Sort};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
@@ -29,6 +29,9 @@ use super::{Done, Job, Touched, fill, verify};
 /// Definitions that are looked at, the likeliest first, and lines of the longest.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
+/// Functions that are looked at because the check runs them, and lines of the longest.
+const RAN_MAX: usize = 6;
+const RAN_LINES_MAX: usize = 80;
 /// Lines of a definition that count for as much as one place in the order.
 const LINES_A_RANK: usize = 10;
 /// Lines that are filled in a second time, with the old line to be seen.
@@ -91,6 +94,10 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
         Some(copy) => copy.executed(job, bench.check.line, bench.limit()).await,
         None => Executed::default(),
     };
+    let mut places = places;
+    for one in ran(job, &places, &executed) {
+        places.push(one);
+    }
     match by_code(&mut bench, &places, &clues, &executed).await? {
         Some(found) => Ok(Some(found)),
         None => by_the_model(&mut bench, &places, &clues, &executed).await,
@@ -231,6 +238,31 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
         }
     }
     found
+}
+
+/// Other functions that the check runs, those first that say most of the request: a program may call them without naming them.
+fn ran(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
+    let asked = words::content(job.scene.request);
+    let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
+    for path in executed.paths().filter(|path| !verify::is_test(path)) {
+        let Some(text) = text_of(job.scene.context, path) else { continue };
+        let faults = parts::faults(path, &text).len();
+        for one in parts::definitions(path, &text) {
+            let is_function = one.sort == Sort::Function && one.lines.1 - one.lines.0 < RAN_LINES_MAX;
+            let is_known = || known.iter().any(|other| other.path == path && other.bytes == one.bytes);
+            if !is_function || one.lines.1 == one.lines.0 || !executed.has_run(path, one.lines) || is_known() {
+                continue;
+            }
+            let said = words::content(&text[one.bytes.clone()]).intersection(&asked).count();
+            let (name, lines, bytes) = (one.name, one.lines, one.bytes);
+            found.push((
+                said,
+                Arc::new(Place { path: path.to_owned(), name, lines, bytes, text: text.clone(), faults }),
+            ));
+        }
+    }
+    found.sort_by_key(|(said, place)| (std::cmp::Reverse(*said), place.bytes.len()));
+    found.into_iter().map(|(_, place)| place).take(RAN_MAX).collect()
 }
 
 /// How many of the failures that may be there a check on a copy leaves; `None` if it does not pass.

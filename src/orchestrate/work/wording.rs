@@ -45,6 +45,7 @@ pub async fn change(
                 path: &file.path,
                 number: number(file, bytes.start),
                 text,
+                under: "",
             });
             pick::pick(job, step, &lines.collect::<Vec<_>>()).await?
         }

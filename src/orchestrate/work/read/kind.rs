@@ -39,12 +39,19 @@ impl Kind {
 }
 
 /// Words that ask for a change, and words that ask for an answer.
-const ORDERS: &str = "add fix change set make write create implement remove delete update replace need repair should must note mention \
+const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants shouldn't repair should must note mention \
     bump put document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne ajoute corrige passe mets \
-    remplace modifie supprime añade cambia arregla sustituye elimina добавь исправь замени измени удали";
+    remplace modifie supprime añade cambia arregla sustituye elimina braucht brauche möchte necesito quiero voudrais добавь исправь замени измени удали";
 const QUESTIONS: &str = "what which where how who when tell explain show describe erkläre sag zeig explique dime explica muestra \
     summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
     quels quelles pourquoi comment где кто почему";
+
+/// Words that ask for a change where a text begins with them.
+const OPENING_ORDERS: &str = "accept allow apply avoid cache cap convert default disable disallow double enable emit escape expand export \
+    expose extend forbid handle halve ignore improve increase keep limit lower make normalise normalize permit prefer quote raise \
+    reduce refactor refuse reject require return round shorten simplify skip sort split strip support swap switch throw treat trim \
+    turn unify use validate warn wrap akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise \
+    ignore permets traite utilise acepta admite ignora permite trata usa";
 
 /// Words that say what is wrong, which is to be mended, and words that ask to be shown such places.
 const REPORTS: &str = "gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
@@ -66,8 +73,23 @@ const POLITE: &[&str] =
 pub fn is_order(text: &str) -> bool {
     let low = text.to_lowercase();
     let polite = POLITE.iter().any(|words| low.contains(words));
-    let asks = text.contains('?') || has_word(text, QUESTIONS);
-    has_order(text) && (polite || !asks) || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+    let asks = begins_question(text);
+    let mut all = words::split(text).into_iter().map(|word| word.to_lowercase());
+    let first = all.find(|word| !matches!(word.as_str(), "please" | "bitte"));
+    first.is_some_and(|word| is_one_of(&word, OPENING_ORDERS)) && !text.contains('?')
+        || has_order(text) && (polite || !asks)
+        || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+}
+
+/// Whether one of the sentences of a text is a question, or wants something to be known.
+fn begins_question(text: &str) -> bool {
+    const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
+    let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
+    let begins = |(at, sentence): (usize, &str)| {
+        let opening = if at == 0 { OPENING_WORDS } else { 1 };
+        words::split(sentence).iter().take(opening).any(|word| is_one_of(&word.to_lowercase(), QUESTIONS))
+    };
+    text.contains('?') || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
 pub fn has_order(text: &str) -> bool {

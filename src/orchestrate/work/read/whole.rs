@@ -117,6 +117,37 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     numbered(tests_apart(steps))
 }
 
+/// The parts of a request that numbers its parts itself: `1) add f 2) use it in g`.
+pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^|[\s:])\(?([1-9])[.)]\s").expect("a pattern"));
+    let marks: Vec<_> = NUMBER
+        .captures_iter(request)
+        .filter_map(|found| Some((found.get(0)?, found[1].parse::<usize>().ok()?)))
+        .collect();
+    let is_list = marks.len() >= 2 && marks.iter().enumerate().all(|(at, (_, number))| *number == at + 1);
+    let ends = marks.iter().skip(1).map(|(mark, _)| mark.start()).chain([request.len()]);
+    let texts =
+        marks.iter().zip(ends).map(|((mark, _), end)| request[mark.end()..end].trim().trim_end_matches([',', ';']));
+    let texts: Vec<&str> = texts.filter(|_| is_list).collect();
+    let kind = |text: &str| match decompose::parts(text).first() {
+        _ if kind::is_order(text) => kind::ordered(text),
+        Some(part) => kind::kind_of(part),
+        None => Kind::Ask,
+    };
+    // What says by itself neither what to do nor what to tell goes on with the part before it.
+    let mut found: Vec<(Kind, String)> = Vec::new();
+    for text in texts {
+        let says =
+            kind::begins_something(&words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default());
+        let kind = match found.last() {
+            Some((before, _)) if !says && !kind::is_order(text) => *before,
+            _ => kind(text),
+        };
+        found.push((kind, text.to_owned()));
+    }
+    (found.len() >= 2 && found.len() <= STEPS_MAX).then_some(found)
+}
+
 pub fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
     let steps = steps.into_iter().enumerate();
     steps.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
