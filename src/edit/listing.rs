@@ -32,7 +32,7 @@ pub fn asked(task: &str) -> Option<(String, String)> {
     Some((group(1).or(group(3))?, group(2).or(group(4))?))
 }
 
-/// `text` with `word` in the one list that is labelled with a word of `about`: in its name, above it, or by what is done with it. `None` where no
+/// `text` with `word` in the one list that is labelled with the words of `about`: in its name, above it, or by what is done with it. `None` where no
 /// list is or several are, or the file has the word already.
 pub fn add(path: &str, text: &str, word: &str, about: &str) -> Option<String> {
     let low = text.to_lowercase();
@@ -69,16 +69,18 @@ pub fn add(path: &str, text: &str, word: &str, about: &str) -> Option<String> {
     })
 }
 
-/// Whether what stands around a list has a word of `about`.
+/// Whether what stands around a list has half of the long words of `about`, or more.
 fn is_about(text: &str, list: &Range<usize>, about: &str) -> bool {
     let (before, behind) = (&text[..list.start], &text[list.end..]);
     let mut label: Vec<&str> = before.lines().rev().take(LABEL_LINES + 1).collect();
     label.push(behind.lines().next().unwrap_or_default());
     let label = label.join("\n").to_lowercase();
     let about = about.to_lowercase();
-    let words =
-        about.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() >= LETTERS_MIN);
-    words.map(|word| word.chars().take(LETTERS).collect::<String>()).any(|word| label.contains(&word))
+    let words = about.split(|letter: char| !letter.is_alphanumeric());
+    let words = words.filter(|word| word.chars().count() >= LETTERS_MIN);
+    let said: Vec<bool> = words.map(|word| label.contains(&word.chars().take(LETTERS).collect::<String>())).collect();
+    let held = said.iter().filter(|is_held| **is_held).count();
+    held > 0 && 2 * held >= said.len()
 }
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
         };
         check("emoji should be an uncountable word", Some(("emoji", "uncountable word")));
         check("Add 'webp' to the image extensions.", Some(("webp", "the image extensions")));
-        check("xor must be one of the reserved words", Some(("xor", "reserved words")));
+        check("xor must be one of the reserved words", Some(("xor", "the reserved words")));
         check("timeout should be 30", None);
         check("add a function f to the module", None);
     }

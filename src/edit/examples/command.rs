@@ -107,14 +107,19 @@ fn go(path: &str, examples: &[&Example]) -> String {
             "False" => "false".to_owned(),
             value => text(&literal(value)),
         };
-        format!("\ttry({:?}, func() any {{ return first({}) }}, {expected}, {})\n", one.call, call(one), !one.is_wrong)
+        format!(
+            "\ttry({:?}, func() interface{{}} {{ return first({}) }}, {expected}, {})\n",
+            one.call,
+            call(one),
+            !one.is_wrong
+        )
     });
     let test = format!(
         "import (\"fmt\"; \"testing\")\n\
          func TestAskedExamples(t *testing.T) {{\n\
-         \tfirst := func(all ...any) any {{ return all[0] }}\n\
-         \ttry := func(call string, f func() any, want any, right bool) {{\n\
-         \t\tvar got any\n\
+         \tfirst := func(all ...interface{{}}) interface{{}} {{ return all[0] }}\n\
+         \ttry := func(call string, f func() interface{{}}, want interface{{}}, right bool) {{\n\
+         \t\tvar got interface{{}}\n\
          \t\tfunc() {{ defer func() {{ if e := recover(); e != nil {{ got = fmt.Sprint(\"panic: \", e) }} }}(); got = f() }}()\n\
          \t\tif (fmt.Sprint(got) == fmt.Sprint(want)) == right {{ return }}\n\
          \t\tif right {{ fmt.Printf(\"%s{WRONG}%#v, not %#v\\n\", call, got, want) }} else {{ fmt.Printf(\"%s{WRONG}%#v, which is wrong\\n\", call, got) }}\n\
@@ -183,7 +188,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
-        std::fs::write(folder.path().join("go.mod"), "module m\n\ngo 1.18\n").unwrap();
+        std::fs::write(folder.path().join("go.mod"), "module m\n\ngo 1.16\n").unwrap();
         let text = "package a\n\nfunc Tail(s string) (string, error) {\n\treturn s[2:], nil\n}\n";
         std::fs::write(folder.path().join("a/m.go"), text).unwrap();
         let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();

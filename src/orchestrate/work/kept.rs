@@ -48,7 +48,11 @@ pub fn without_receiver(path: &str, code: &str) -> String {
 
 /// Whether a text has some code already, whatever its white space and the imports in front of it.
 pub fn has_code(text: &str, code: &str) -> bool {
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A semicolon at the end of a line is a matter of style.
+    let plain = |text: &str| {
+        let lines = text.lines().map(|line| line.trim_end().trim_end_matches(';'));
+        lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    };
     let is_import =
         |line: &&str| line.trim().is_empty() || ["import ", "from ", "use "].iter().any(|word| line.starts_with(word));
     let own: Vec<&str> = code.lines().skip_while(is_import).collect();

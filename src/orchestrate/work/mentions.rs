@@ -4,6 +4,8 @@ use std::cell::LazyCell;
 
 use crate::index::{Index, IndexError, Node};
 
+use super::read::begins_something;
+
 /// A symbol that is named, with the definitions it may mean.
 #[derive(Clone, Debug)]
 pub struct Symbol {
@@ -98,6 +100,8 @@ const ADDS: &[&str] = &[
     "напиши",
     "добавь",
 ];
+/// Kinds of definitions that a sentence may begin with: `Parser needs a method f()`.
+const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
 /// Words for what was spoken of before.
 const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
 /// Words before a kind that speak of one that nobody knows yet.
@@ -156,7 +160,9 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let called = after == Some('(');
         // The first word of a sentence has its capital from there.
         let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '!', '?', ':']);
-        let coined = is_coined(word) && !(begins && is_capitalised(word));
+        let is_verb = begins_something(&low);
+        let is_type = || begins && !is_verb && graph.named(word).iter().any(|node| TYPES.contains(&node.kind.as_str()));
+        let coined = is_coined(word) && !(begins && is_capitalised(word)) || is_capitalised(word) && is_type();
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let named_so = |name: &str| -> Vec<Node> {
             graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()

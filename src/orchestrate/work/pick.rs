@@ -53,8 +53,7 @@ pub async fn change(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let said = substitution::of(&step.text).filter(|one| !one.is_quoted);
-    let said = said.or_else(|| substitution::of_characters(&step.text));
-    let Some(wanted) = said.or_else(|| substitution::of_constants(&step.text)) else { return Ok(None) };
+    let Some(wanted) = said.or_else(|| substitution::of_characters(&step.text)) else { return Ok(None) };
     let lines = code_of(pack).flat_map(|file| {
         let told = documentation(&file.path, &file.text);
         let mut lines = Line::of(&file.path, &file.text, |line| value(line, &wanted).is_some());

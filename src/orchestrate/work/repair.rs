@@ -199,6 +199,11 @@ async fn repaired(
     }
     let job = Job { touched: &places, ..job };
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", step.text), Purpose::Change).await?;
+    let is_code = |path: &str| crate::edit::has_grammar(path) && !verify::is_test(path);
+    if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
+        let note = format!("not done: `{}` fails, and nothing but tests is in sight of the failure", ran.line);
+        return Ok(Done { notes: vec![note], ..Done::default() });
+    }
     let task = format!(
         "{trouble}\n\nThe developer asked: {}\nFind the mistake in the code and write the corrected definition. The tests are right.",
         job.scene.request

@@ -46,11 +46,6 @@ struct Literal<'a> {
 /// Marks around quoted texts.
 const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
 
-/// What says behind it which value something gets.
-static SETS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"\b(?:sets?|defaults?|turns?|changes?|initiali[sz]e[sd]?|assigns?|passes)\b[^.;]{0,40}\b(?:to|with|as)$")
-});
-
 /// The substitution that `task` spells out; `None` if it names other than two values, or does not say which becomes which.
 pub fn of(task: &str) -> Option<Substitution> {
     let quoted = quotations(task);
@@ -76,15 +71,6 @@ pub fn of_characters(task: &str) -> Option<Substitution> {
     let literals = named.iter().map(|(range, text)| Literal { range: range.clone(), text, is_quoted: true });
     let found = substitution(task, &literals.collect::<Vec<_>>())?;
     Some(Substitution { is_quoted: false, is_character: true, ..found })
-}
-
-/// The same for `sets it to true, should be false`.
-pub fn of_constants(task: &str) -> Option<Substitution> {
-    static CONSTANT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(?:true|false|null|None|True|False|nil)\b"));
-    let found = CONSTANT.find_iter(task);
-    let literals = found.map(|found| Literal { text: found.as_str(), range: found.range(), is_quoted: false });
-    let literals: Vec<Literal<'_>> = literals.collect();
-    SETS.is_match(task[..literals.first()?.range.start].trim()).then(|| substitution(task, &literals))?
 }
 
 fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
@@ -126,12 +112,6 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
             r"^(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b",
         )
     });
-    // `sets color to true. It's supposed to be false`
-    static SUPPOSED: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"^(?:by default)?[.,;]?\s*(?:but\s+|and\s+)?(?:(?:it|that|this|which)(?:\s+is|['’]s)?\s+)?(?:should(?: be)?|must be|has to be|ought to be|supposed to be|meant to be)$",
-        )
-    });
     let behind = task[second.range.end..].trim().to_lowercase();
     let before = task[..first.range.start].trim().to_lowercase();
     let between = task[first.range.end..second.range.start].trim().to_lowercase();
@@ -144,7 +124,6 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
             Some(false)
         }
         () if first.is_quoted && BECOMES.is_match(&between) => Some(true),
-        () if SETS.is_match(&before) && SUPPOSED.is_match(&between) => Some(true),
         () if FROM.is_match(&before) && TO.is_match(&between) => Some(true),
         () if MAKE.is_match(&between) && !between.contains('.') => Some(true),
         () => None,
@@ -315,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_and_constants_become_others() {
+    fn characters_become_others() {
         let check = |found: Option<Substitution>, expected: Option<(&str, &str)>| {
             let found = found.map(|one| (one.old, one.new));
             assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected);
@@ -323,8 +302,6 @@ mod tests {
         let indent = "Pretty printing should indent with two spaces by default instead of a tab.";
         check(of_characters(indent), Some((r"\t", "  ")));
         check(of_characters("columns are joined by commas, use a semicolon instead"), None);
-        check(of_constants("--no-color sets color to true. It's supposed to be false."), Some(("true", "false")));
-        check(of_constants("f(1) returns true, should be false"), None);
     }
 
     #[test]
