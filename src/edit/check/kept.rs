@@ -145,7 +145,7 @@ pub fn repeated(pair: &Pair) -> Option<Problem> {
         let said: Vec<String> = window.iter().map(|(_, line)| line.clone()).collect();
         known.get(&said).is_some_and(|times| now.get(&said).is_some_and(|more| more > times))
     };
-    let window = after.windows(REPEATED_LINES).filter(is_new).last()?;
+    let window = after.windows(REPEATED_LINES).rfind(|window| is_new(window))?;
     let message =
         format!("{} has the lines from `{}` on already; write only what is new or changes", pair.path, window[0].1);
     Some(pair.problem(window[0].0, message))

@@ -181,7 +181,7 @@ mod tests {
     fn go_tries_examples_beside_the_file() {
         let example =
             Example { name: "Tail".into(), call: "Tail('ab')".into(), expected: "\"b\"".into(), is_wrong: false };
-        let line = command("a/m.go", &[example.clone()]).unwrap();
+        let line = command("a/m.go", std::slice::from_ref(&example)).unwrap();
         assert!(line.contains("first(Tail(\"ab\"))") && line.ends_with("exit $r"), "{line}");
         if std::process::Command::new("go").arg("version").output().is_err() {
             return;
@@ -193,7 +193,11 @@ mod tests {
         std::fs::write(folder.path().join("a/m.go"), text).unwrap();
         let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(wrong(&said, &[example]).as_deref(), Some("Tail('ab') gives \"\", not \"b\""), "{said}");
+        assert_eq!(
+            wrong(&said, std::slice::from_ref(&example)).as_deref(),
+            Some("Tail('ab') gives \"\", not \"b\""),
+            "{said}"
+        );
         assert_eq!(std::fs::read_dir(folder.path().join("a")).unwrap().count(), 1);
     }
 }
