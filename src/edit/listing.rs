@@ -7,6 +7,8 @@ use regex::Regex;
 
 use crate::index::{is_string, syntax_nodes};
 
+use super::mutate::LISTS;
+
 /// Fewest texts of a list of words.
 const TEXTS_MIN: usize = 4;
 /// Shortest word that tells which list is meant, and the letters of it that count: `uncountable` is meant by `uncountables`.
@@ -14,22 +16,53 @@ const LETTERS_MIN: usize = 5;
 const LETTERS: usize = 8;
 /// Lines above a list that may say what it is.
 const LABEL_LINES: usize = 3;
-const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
+/// Words for what holds words: without one of them, or marks around the word, `add logging to the parser` is meant otherwise.
+const HOLDERS: &[&str] = &[
+    "list",
+    "lists",
+    "word",
+    "words",
+    "keyword",
+    "keywords",
+    "name",
+    "names",
+    "key",
+    "keys",
+    "type",
+    "types",
+    "extension",
+    "extensions",
+    "rule",
+    "rules",
+    "code",
+    "codes",
+    "token",
+    "tokens",
+    "entries",
+    "set",
+    "allowlist",
+    "denylist",
+    "blocklist",
+];
 
-/// A word that is to stand in a list, and what is said of the list.
+/// A word that is to stand in a list, and what is said of the list, where a request says that and no more.
 pub fn asked(task: &str) -> Option<(String, String)> {
-    static ADD: LazyLock<Regex> = LazyLock::new(|| {
-        let word = r#"["'`]?([\w.+#-]*\w)["'`]?"#;
-        let add =
-            format!(r"^(?:please\s+)?(?:add|treat|put|append|include)\s+{word}\s+(?:to|as|into|in|among)\s+(.+)$");
-        let be = format!(
-            r"^{word}\s+(?:should|must|has to|needs to|ought to)\s+(?:also\s+)?(?:be(?:long|\s+treated|\s+counted)?|count)\s+(?:(?:one|part)\s+of|an?|to|as|in|among|on)\s+(.+)$"
-        );
-        Regex::new(&format!("(?i){add}|{be}")).expect("a pattern")
+    static ASKED: LazyLock<Regex> = LazyLock::new(|| {
+        let word = r#"(["'`]?)([\w.+#-]*\w)["'`]?"#;
+        let add = format!(r"(?:please\s+)?(?:add|treat|put|append|include)\s+{word}\s+(?:to|as|into|in|among)");
+        let be = r"(?:should|must|has to|needs to|ought to)\s+(?:also\s+)?(?:be(?:long|\s+treated|\s+counted)?|count)";
+        let be = format!(r"{word}\s+{be}\s+((?:one|part)\s+of|an?|to|as|in|among|on)");
+        Regex::new(&format!(r"(?i)^(?:{add}|{be})\s+([^.,;:!?\n]+)$")).expect("a pattern")
     });
-    let found = ADD.captures(task.trim().trim_end_matches(['.', '!']))?;
-    let group = |at: usize| found.get(at).map(|one| one.as_str().to_owned());
-    Some((group(1).or(group(3))?, group(2).or(group(4))?))
+    let found = ASKED.captures(task.trim().trim_end_matches(['.', '!']))?;
+    let group = |at: usize| found.get(at).map(|one| one.as_str()).unwrap_or_default();
+    let (is_marked, is_one_of) =
+        (!(group(1).is_empty() && group(3).is_empty()), group(5).to_lowercase().ends_with("of"));
+    let (word, about) = (if group(2).is_empty() { group(4) } else { group(2) }, group(6));
+    let mut said = about.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase);
+    let is_more = said.clone().any(|word| matches!(word.as_str(), "and" | "then"));
+    let holds = is_marked || is_one_of || said.any(|word| HOLDERS.contains(&word.as_str()));
+    (holds && !is_more).then(|| (word.to_owned(), about.to_owned()))
 }
 
 /// `text` with `word` in the one list that is labelled with the words of `about`: in its name, above it, or by what is done with it. `None` where no
@@ -97,6 +130,9 @@ mod tests {
         check("Add 'webp' to the image extensions.", Some(("webp", "the image extensions")));
         check("xor must be one of the reserved words", Some(("xor", "the reserved words")));
         check("timeout should be 30", None);
+        check("Add logging to the parser", None);
+        check("Parser should be a class", None);
+        check("Add 'webp' to the image extensions and write a test", None);
         check("add a function f to the module", None);
     }
 

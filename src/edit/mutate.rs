@@ -52,7 +52,8 @@ const OPERATORS: &[(&str, &[&str])] = &[
 ];
 const NUMBERS: &[&str] = &["integer", "number", "integer_literal", "int_literal"];
 const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
-const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
+/// Kinds of nodes that are lists of values.
+pub(super) const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
 const ARGUMENTS: &[&str] = &["arguments", "argument_list"];
 const CALLS: &[&str] = &["call", "call_expression"];
 

@@ -28,16 +28,8 @@ pub fn function_of(root: &Path) -> Option<Own> {
     let is_small = |path: &str| root.join(path).metadata().is_ok_and(|file| file.is_file() && file.len() <= BYTES_MAX);
     let path = [said.to_owned(), format!("{said}.js")].into_iter().find(|path| is_small(path))?;
     let text = std::fs::read_to_string(root.join(&path)).ok()?;
-    let name = called(package.get("name")?.as_str()?);
-    let span = called_so(&path, &text, &name)?;
-    Some(Own { name, path, span })
-}
-
-/// The function of a module that is called by `name`, its package's: what the module hands out without a name, or one of that name inside of
-/// what makes the module.
-pub fn called_so(path: &str, text: &str, name: &str) -> Option<Span> {
-    let inner = |span: &Span| span.sort == Sort::Function && span.name == name;
-    handed_out(path, text).or_else(|| parts::definitions(path, text).into_iter().find(inner))
+    let span = handed_out(&path, &text)?;
+    Some(Own { name: called(package.get("name")?.as_str()?), path, span })
 }
 
 /// The function without a name that a module hands out.

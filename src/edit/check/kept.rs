@@ -116,37 +116,27 @@ fn form(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<Str
     Some(format!("{} {:?} {block} {is_static} {}", part.variant, part.sort, part.owner.clone().unwrap_or_default()))
 }
 
-/// Lines in a row that no file has twice by chance.
-const REPEATED_LINES: usize = 8;
+/// Lines in a row that no file has twice by chance, nor because two functions are alike.
+const REPEATED_LINES: usize = 16;
 
 /// A stretch of the file that is now there once more: who adds something has written out what was there already.
 pub fn repeated(pair: &Pair) -> Option<Problem> {
     if crate::edit::checks::is_test_file(pair.path) {
         return None;
     }
-    let lines = |text: &str| -> Vec<(usize, String)> {
-        let mut at = 0;
-        let placed = text.split_inclusive('\n').map(|line| {
-            at += line.len();
-            (at - line.len(), line.trim().to_owned())
-        });
-        placed.filter(|(_, line)| !line.is_empty()).collect()
-    };
-    let (before, after) = (lines(pair.before), lines(pair.after));
-    let count = |all: &[(usize, String)]| {
-        let mut found: HashMap<Vec<String>, usize> = HashMap::new();
-        for window in all.windows(REPEATED_LINES) {
-            *found.entry(window.iter().map(|(_, line)| line.clone()).collect()).or_default() += 1;
-        }
+    fn lines(text: &str) -> Vec<&str> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+    }
+    fn counted<'t>(lines: &'t [&'t str]) -> HashMap<&'t [&'t str], usize> {
+        let mut found = HashMap::new();
+        lines.windows(REPEATED_LINES).for_each(|window| *found.entry(window).or_default() += 1);
         found
-    };
-    let (known, now) = (count(&before), count(&after));
-    let is_new = |window: &&[(usize, String)]| {
-        let said: Vec<String> = window.iter().map(|(_, line)| line.clone()).collect();
-        known.get(&said).is_some_and(|times| now.get(&said).is_some_and(|more| more > times))
-    };
-    let window = after.windows(REPEATED_LINES).rfind(|window| is_new(window))?;
-    let message =
-        format!("{} has the lines from `{}` on already; write only what is new or changes", pair.path, window[0].1);
-    Some(pair.problem(window[0].0, message))
+    }
+    let (before, after) = (lines(pair.before), lines(pair.after));
+    let (known, now) = (counted(&before), counted(&after));
+    let is_new = |window: &&[&str]| known.get(window).is_some_and(|times| now[window] > *times);
+    let first = after.windows(REPEATED_LINES).find(is_new)?[0];
+    let at = pair.after.rfind(first)?;
+    let message = format!("{} has the lines from `{first}` on already; write only what is new or changes", pair.path);
+    Some(pair.problem(at, message))
 }

@@ -237,11 +237,11 @@ fn an_entry_outside_of_its_object_is_told() {
 
 #[test]
 fn what_is_there_is_not_written_a_second_time() {
-    let list: String = (0..9).map(|at| format!("    'word{at}',\n")).collect();
+    let list: String = (0..20).map(|at| format!("    'word{at}',\n")).collect();
     let before = format!("NAMES = [\n{list}]\n");
     let twice = format!("{before}\nMORE = [\n{list}    'emoji',\n]\n");
     let found = problems("a.py", &before, &twice, &[], &|_| true);
     assert!(found[0].message.contains("has the lines from"), "{found:?}");
-    let longer = before.replace("    'word8',\n", "    'word8',\n    'emoji',\n");
+    let longer = before.replace("    'word19',\n", "    'word19',\n    'emoji',\n");
     assert_eq!(problems("a.py", &before, &longer, &[], &|_| true), []);
 }

@@ -112,8 +112,12 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
     for stretch in stretches(wanted, &mut files) {
         let Some(open) = files.get(&stretch.path) else { continue };
         if packing.add(open, &stretch) {
-            for used in beside::values(open, &stretch).into_iter().chain(beside::callees(open, &stretch)) {
-                packing.add(open, &used);
+            let mut used = beside::values(open, &stretch);
+            if wanted.purpose == Purpose::Answer {
+                used.extend(beside::callees(open, &stretch));
+            }
+            for one in used {
+                packing.add(open, &one);
             }
         }
     }

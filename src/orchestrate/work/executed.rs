@@ -42,9 +42,11 @@ impl Executed {
         self.0.get(path).is_none_or(|lines| (first.min(last - 1) + 1..=last).any(|line| lines.contains(&line)))
     }
 
-    /// The files of which something is known.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// The files of which something is known, by name.
+    pub fn paths(&self) -> Vec<&str> {
+        let mut paths: Vec<&str> = self.0.keys().map(String::as_str).collect();
+        paths.sort_unstable();
+        paths
     }
 
     /// What a run in `root` noted down.

@@ -185,7 +185,7 @@ impl Files {
 
     /// Whether a text defines a name outside of any class or function, or is what the package of that name is.
     fn defines(&self, path: &str, text: &str, name: &str) -> bool {
-        let is_own = |own: &Own| own.name == name && own.path == path && own::called_so(path, text, name).is_some();
+        let is_own = |own: &Own| own.name == name && own.path == path && own::handed_out(path, text).is_some();
         let spans = crate::index::parts::definitions(path, text);
         spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
     }

@@ -9,7 +9,7 @@ use crate::index::parts::{self, Part, Sort, Span};
 use crate::orchestrate::words;
 
 use super::executed::Executed;
-use super::mentions::Mentions;
+use super::mentions::{Mentions, TYPES};
 use super::passage;
 
 /// Most definitions of one change.
@@ -29,8 +29,6 @@ const MORE: &[&str] = &["too", "also", "use", "uses", "call", "instead", "auch",
 /// Words that say that something changes in other files too.
 const MORE_ELSEWHERE: &[&str] =
     &["too", "also", "use", "uses", "using", "call", "calls", "everywhere", "auch", "aussi", "también"];
-/// Kinds of definitions that have members.
-const HOLDERS: &[&str] = &["class", "struct", "interface", "trait", "enum"];
 
 /// One thing to write.
 #[derive(Clone, Debug, PartialEq)]
@@ -314,7 +312,7 @@ impl Choices {
     fn added(&self, name: &str, mentions: &Mentions) -> Option<Item> {
         let classes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
         let class =
-            classes.into_iter().find(|node| HOLDERS.contains(&node.kind.as_str()) && self.paths.contains(&node.path));
+            classes.into_iter().find(|node| TYPES.contains(&node.kind.as_str()) && self.paths.contains(&node.path));
         let (path, name) = match class {
             Some(class) if !name.contains('.') => (class.path.clone(), format!("{}.{name}", class.name)),
             _ => (self.paths.first()?.clone(), name.to_owned()),

@@ -100,8 +100,8 @@ const ADDS: &[&str] = &[
     "напиши",
     "добавь",
 ];
-/// Kinds of definitions that a sentence may begin with: `Parser needs a method f()`.
-const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
+/// Kinds of definitions that have members; a sentence may begin with one's name: `Parser needs a method f()`.
+pub const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
 /// Words for what was spoken of before.
 const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
 /// Words before a kind that speak of one that nobody knows yet.
@@ -160,9 +160,12 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
         let called = after == Some('(');
         // The first word of a sentence has its capital from there.
         let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '!', '?', ':']);
-        let is_verb = begins_something(&low);
-        let is_type = || begins && !is_verb && graph.named(word).iter().any(|node| TYPES.contains(&node.kind.as_str()));
-        let coined = is_coined(word) && !(begins && is_capitalised(word)) || is_capitalised(word) && is_type();
+        let is_type =
+            || !begins_something(&low) && graph.named(word).iter().any(|node| TYPES.contains(&node.kind.as_str()));
+        let coined = match begins && is_capitalised(word) {
+            true => is_type(),
+            false => is_coined(word),
+        };
         let named = coined || quoted || called || KINDS.contains(&before.as_str());
         let named_so = |name: &str| -> Vec<Node> {
             graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()

@@ -135,6 +135,7 @@ mod tests {
         assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
         assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
         assert_eq!(kind("Treat form feeds as white space when splitting, too"), Kind::Edit);
+        assert_eq!(kind("support for yaml"), Kind::Ask);
         assert_eq!(kind("I want a helper names(expr) that tells me which names an expression needs"), Kind::Edit);
         assert_eq!(kind("Job braucht eine Methode untag(*tags). Rückgabe wie bei tag()"), Kind::Edit);
         assert_eq!(kind("I want to know which tests need a server"), Kind::Ask);
@@ -151,6 +152,7 @@ mod tests {
         assert_eq!(tags.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Edit, Kind::Edit]);
         assert_eq!(tags[1].1, "also a module level get_tags() shortcut");
         assert_eq!(steps("Python 3. It is 2) of 4"), []);
+        assert_eq!(steps("run the tests, then 1) add f 2) add g"), []);
         let both = steps("two things: 1. where is the port read? 2. set it to 5");
         assert_eq!(both.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Ask, Kind::Edit]);
     }

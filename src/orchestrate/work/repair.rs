@@ -201,7 +201,10 @@ async fn repaired(
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", step.text), Purpose::Change).await?;
     let is_code = |path: &str| crate::edit::has_grammar(path) && !verify::is_test(path);
     if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
-        let note = format!("not done: `{}` fails, and nothing but tests is in sight of the failure", ran.line);
+        let note = format!(
+            "not done: `{}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong",
+            ran.line
+        );
         return Ok(Done { notes: vec![note], ..Done::default() });
     }
     let task = format!(

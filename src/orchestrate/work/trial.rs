@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::edit::failures::Report;
 use crate::edit::mutate::{self, Clues, Mutant};
-use crate::index::parts::{self, Sort};
+use crate::index::parts::{self, Sort, Span};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::words;
@@ -29,9 +29,10 @@ use super::{Done, Job, Touched, fill, verify};
 /// Definitions that are looked at, the likeliest first, and lines of the longest.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
-/// Functions that are looked at because the check runs them, and lines of the longest.
+/// Functions that are looked at because the check runs them, lines of the longest, and files that are searched for them.
 const RAN_MAX: usize = 6;
 const RAN_LINES_MAX: usize = 80;
+const RAN_FILES_MAX: usize = 40;
 /// Lines of a definition that count for as much as one place in the order.
 const LINES_A_RANK: usize = 10;
 /// Lines that are filled in a second time, with the old line to be seen.
@@ -77,7 +78,7 @@ pub struct Mended {
 /// The first small change of one of `places` with which `check` passes; the project itself stays as it is. None where a user wants to be asked
 /// about each command.
 pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
-    let places = definitions(job, places);
+    let mut places = definitions(job, places);
     let mut bench = Bench { job, check, copies: Vec::new() };
     if places.is_empty() || bench.right(verify::LIMIT).is_none() {
         return Ok(None);
@@ -94,10 +95,7 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
         Some(copy) => copy.executed(job, bench.check.line, bench.limit()).await,
         None => Executed::default(),
     };
-    let mut places = places;
-    for one in ran(job, &places, &executed) {
-        places.push(one);
-    }
+    places.extend(ran(job, &places, &executed));
     match by_code(&mut bench, &places, &clues, &executed).await? {
         Some(found) => Ok(Some(found)),
         None => by_the_model(&mut bench, &places, &clues, &executed).await,
@@ -244,7 +242,7 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
 fn ran(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
     let asked = words::content(job.scene.request);
     let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
-    for path in executed.paths().filter(|path| !verify::is_test(path)) {
+    for path in executed.paths().into_iter().filter(|path| !verify::is_test(path)).take(RAN_FILES_MAX) {
         let Some(text) = text_of(job.scene.context, path) else { continue };
         let faults = parts::faults(path, &text).len();
         for one in parts::definitions(path, &text) {
@@ -254,11 +252,9 @@ fn ran(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place
                 continue;
             }
             let said = words::content(&text[one.bytes.clone()]).intersection(&asked).count();
-            let (name, lines, bytes) = (one.name, one.lines, one.bytes);
-            found.push((
-                said,
-                Arc::new(Place { path: path.to_owned(), name, lines, bytes, text: text.clone(), faults }),
-            ));
+            let Span { name, lines, bytes, .. } = one;
+            let place = Place { path: path.to_owned(), name, lines, bytes, text: text.clone(), faults };
+            found.push((said, Arc::new(place)));
         }
     }
     found.sort_by_key(|(said, place)| (std::cmp::Reverse(*said), place.bytes.len()));

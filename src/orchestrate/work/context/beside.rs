@@ -25,7 +25,7 @@ pub(super) fn values(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
 pub(super) fn callees(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_function = |one: &Definition| matches!(one.kind, Kind::Function | Kind::Method);
     let (start, end) = stretch.lines;
-    let is_it = |one: &&Definition| is_function(one) && one.doc_start.min(start) == start && one.end == end;
+    let is_it = |one: &&Definition| is_function(one) && [one.start, one.doc_start].contains(&start) && one.end == end;
     let Some(short) = open.definitions.iter().find(is_it).filter(|it| it.end - it.start < SHORT_LINES_MAX) else {
         return Vec::new();
     };
@@ -66,6 +66,8 @@ mod tests {
         let stretch = Stretch { path: "a.rs".into(), lines: (1, 4), name: "short".into() };
         let found = callees(&open, &stretch);
         assert_eq!(found.iter().map(|one| one.lines).collect::<Vec<_>>(), [(6, 8)]);
+        let without_comment = Stretch { lines: (2, 4), ..stretch.clone() };
+        assert_eq!(callees(&open, &without_comment).len(), 1);
         assert!(callees(&open, &Stretch { lines: (6, 8), ..stretch }).is_empty());
     }
 }

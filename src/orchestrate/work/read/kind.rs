@@ -39,19 +39,19 @@ impl Kind {
 }
 
 /// Words that ask for a change, and words that ask for an answer.
-const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants shouldn't repair should must note mention \
-    bump put document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne ajoute corrige passe mets \
-    remplace modifie supprime añade cambia arregla sustituye elimina braucht brauche möchte necesito quiero voudrais добавь исправь замени измени удали";
+const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants repair should \
+    shouldn't must note mention bump put document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne braucht \
+    brauche möchte ajoute corrige passe mets remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero \
+    добавь исправь замени измени удали";
 const QUESTIONS: &str = "what which where how who when tell explain show describe erkläre sag zeig explique dime explica muestra \
     summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
     quels quelles pourquoi comment где кто почему";
 
 /// Words that ask for a change where a text begins with them.
-const OPENING_ORDERS: &str = "accept allow apply avoid cache cap convert default disable disallow double enable emit escape expand export \
-    expose extend forbid handle halve ignore improve increase keep limit lower make normalise normalize permit prefer quote raise \
-    reduce refactor refuse reject require return round shorten simplify skip sort split strip support swap switch throw treat trim \
-    turn unify use validate warn wrap akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise \
-    ignore permets traite utilise acepta admite ignora permite trata usa";
+const OPENING_ORDERS: &str = "accept allow apply avoid convert disable disallow emit enable escape expand expose extend forbid handle halve \
+    ignore improve increase keep lower make normalise normalize permit prefer quote raise reduce refactor refuse reject require shorten \
+    simplify skip strip support swap throw treat trim turn unify use validate warn wrap akzeptiere behandle benutze erlaube ignoriere lass \
+    nutze unterstütze verwende accepte autorise permets traite utilise acepta admite ignora permite trata usa";
 
 /// Words that say what is wrong, which is to be mended, and words that ask to be shown such places.
 const REPORTS: &str = "gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
@@ -74,11 +74,16 @@ pub fn is_order(text: &str) -> bool {
     let low = text.to_lowercase();
     let polite = POLITE.iter().any(|words| low.contains(words));
     let asks = begins_question(text);
-    let mut all = words::split(text).into_iter().map(|word| word.to_lowercase());
-    let first = all.find(|word| !matches!(word.as_str(), "please" | "bitte"));
-    first.is_some_and(|word| is_one_of(&word, OPENING_ORDERS)) && !text.contains('?')
-        || has_order(text) && (polite || !asks)
-        || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+    let orders = has_order(text) || begins_with_order(text);
+    orders && (polite || !asks) || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+}
+
+/// `Treat tabs as spaces`; `support for tabs` is none.
+fn begins_with_order(text: &str) -> bool {
+    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
+    let is_order = all.next().is_some_and(|word| is_one_of(word, OPENING_ORDERS));
+    is_order && !matches!(all.next(), Some("for" | "of"))
 }
 
 /// Whether one of the sentences of a text is a question, or wants something to be known.

@@ -124,7 +124,11 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
         .captures_iter(request)
         .filter_map(|found| Some((found.get(0)?, found[1].parse::<usize>().ok()?)))
         .collect();
-    let is_list = marks.len() >= 2 && marks.iter().enumerate().all(|(at, (_, number))| *number == at + 1);
+    // What is asked for in front of the list is a part, too, and has no number.
+    let before = &request[..marks.first()?.0.start()];
+    let is_more =
+        kind::is_order(before) || words::split(before).iter().any(|word| kind::begins_something(&word.to_lowercase()));
+    let is_list = !is_more && marks.len() >= 2 && marks.iter().enumerate().all(|(at, (_, number))| *number == at + 1);
     let ends = marks.iter().skip(1).map(|(mark, _)| mark.start()).chain([request.len()]);
     let texts =
         marks.iter().zip(ends).map(|((mark, _), end)| request[mark.end()..end].trim().trim_end_matches([',', ';']));
