@@ -6,6 +6,7 @@ pub mod generation;
 pub mod grammar;
 pub mod handle;
 pub mod llama;
+mod lookup;
 pub mod pool;
 pub mod prefix;
 mod repetition;

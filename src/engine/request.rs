@@ -54,6 +54,10 @@ pub struct Request {
     pub fixed: usize,
     /// Goes on after end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
+    /// Guesses tokens from prompt and answer and has several verified in a call: for texts that repeat much of their
+    /// prompt. Logits of such calls may differ from those of single tokens in their last bits, so the text may be
+    /// another than without, where two tokens are nearly as likely; it is the same in every run.
+    pub lookup: bool,
     pub deadline: Duration,
 }
 
@@ -69,6 +73,7 @@ impl Request {
             reuse: Reuse::Exact,
             fixed: 0,
             ignore_end: false,
+            lookup: false,
             deadline: DEADLINE,
         }
     }
@@ -93,6 +98,8 @@ pub struct Tally {
     /// Part of `prompt_tokens` that a slot held already.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
+    /// Part of `generated_tokens` that was guessed, see [`Request::lookup`].
+    pub guessed_tokens: usize,
     pub queue_ms: u64,
     pub prompt_ms: u64,
     pub decode_ms: u64,

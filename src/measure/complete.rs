@@ -19,6 +19,8 @@ pub struct Options {
     pub slots: usize,
     pub max_tokens: usize,
     pub ignore_end: bool,
+    /// See [`Request::lookup`].
+    pub lookup: bool,
     pub sampling: Sampling,
 }
 
@@ -40,6 +42,8 @@ pub struct Completed {
     pub text: String,
     pub prompt_tokens: usize,
     pub cached_tokens: usize,
+    /// Generated tokens that `--lookup` guessed.
+    pub guessed_tokens: usize,
     pub prompt_ms: u64,
     pub decode_ms: u64,
     /// Mean entropy of the distributions that the tokens were chosen from, in nats; absent without tokens.
@@ -128,6 +132,7 @@ async fn one(engine: Engine, line: Line, options: Options) -> Result<Completed> 
     let request = Request {
         priority: Priority::User,
         ignore_end: options.ignore_end,
+        lookup: options.lookup,
         sampling: options.sampling,
         ..Request::new(prompt, options.max_tokens)
     };
@@ -143,6 +148,7 @@ async fn one(engine: Engine, line: Line, options: Options) -> Result<Completed> 
         text: output.text,
         prompt_tokens: output.tally.prompt_tokens,
         cached_tokens: output.tally.cached_tokens,
+        guessed_tokens: output.tally.guessed_tokens,
         prompt_ms: output.tally.prompt_ms,
         decode_ms: output.tally.decode_ms,
         entropy: output.entropy,

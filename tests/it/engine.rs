@@ -12,6 +12,7 @@ use monobloc::engine::decoder::Sharing;
 use monobloc::engine::fan_out::fan_out;
 use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
+use monobloc::engine::scripted::Script;
 use monobloc::engine::slot::Reuse;
 use monobloc::engine::{Decoder, Engine, Grammar, Output, Piece, Request, Vocabulary};
 use monobloc::measure::{self, shape as synth_shape, synth as synth_write};
@@ -396,4 +397,42 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
     let after = run(&engine, "hello", 4).await;
     assert_eq!(after.tokens, alone);
     assert!(after.tally.queue_ms < 1500, "{:?}", after.tally);
+}
+
+/// Texts that repeat themselves come out the same in every run, whoever is beside them, a part of them guessed.
+#[tokio::test]
+async fn guessed_tokens_depend_on_no_neighbour() {
+    let file = smollm();
+    let guessing = |engine: &Engine, seed| {
+        let request = Request { lookup: true, ..request(engine, &format!("{0}. {0}. ", prose(seed, 60)), 64) };
+        engine.generate(request).expect("accepted")
+    };
+    let mut alone = Vec::new();
+    for seed in [1, 2] {
+        let output = guessing(&engine(&file, 1, KvFormat::F16), seed).collect().await.expect("finishes");
+        assert!(output.tally.guessed_tokens >= 16, "{} of 64 guessed", output.tally.guessed_tokens);
+        alone.push(output.tokens);
+    }
+    let shared = engine(&file, 2, KvFormat::F16);
+    let streams = [guessing(&shared, 1), guessing(&shared, 2)];
+    for (stream, alone) in streams.into_iter().zip(alone) {
+        assert_eq!(stream.collect().await.expect("finishes").tokens, alone);
+    }
+}
+
+/// What was guessed wrong leaves nothing behind: the script refuses rows at a position that is not the end.
+#[tokio::test]
+async fn guesses_change_nothing_of_what_a_script_says() {
+    let prompt = "fn one() { first(); second(); third(); fourth() }\nchange second to other\n";
+    let reply = "fn one() { first(); other(); third(); fourth() }\nand no more than that, as was asked";
+    let engine = Script::saying(reply).engine(Permit::default()).expect("it starts");
+    let prompt = Prompt::default().text(format!("{prompt}<|im_start|>assistant\n"));
+    for most in [1, 9, 30, 200] {
+        let plain = Request::new(engine.tokenize(&prompt), most);
+        let lookup = Request { lookup: true, ..plain.clone() };
+        let plain = engine.generate(plain).expect("accepted").collect().await.expect("finishes");
+        let guessed = engine.generate(lookup).expect("accepted").collect().await.expect("finishes");
+        assert_eq!((guessed.text, guessed.finish), (plain.text, plain.finish), "at most {most} tokens");
+        assert_eq!(guessed.tally.guessed_tokens > 0, most >= 30);
+    }
 }

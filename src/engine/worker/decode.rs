@@ -6,9 +6,11 @@ use crate::engine::sampler;
 use crate::engine::sharing::{Regime, Verdict};
 
 impl<D: Decoder> Worker<'_, D> {
-    /// One more token for every slot in `indices`.
+    /// One more token for every slot in `indices`, or several where they were guessed. A guess has a call of its own,
+    /// so that it depends on no neighbour.
     pub(super) fn decode(&mut self, indices: &[usize]) {
-        let rows: Vec<Row> = indices.iter().filter_map(|&index| self.next_row(index)).collect();
+        let unguessed: Vec<usize> = indices.iter().copied().filter(|&index| !self.verify(index)).collect();
+        let rows: Vec<Row> = unguessed.iter().filter_map(|&index| self.next_row(index)).collect();
         if rows.len() < 2 || self.limits.sharing == Sharing::Always {
             return self.together(&rows);
         }
@@ -72,7 +74,7 @@ impl<D: Decoder> Worker<'_, D> {
     pub(super) fn take_token(&mut self, index: usize, mut logits: Vec<f32>) {
         let held = self.slots[index].slot.tokens.len();
         let Some(active) = &mut self.slots[index].active else { return };
-        let (Progress::Decode { generated, random, repetition }, Task::Generate { request, constraint }) =
+        let (Progress::Decode { generated, random, repetition, lookup }, Task::Generate { request, constraint }) =
             (&mut active.progress, &mut active.job.task)
         else {
             return;
@@ -100,6 +102,9 @@ impl<D: Decoder> Worker<'_, D> {
             return self.finish(index, Finish::End);
         }
         generated.push(token);
+        if let Some(lookup) = lookup {
+            lookup.push(token);
+        }
         // A closed stream is noticed before the next call.
         let _ = active.job.updates.send(Update::Token(choice));
         // A benchmark wants its tokens whatever they are.

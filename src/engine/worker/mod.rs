@@ -1,6 +1,7 @@
 //! The thread that owns a model: takes jobs in, gives slots away, makes one call after another, sends tokens out.
 
 mod decode;
+mod draft;
 mod job;
 mod place;
 mod prompt;
@@ -16,6 +17,7 @@ pub use job::{Inbox, Job, Pressure, Task, Update};
 use place::Waiter;
 
 use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
+use super::lookup::Lookup;
 use super::prefix::Prefixes;
 use super::repetition::Repetition;
 use super::request::{EngineError, Finish, Tally};
@@ -84,7 +86,7 @@ enum Progress {
     /// Prompt tokens are being evaluated; `Slot::tokens` says how far it is.
     Prompt,
     /// Tokens are being generated; the last one is not in the slot yet.
-    Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition },
+    Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition, lookup: Option<Lookup> },
     /// Continuations are being scored; `after` are the logits at the end of the prefix.
     Score { after: Vec<f32>, sums: Vec<f64> },
 }
@@ -244,14 +246,17 @@ impl Occupied {
 impl Active {
     fn tally(&self) -> Tally {
         let prompted = self.prompted.unwrap_or_else(Instant::now);
-        let generated_tokens = match &self.progress {
-            Progress::Decode { generated, .. } => generated.len(),
-            Progress::Prompt | Progress::Score { .. } => 0,
+        let (generated_tokens, guessed_tokens) = match &self.progress {
+            Progress::Decode { generated, lookup, .. } => {
+                (generated.len(), lookup.as_ref().map_or(0, |lookup| lookup.right))
+            }
+            Progress::Prompt | Progress::Score { .. } => (0, 0),
         };
         Tally {
             prompt_tokens: self.prompt.len(),
             cached_tokens: self.cached,
             generated_tokens,
+            guessed_tokens,
             queue_ms: self.started.duration_since(self.job.submitted).as_millis() as u64,
             prompt_ms: prompted.duration_since(self.started).as_millis() as u64,
             decode_ms: prompted.elapsed().as_millis() as u64,

@@ -97,12 +97,15 @@ impl<D: Decoder> Worker<'_, D> {
 
     fn prompt_done(&mut self, index: usize, row: usize) {
         let logits = self.decoder.logits(row).to_vec();
+        let Some(active) = &self.slots[index].active else { return };
+        let lookup = self.lookup(&active.job.task, &active.prompt);
         let Some(active) = &mut self.slots[index].active else { return };
         active.prompted = Some(Instant::now());
         match &active.job.task {
             Task::Generate { request, .. } => {
                 let random = fastrand::Rng::with_seed(request.sampling.seed);
-                active.progress = Progress::Decode { generated: Vec::new(), random, repetition: Repetition::default() };
+                active.progress =
+                    Progress::Decode { generated: Vec::new(), random, repetition: Repetition::default(), lookup };
                 self.take_token(index, logits);
             }
             Task::Score { continuations, .. } => {

@@ -194,6 +194,7 @@ impl<'a> Loop<'a> {
         let free = Request {
             sampling: Sampling::prose(),
             reuse: Reuse::Continue,
+            lookup: true,
             ..model.engine.request(&model.dialect.render(&self.messages), reply)
         };
         let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools, Reply::Either));

@@ -178,6 +178,7 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String,
         grammar: Some(Grammar::Lark(ask.grammar)),
         sampling,
         reuse: Reuse::Continue,
+        lookup: true,
         ..model.engine.request(&model.dialect.render(messages), ask.tokens)
     };
     let output = scene.toolkit.generate(model, generation, ask.phase, scene.host).await?;

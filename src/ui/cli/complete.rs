@@ -34,6 +34,10 @@ pub struct Complete {
     /// Go on after end-of-text tokens until all tokens are generated
     #[arg(long)]
     ignore_eos: bool,
+    /// Guess tokens that stand in the prompt or the answer already and verify several in a call: faster where a text
+    /// repeats its prompt
+    #[arg(long)]
+    lookup: bool,
     #[command(flatten)]
     sampling: SamplingFlags,
     /// One JSON object a prompt, as each finishes
@@ -57,6 +61,7 @@ impl Complete {
             slots,
             max_tokens: self.max_tokens,
             ignore_end: self.ignore_eos,
+            lookup: self.lookup,
             sampling: self.sampling.read()?,
         };
         let pool = app.empty_pool();
