@@ -122,33 +122,21 @@ fn first_text(call: &str) -> &str {
     inside.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next()).unwrap_or_default()
 }
 
-/// What one new function makes of texts: `'A b' becomes 'a-b'`.
+/// What one new function makes of values: `'A b' becomes 'a-b'`, `3661 -> "1h 1m 1s"`.
 fn pairs(text: &str, name: &str) -> Vec<Example> {
-    const BECOMES: &[&str] =
-        &["becomes", "wird", "gives", "into", "to", "->", "=>", "→", "is", "devient", "donne", "da"];
-    let mut found = Vec::new();
-    let mut before: Option<(usize, &str)> = None;
-    let mut at = 0;
-    while let Some(open) = text[at..].find(['\'', '"']).map(|open| at + open) {
-        let mark = &text[open..open + 1];
-        let Some(close) = text[open + 1..].find(mark).map(|close| open + 2 + close) else { break };
-        let literal = &text[open..close];
-        let between = before.map(|(end, _)| text[end..open].trim().to_lowercase());
-        match (before, between) {
-            (Some((_, given)), Some(word)) if BECOMES.contains(&word.as_str()) => {
-                found.push(Example {
-                    name: name.to_owned(),
-                    call: format!("{name}({given})"),
-                    expected: literal.to_owned(),
-                    is_wrong: false,
-                });
-                before = None;
-            }
-            _ => before = Some((close, literal)),
-        }
-        at = close;
-    }
-    found
+    static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+        let quoted = r#""[^"]*"|'[^']*'"#;
+        let value = format!(r"{quoted}|-?\d+(?:\.\d+)?\b|\[[^\]]*\]|True|False|None|true|false|null");
+        let (becomes, also) = ("becomes|wird|gives|devient|donne|->|=>|→", "into|to|is|da");
+        let pair = format!(r"({value})`?\s*(?:{becomes})\s*`?({value})|({quoted})\s*(?:{also})\s*({quoted})");
+        Regex::new(&pair).expect("a pattern")
+    });
+    let found = PAIR.captures_iter(text).filter_map(|found| {
+        let given = found.get(1).or(found.get(3))?.as_str();
+        let expected = found.get(2).or(found.get(4))?.as_str().to_owned();
+        Some(Example { name: name.to_owned(), call: format!("{name}({given})"), expected, is_wrong: false })
+    });
+    found.collect()
 }
 
 /// The same without quotation marks: `cat becomes cat's, boss becomes boss'`.
@@ -443,5 +431,20 @@ mod tests {
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
+    }
+
+    #[test]
+    fn a_new_function_has_examples_without_its_name() {
+        let read = |text: &str| {
+            let found = of(text, &["short".to_owned()], &|_| true);
+            found.into_iter().map(|one| (one.call, one.expected)).collect::<Vec<_>>()
+        };
+        let pair = |call: &str, expected: &str| (call.to_owned(), expected.to_owned());
+        assert_eq!(
+            read("a function short(n): 3661 -> \"1h 1m\", 0 -> \"0s\", None becomes None"),
+            [pair("short(3661)", "\"1h 1m\""), pair("short(0)", "\"0s\""), pair("short(None)", "None")]
+        );
+        assert_eq!(read("short turns 'A b' into 'a-b'"), [pair("short('A b')", "'a-b'")]);
+        assert_eq!(read("short(n) goes from 5 to 10"), []);
     }
 }

@@ -39,7 +39,7 @@ pub fn sorts(path: &str) -> Vec<Sort> {
         folder(&["test", "tests", "__tests__", "spec", "specs", "fixtures", "__mocks__", "testing", "testdata"])
             || in_name(&[".test.", ".spec.", "_test.", "_spec.", "-test."])
             || name.starts_with("test_")
-            || matches!(name, "tests.rs" | "conftest.py"),
+            || matches!(name.split('.').next(), Some("test" | "tests" | "conftest")),
         Sort::Test,
     );
     note(

@@ -212,5 +212,11 @@ fn has_ending(path: &str) -> bool {
 
 /// A word without the punctuation around it.
 fn bare(word: &str) -> &str {
-    word.trim_matches(|c: char| ",;!?\"'`".contains(c)).trim_end_matches(['.', ':'])
+    let word = word.trim_matches(|c: char| ",;!?\"'`".contains(c)).trim_end_matches(['.', ':']);
+    // `where's X called`
+    let asks = word
+        .strip_suffix("'s")
+        .or(word.strip_suffix("’s"))
+        .filter(|rest| listed("where, who, what", &rest.to_lowercase()));
+    asks.unwrap_or(word)
 }

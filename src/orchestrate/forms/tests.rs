@@ -26,6 +26,7 @@ fn who_calls_whom_is_read_from_the_order_of_words() {
     check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
     check("Find out what Store.save calls", save, Some(Builtin::IndexCallees));
     check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
+    check("where's Store.save called? function names please", save, Some(Builtin::IndexCallers));
     check("Where are parseDate calls made?", Some("parseDate"), Some(Builtin::IndexCallers));
     check("What does Store.save call?", save, Some(Builtin::IndexCallees));
     check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));

@@ -77,6 +77,9 @@ const OF_EVERY_OBJECT: &[&str] = &[
     "read", "remove", "replace", "reverse", "set", "slice", "sort", "split", "strip", "toString", "trim", "update",
     "upper", "values", "write",
 ];
+/// What a value may be in a language: `1.2 -> Some(1)`.
+const OF_LANGUAGES: &[&str] =
+    &["Some", "None", "Ok", "Err", "Option", "Result", "Vec", "String", "Box", "True", "False", "Map", "Set", "Array"];
 /// Verbs that ask for something new.
 const ADDS: &[&str] = &[
     "add",
@@ -200,6 +203,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
             && !is_of_object
             && (is_said || coined && !is_capitalised(word))
             && is_identifier(word)
+            && !OF_LANGUAGES.contains(&word)
             && !found.new_names.iter().any(|name| name == word)
             && !is_inside_value(text, at)
         {

@@ -114,6 +114,7 @@ pub fn read(text: &str) -> Vec<(Kind, String)> {
         let text = text.trim().trim_end_matches([',', ';']).to_owned();
         let kind = match Kind::by_name(kind.trim())? {
             Kind::Ask if kind::is_order(&text) => kind::ordered(&text),
+            Kind::Edit if kind::begins_with_question(&text) => Kind::Ask,
             kind => kind,
         };
         Some((kind, text)).filter(|(_, text)| !text.is_empty() && text != "->")
@@ -138,6 +139,10 @@ mod tests {
         assert_eq!(kind("support for yaml"), Kind::Ask);
         assert_eq!(kind("I want a helper names(expr) that tells me which names an expression needs"), Kind::Edit);
         assert_eq!(kind("Job braucht eine Methode untag(*tags). Rückgabe wie bei tag()"), Kind::Edit);
+        assert_eq!(kind("Ein negatives maxAge soll abgelehnt werden wie 0"), Kind::Edit);
+        assert_eq!(kind("can we have is_even(4), which says whether a number is?"), Kind::Edit);
+        assert_eq!(kind("Trim(\"a?\", \"?\") comes back as \"a?\""), Kind::Edit);
+        assert_eq!(kind("whats the highest port"), Kind::Ask);
         assert_eq!(kind("I want to know which tests need a server"), Kind::Ask);
         assert_eq!(kind("Find the function that returns None"), Kind::Ask);
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);

@@ -1,5 +1,6 @@
 //! What kind of step words ask for: lists of words, and the few rules that read them.
 
+use crate::orchestrate::work::mentions::is_coined_word;
 use crate::orchestrate::{classify, decompose, words};
 
 /// What a step does.
@@ -40,10 +41,10 @@ impl Kind {
 
 /// Words that ask for a change, and words that ask for an answer.
 const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants repair should \
-    shouldn't must note mention bump put document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne braucht \
+    shouldn't must note mention bump put soll sollen sollte sollten muss müssen document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne braucht \
     brauche möchte ajoute corrige passe mets remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero \
     добавь исправь замени измени удали";
-const QUESTIONS: &str = "what which where how who when tell explain show describe erkläre sag zeig explique dime explica muestra \
+const QUESTIONS: &str = "what which where how who when why tell explain show describe erkläre sag zeig explique dime explica muestra \
     summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
     quels quelles pourquoi comment где кто почему";
 
@@ -65,17 +66,42 @@ pub const COMMANDS: &str = "run runs execute start launch build compile lint for
 /// Words within which a question begins: `in which case`, `from how many on`.
 const OPENING_WORDS: usize = 3;
 
-/// Orders in the form of a question.
-const POLITE: &[&str] =
-    &["can you", "could you", "would you", "will you", "kannst du", "könntest du", "peux-tu", "puedes", "можешь"];
+/// Fewest words of a sentence that tells something: fewer are a part of one.
+const SENTENCE_WORDS: usize = 4;
 
-/// Whether a text asks for a change, though a model took it for a question: it has none.
+/// Orders in the form of a question.
+const POLITE: &[&str] = &[
+    "can you",
+    "could you",
+    "would you",
+    "will you",
+    "can we have",
+    "could we have",
+    "can we get",
+    "could we get",
+    "can i have",
+    "kannst du",
+    "könntest du",
+    "können wir",
+    "peux-tu",
+    "pourrais-tu",
+    "peut-on",
+    "puedes",
+    "podrías",
+    "podemos",
+    "можешь",
+];
+
+/// Whether a text asks for a change, though a model took it for a question: it has none, and orders something, says what
+/// is wrong, or tells something of code.
 pub fn is_order(text: &str) -> bool {
     let low = text.to_lowercase();
     let polite = POLITE.iter().any(|words| low.contains(words));
     let asks = begins_question(text);
     let orders = has_order(text) || begins_with_order(text);
-    orders && (polite || !asks) || has_word(text, REPORTS) && !asks && !has_word(text, LOOKS)
+    let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
+    let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
+    orders && (polite || !asks) || polite && low.contains('(') || !asks && !has_word(text, LOOKS) && tells()
 }
 
 /// `Treat tabs as spaces`; `support for tabs` is none.
@@ -92,9 +118,26 @@ fn begins_question(text: &str) -> bool {
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
         let opening = if at == 0 { OPENING_WORDS } else { 1 };
-        words::split(sentence).iter().take(opening).any(|word| is_one_of(&word.to_lowercase(), QUESTIONS))
+        words::split(sentence).iter().take(opening).any(|word| is_question_word(&word.to_lowercase()))
     };
-    text.contains('?') || has_word(text, KNOW) || sentences.enumerate().any(begins)
+    has_question_mark(text) || has_word(text, KNOW) || sentences.enumerate().any(begins)
+}
+
+/// Whether a text, which a model took for an order, begins as a question and has no order in it: `which error comes then`.
+pub fn begins_with_question(text: &str) -> bool {
+    let first = words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default();
+    let shows = ["show", "tell", "explain", "describe"].contains(&first.as_str());
+    is_question_word(&first) && first != "when" && !shows && !has_order(text)
+}
+
+/// Whether a text has a question mark that is not quoted.
+fn has_question_mark(text: &str) -> bool {
+    text.split('"').step_by(2).any(|unquoted| unquoted.contains('?'))
+}
+
+/// `what`, and `whats` for `what's`.
+fn is_question_word(word: &str) -> bool {
+    is_one_of(word, QUESTIONS) || matches!(word, "whats" | "wheres" | "whos" | "hows")
 }
 
 pub fn has_order(text: &str) -> bool {
@@ -109,7 +152,7 @@ pub fn only_asks(request: &str) -> bool {
         && !text.contains(". ")
         && !text.contains("! ");
     let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
-    let begins = all.iter().take(OPENING_WORDS).any(|word| word == "why" || is_one_of(word, QUESTIONS));
+    let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
     let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
     let low = text.to_lowercase();
