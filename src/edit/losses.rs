@@ -50,6 +50,8 @@ pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str)
     Ok(text)
 }
 
+/// More than so many lines lost for each new one in their place are a loss, not a change.
+const PUT_BACK_SHARE: usize = 2;
 /// Entries that a list may lose beside those that it gains.
 const ENTRIES_LOST_MAX: usize = 2;
 
@@ -62,6 +64,23 @@ fn with_entries(was: &str, now: &str) -> Option<String> {
     let diff = similar::TextDiff::from_slices(&old, &new);
     let lines: Vec<&str> = diff.iter_all_changes().map(|change| change.value()).collect();
     Some(lines.join("\n"))
+}
+
+/// `now` with the lines of `was` that it has lost and put little or nothing in the place of; `None` if there are none.
+pub fn put_back(was: &str, now: &str) -> Option<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (was.split_inclusive('\n').collect(), now.split_inclusive('\n').collect());
+    let mut lines: Vec<&str> = Vec::new();
+    let mut lost = false;
+    for op in similar::TextDiff::from_slices(&old, &new).ops() {
+        let (was, now) = (op.old_range(), op.new_range());
+        lines.extend(&new[now.clone()]);
+        let words = old[was.clone()].iter().any(|line| !line.trim().is_empty());
+        if op.tag() != similar::DiffTag::Equal && words && was.len() > PUT_BACK_SHARE * now.len() {
+            lines.extend(&old[was]);
+            lost = true;
+        }
+    }
+    lost.then(|| lines.concat())
 }
 
 fn key(span: &Span) -> (&[String], &str, &str) {
@@ -106,5 +125,15 @@ mod tests {
         let kept = taken_back("a.py", before, after, &|_| false).unwrap();
         assert!((1..=7).all(|entry| kept.contains(&format!("    {entry},\n"))), "{kept}");
         assert_eq!(taken_back("a.py", before, after, &|_| true).unwrap(), after);
+    }
+
+    #[test]
+    fn lines_that_were_lost_are_put_back_behind_what_came() {
+        let was = "def f(s):\n    if not s:\n        raise E\n\n    s = s.upper()\n    if s == 'N':\n        return 0\n    return g(s)\n";
+        let now = "def f(s):\n    if not s:\n        raise E\n\n    s = s.strip()\n    return g(s)\n";
+        let back = put_back(was, now).expect("lines were lost");
+        assert!(back.contains("    s = s.strip()\n") && back.contains("    s = s.upper()\n"), "{back}");
+        assert_eq!(put_back("a = 1\nb = 2\n", "a = 2\nb = 2\nc = 3\n"), None);
+        assert_eq!(put_back("a\nb\nc\n", "a\nc\n").as_deref(), Some("a\nb\nc\n"));
     }
 }

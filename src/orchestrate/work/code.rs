@@ -233,6 +233,10 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                             return Ok(Done { said, ..files.done(notes) });
                         }
                         Verdict::Fails(wrong) => {
+                            let with = with_what_was_lost(job, step, &mut files, &asked, &mut before, evidence).await?;
+                            if let Some(Verdict::Counts { said, notes }) = with {
+                                return Ok(Done { said, ..files.done(notes) });
+                            }
                             next = Next { given: Some((items_of(pieces), true)), think: false };
                             Some(wrong)
                         }
@@ -256,6 +260,28 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     }
     files.restore(job, step, evidence).await?;
     Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() })
+}
+
+/// A change that fails its tests, with the lines that it took out for nothing, if that passes: the model leaves out what it thinks is of no
+/// account.
+async fn with_what_was_lost(
+    job: Job<'_>,
+    step: &Step,
+    files: &mut Files,
+    asked: &str,
+    before: &mut Before,
+    evidence: &mut Evidence,
+) -> Result<Option<Verdict>, TurnError> {
+    if asks_to_remove(asked) || !files.put_back() {
+        return Ok(None);
+    }
+    if let Some(notes) = files.write(job, step, evidence).await? {
+        return Ok(Some(Verdict::noted(notes)));
+    }
+    if verify::examples(job, step, files, evidence).await?.is_some() {
+        return Ok(None);
+    }
+    Ok(Some(tested::change(job, step, files, asked, before, evidence).await?))
 }
 
 /// What is written in the next round.

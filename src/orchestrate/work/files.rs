@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::edit::checks::Style;
 use crate::edit::own::{self, Own};
-use crate::edit::{self, Hints};
+use crate::edit::{self, Hints, losses};
 use crate::index::Index;
 use crate::index::parts::{Sort, Span};
 use crate::orchestrate::evidence::Evidence;
@@ -190,6 +190,19 @@ impl Files {
         spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
     }
 
+    /// Puts back what the files have lost for little or nothing; says whether there was anything.
+    pub fn put_back(&mut self) -> bool {
+        let mut any = false;
+        for (path, after) in &mut self.after {
+            let Some(before) = self.before.get(path) else { continue };
+            let faults = |text: &str| crate::index::parts::faults(path, text).len();
+            if let Some(text) = losses::put_back(before, after).filter(|text| faults(text) <= faults(before)) {
+                (*after, any) = (text, true);
+            }
+        }
+        any
+    }
+
     pub fn changed(&self) -> Vec<String> {
         self.after.keys().cloned().collect()
     }
@@ -225,6 +238,8 @@ impl Files {
         for (item, code) in pieces {
             let path = &item.path;
             let known = after.get(path).or(self.before.get(path)).cloned();
+            let beside = self.only_tests.then(|| kept::beside(path, self.text(path), code));
+            let code = beside.as_ref().unwrap_or(code);
             let only_words = |span: &Span| {
                 let was = self.text(path).get(span.bytes.clone()).unwrap_or_default();
                 !leftover::speaks_of_words(asked) && leftover::without_words(was) == leftover::without_words(code)

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::index::language_of;
+use crate::index::parts::{self, Sort, Span};
 use crate::orchestrate::words;
 
 /// Lines of a definition of which not most may go unasked.
@@ -27,6 +28,32 @@ pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     let mut all = names(&was[2]);
     all.extend(names(&is[2]).into_iter().filter(|name| !was[2].split(',').any(|other| other.trim() == name)));
     format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
+}
+
+/// `code` with other names for the tests that are there already and would lose lines to it.
+pub fn beside(path: &str, text: &str, code: &str) -> String {
+    let functions = |text: &str| parts::definitions(path, text).into_iter().filter(|one| one.sort == Sort::Function);
+    let olds: Vec<Span> = functions(text).collect();
+    let mut beside = code.to_owned();
+    for new in functions(code) {
+        let lacks = |old: &&Span| old.name == new.name && is_less(&text[old.bytes.clone()], &code[new.bytes.clone()]);
+        if let Some(old) = olds.iter().find(lacks) {
+            let is_free = |name: &String| !text.contains(name.as_str());
+            let name = (2..).map(|number| format!("{}_{number}", old.name)).find(is_free).unwrap_or_default();
+            beside = beside.replacen(&format!("{}(", old.name), &format!("{name}("), 1);
+        }
+    }
+    beside
+}
+
+/// Whether some line of a definition, its head left out, is not there any more.
+fn is_less(old: &str, new: &str) -> bool {
+    let lines = |text: &str| -> Vec<String> {
+        let said = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        said.filter(|line| line.chars().any(char::is_alphanumeric)).collect()
+    };
+    let new = lines(new);
+    lines(old).iter().skip(1).any(|line| !new.contains(line))
 }
 
 /// Whether most lines of a long definition are gone, though nobody asked for less.
@@ -113,5 +140,16 @@ mod tests {
         assert_eq!(lost_of_list(old, "const S = /[-/_.\\ ]+/;", "also treat / as one"), None);
         assert_eq!(lost_of_list(old, "const S = /_/;", "treat only _ as one"), None);
         assert_eq!(lost_of_list("LIMIT = 10", "LIMIT = 20", "also set LIMIT to 20"), None);
+    }
+
+    #[test]
+    fn a_test_that_is_there_gets_one_beside_it() {
+        let text = "def test_a():\n    assert f(1) == 2\n\n\ndef test_a_2():\n    pass\n";
+        assert_eq!(
+            beside("t.py", text, "def test_a():\n    assert f(3) == 4\n"),
+            "def test_a_3():\n    assert f(3) == 4\n"
+        );
+        let more = "def test_a():\n    assert f(1) == 2\n    assert f(3) == 4\n";
+        assert_eq!(beside("t.py", text, more), more);
     }
 }

@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn noted(notes: Vec<String>) -> Verdict {
+    pub fn noted(notes: Vec<String>) -> Verdict {
         Verdict::Counts { said: String::new(), notes }
     }
 }
