@@ -109,9 +109,11 @@ fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
     for role in [Role::Planner, Role::Router] {
         let calls = || usage.calls.iter().filter(|call| call.role == role.to_string());
         let read = calls().map(|call| call.prompt_tokens.saturating_sub(call.cached_tokens)).sum();
-        let written = calls().map(|call| call.generated_tokens).sum();
+        // What was guessed is no measure of what an answer takes.
+        let plain = || calls().filter(|call| call.guessed_tokens == 0);
+        let written = plain().map(|call| call.generated_tokens).sum();
         let read_ms = calls().map(|call| call.prompt_ms).sum();
-        let written_ms = calls().map(|call| call.decode_ms).sum();
+        let written_ms = plain().map(|call| call.decode_ms).sum();
         let Some(speed) = Speed::of((read, read_ms), (written, written_ms)) else { continue };
         let Some(file) = toolkit.pool.file_of(role) else { continue };
         let kept = digest::fingerprint(&file).and_then(|fingerprint| speed.remember(folder, &fingerprint));

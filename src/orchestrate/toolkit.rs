@@ -235,6 +235,7 @@ impl Meter {
             cached_tokens: tally.cached_tokens,
             system_tokens,
             generated_tokens: tally.generated_tokens,
+            guessed_tokens: tally.guessed_tokens,
             queue_ms: tally.queue_ms,
             prompt_ms: tally.prompt_ms,
             decode_ms: tally.decode_ms,

@@ -17,6 +17,9 @@ pub struct CallCost {
     #[serde(default)]
     pub system_tokens: usize,
     pub generated_tokens: usize,
+    /// Part of `generated_tokens` that code guessed and the model only confirmed.
+    #[serde(default)]
+    pub guessed_tokens: usize,
     pub queue_ms: u64,
     pub prompt_ms: u64,
     pub decode_ms: u64,

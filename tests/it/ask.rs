@@ -36,6 +36,20 @@ fn a_question_is_answered_from_the_file_it_names() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_used_and_changes_nothing() {
+    let project = Project::todo();
+    let before = project.files();
+    let ended = Run::new(&project, &["ask", "--dry-run", CHANGE]).end().succeeded();
+    for said in ["s1", "planner: SmolLM2-135M", "turn"] {
+        assert!(ended.out.contains(said), "{said}: {}", ended.out);
+    }
+    let ended = Run::new(&project, &["ask", "--dry-run", "--json", CHANGE]).end().succeeded();
+    let last = ended.lines().pop().expect("a line");
+    assert_eq!(text(&last["models"][0]["role"]), "planner");
+    assert_eq!(project.files(), before, "a dry run changes nothing");
+}
+
+#[test]
 fn every_line_is_one_event_and_the_last_sums_the_turn_up() {
     let project = Project::todo();
     let turn = Turn::of(&project, QUESTION, &[]);

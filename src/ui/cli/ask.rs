@@ -25,6 +25,9 @@ pub struct Ask {
     /// Approve every call that would be asked about
     #[arg(long)]
     yes: bool,
+    /// Show the plan, the models that would be used and how long a turn takes, and stop
+    #[arg(long)]
+    dry_run: bool,
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
@@ -87,6 +90,10 @@ impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = checked(self.request)?;
         let (mode, given) = (self.mode.into(), given(&self.given)?);
+        if self.dry_run {
+            turn(app, Op::Plan(Request { text, mode, given }), self.json, false).await?;
+            return super::fit::forecast(app, self.json);
+        }
         turn(app, Op::Ask(Request { text, mode, given }), self.json, self.yes).await
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::app::{App, FitRequest};
 use crate::base::Bytes;
 use crate::measure::fit::{Model, Report};
+use crate::models::Role;
 
 /// Calculate from headers alone what models take together, what is left for context, and what would have to be given up
 #[derive(Args)]
@@ -51,6 +52,38 @@ impl Fit {
         }
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
+}
+
+/// Says of the models that a request would use on which rung they stand and how long a typical turn takes.
+pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
+    let (report, refused) = app.fit(&FitRequest::default())?;
+    match json {
+        true => println!("{}", serde_json::to_string(&report)?),
+        false => {
+            for model in &report.models {
+                println!("{}: {}, {}", model.role, file_name(model), model.rung);
+            }
+            let planner = report.models.iter().find(|model| model.role == Role::Planner.to_string());
+            planner.into_iter().for_each(|model| println!("{}", seconds(model)));
+        }
+    }
+    refused.map_or(Ok(()), |refused| Err(refused.into()))
+}
+
+/// How long a turn takes, from what turns on this machine measured.
+fn seconds(model: &Model) -> String {
+    match &model.forecast {
+        Some(of) => format!(
+            "  measured here: {:.0} prompt tokens/s, {:.0} tokens/s; with {} tokens of code to read a turn begins to answer after about \
+             {:.0} s and has answered after {:.0} s",
+            of.prompt_tokens_per_second, of.decode_tokens_per_second, of.prompt_tokens, of.first_token_s, of.answer_s
+        ),
+        None => "  not measured here yet: ask it something, then this says how long a turn takes".to_owned(),
+    }
+}
+
+fn file_name(model: &Model) -> std::borrow::Cow<'_, str> {
+    model.file.file_name().unwrap_or_default().to_string_lossy()
 }
 
 /// Characters of a bar.
@@ -105,8 +138,7 @@ fn legend(report: &Report) -> Vec<String> {
 }
 
 fn print_model(model: &Model) {
-    let name = model.file.file_name().unwrap_or_default().to_string_lossy();
-    println!("{}: {name}", model.role);
+    println!("{}: {}", model.role, file_name(model));
     println!("  rung: {}", model.rung);
     println!(
         "  weights {}, state {} a slot, activations {}, vocabulary and graphs {}",
@@ -139,14 +171,7 @@ fn print_model(model: &Model) {
         model.tokens_per_second,
         model.bytes_per_token.0 as f64 / 1e9
     );
-    match &model.forecast {
-        Some(of) => println!(
-            "  measured here: {:.0} prompt tokens/s, {:.0} tokens/s; with {} tokens of code to read a turn begins to answer after about \
-             {:.0} s and has answered after {:.0} s",
-            of.prompt_tokens_per_second, of.decode_tokens_per_second, of.prompt_tokens, of.first_token_s, of.answer_s
-        ),
-        None => println!("  not measured here yet: ask it something, then this says how long a turn takes"),
-    }
+    println!("{}", seconds(model));
 }
 
 fn megabytes(bytes: Bytes) -> String {
