@@ -54,8 +54,18 @@ fn two_runs_and_two_slots_give_the_same_tokens() {
 fn a_result_has_the_documented_keys_and_nothing_else() {
     let results = complete(&Project::todo(), &PROMPTS[..1], &["--max-tokens", "3"]);
     let keys: BTreeSet<&str> = results[0].as_object().expect("an object").keys().map(String::as_str).collect();
-    let expected =
-        ["cached_tokens", "decode_ms", "entropy", "finish", "id", "prompt_ms", "prompt_tokens", "text", "tokens"];
+    let expected = [
+        "cached_tokens",
+        "guessed_tokens",
+        "decode_ms",
+        "entropy",
+        "finish",
+        "id",
+        "prompt_ms",
+        "prompt_tokens",
+        "text",
+        "tokens",
+    ];
     assert_eq!(keys, BTreeSet::from(expected));
     assert_eq!(results[0]["finish"], "max-tokens");
     assert!(results[0]["entropy"].as_f64().is_some_and(|nats| nats > 0.0 && nats < 11.0), "{}", results[0]);
