@@ -123,6 +123,12 @@ fn begins_question(text: &str) -> bool {
     has_question_mark(text) || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
+/// Whether a whole request asks, orders nothing and reports nothing: a part of it that the model took for an order is none.
+pub fn is_question(request: &str) -> bool {
+    let first = words::split(request).first().map(|word| word.to_lowercase()).unwrap_or_default();
+    begins_question(request) && first != "when" && !is_order(request) && !has_word(request, REPORTS)
+}
+
 /// Whether a text, which a model took for an order, begins as a question and has no order in it: `which error comes then`.
 pub fn begins_with_question(text: &str) -> bool {
     let first = words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default();

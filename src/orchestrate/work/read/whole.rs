@@ -52,7 +52,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if kind::is_order(request) && asks && only(&steps, &[Kind::Ask, Kind::Edit]) {
         steps = vec![(kind::ordered(request), request.to_owned())];
     }
-    if kind::only_asks(request)
+    if (kind::only_asks(request) || kind::is_question(request))
         && steps.iter().any(|(kind, _)| *kind != Kind::Ask)
         && !kind::has_word(request, kind::COMMANDS)
     {
@@ -227,6 +227,16 @@ mod tests {
             request,
             &[(Kind::Rename, "a_b -> c_d"), (Kind::Run, "run the tests")],
         );
+    }
+
+    #[test]
+    fn a_part_of_a_question_is_no_order() {
+        for request in ["Tell me the default of maxAge", "whats the default of maxAge and where is it set"] {
+            check("ask: the default of maxAge", request, &[(Kind::Ask, request)]);
+            check("ask: the default\nrename: maxAge -> maxAge", request, &[(Kind::Ask, request)]);
+        }
+        let request = "When I save twice, the second copy of maxAge is lost";
+        check("edit: the second copy of maxAge is lost", request, &[(Kind::Edit, request)]);
     }
 
     #[test]
