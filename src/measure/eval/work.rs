@@ -53,7 +53,12 @@ fn anything() -> Vec<String> {
 
 /// Reads a suite: JSON lines as [`Case`].
 pub fn read(suite: &Path) -> Result<Vec<Case>> {
-    let text = std::fs::read_to_string(suite).with_context(|| format!("{} cannot be read", suite.display()))?;
+    let text = std::fs::read_to_string(suite).with_context(|| {
+        format!(
+            "{} cannot be read; name a file with one {{\"id\", \"project\", \"request\", \"check\"}} a line",
+            suite.display()
+        )
+    })?;
     let mut cases: Vec<Case> = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = || {

@@ -41,8 +41,8 @@ impl Kind {
 
 /// Words that ask for a change, and words that ask for an answer.
 const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants repair should \
-    shouldn't must note mention bump put soll sollen sollte sollten muss müssen document insert append füge ändere behebe setze ersetze erhöhe erstelle schreibe entferne braucht \
-    brauche möchte ajoute corrige passe mets remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero \
+    shouldn't must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere behebe \
+    setze ersetze erhöhe erstelle schreibe entferne braucht brauche möchte ajoute corrige passe mets remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero \
     добавь исправь замени измени удали";
 const QUESTIONS: &str = "what which where how who when why tell explain show describe erkläre sag zeig explique dime explica muestra \
     summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
@@ -70,38 +70,23 @@ const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
 
 /// Orders in the form of a question.
-const POLITE: &[&str] = &[
-    "can you",
-    "could you",
-    "would you",
-    "will you",
-    "can we have",
-    "could we have",
-    "can we get",
-    "could we get",
-    "can i have",
-    "kannst du",
-    "könntest du",
-    "können wir",
-    "peux-tu",
-    "pourrais-tu",
-    "peut-on",
-    "puedes",
-    "podrías",
-    "podemos",
-    "можешь",
-];
+const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|kannst du|\
+    könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";
 
 /// Whether a text asks for a change, though a model took it for a question: it has none, and orders something, says what
 /// is wrong, or tells something of code.
 pub fn is_order(text: &str) -> bool {
-    let low = text.to_lowercase();
-    let polite = POLITE.iter().any(|words| low.contains(words));
     let asks = begins_question(text);
+    let polite = is_polite(text);
     let orders = has_order(text) || begins_with_order(text);
     let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
     let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
-    orders && (polite || !asks) || polite && low.contains('(') || !asks && !has_word(text, LOOKS) && tells()
+    orders && (polite || !asks) || polite && text.contains('(') || !asks && !has_word(text, LOOKS) && tells()
+}
+
+fn is_polite(text: &str) -> bool {
+    let low = text.to_lowercase();
+    POLITE.split('|').any(|words| low.contains(words))
 }
 
 /// `Treat tabs as spaces`; `support for tabs` is none.
@@ -161,8 +146,7 @@ pub fn only_asks(request: &str) -> bool {
     let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
     let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
-    let low = text.to_lowercase();
-    one_sentence && begins && !orders && !POLITE.iter().any(|words| low.contains(words))
+    one_sentence && begins && !orders && !is_polite(text)
 }
 
 /// Whether a word, in small letters, begins an order, a question or a command.
