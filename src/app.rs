@@ -1,28 +1,29 @@
 //! Opens every layer once, bottom to top, and lends it out. Knows no user interface.
 
-use std::collections::BTreeMap;
+mod fit;
+
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+pub use fit::FitRequest;
 
 use crate::base::mask::Mask;
 use crate::base::{Bytes, Cancel, Config, ConversationId};
 use crate::budget::estimate::PROCESS;
-use crate::budget::ladder::Asked;
-use crate::budget::machine::{DeviceName, HEADROOM, Machine};
+use crate::budget::machine::Machine;
 use crate::budget::permit::{Permit, Priority};
 use crate::budget::watch::Watch;
-use crate::budget::{HostMemory, Lease, Ledger, Refused, device};
+use crate::budget::{Lease, Ledger, device};
 use crate::embed::{self, Embedder};
 use crate::engine::llama::devices;
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
 use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
-use crate::measure::{complete, fit};
-use crate::models::{ModelSpec, Registry, Role, places, registry};
+use crate::measure::fit::alternatives;
+use crate::models::{Registry, Role, places};
 use crate::orchestrate::names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
@@ -54,20 +55,6 @@ pub fn journal(project: &Path) -> PathBuf {
     project.join(".monobloc").join("journal.ndjson")
 }
 
-/// What `monobloc fit` is asked.
-#[derive(Clone, Debug, Default)]
-pub struct FitRequest {
-    /// Models to be loaded together; none means the roles of the registry.
-    pub files: Vec<PathBuf>,
-    /// The machine, as [`DeviceName`] reads it; `None` is this one.
-    pub device: Option<String>,
-    /// Tokens a slot and type of keys and values, for files; without a type, that of each.
-    pub context: u32,
-    pub kv_type: Option<String>,
-    pub overhead: Option<Bytes>,
-    pub activations: Option<Bytes>,
-}
-
 /// Everything below the user interface. Clones share ledger and permit.
 #[derive(Clone)]
 pub struct App {
@@ -81,6 +68,8 @@ pub struct App {
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
     /// Made when names are first to be masked.
     names: Arc<OnceLock<Arc<Names>>>,
+    /// What the index holds, as last measured.
+    indexed: Arc<Mutex<Option<Lease>>>,
     /// The program's own part of the ledger.
     _process: Option<Arc<Lease>>,
 }
@@ -88,8 +77,7 @@ pub struct App {
 impl App {
     /// Asks the machine how much memory there is; loads and starts nothing. A rule that fails its examples is an error.
     pub fn open(config: Config, cancel: Cancel) -> Result<App> {
-        let free = device::host().map_or(Bytes::gib(4), |host| host.available.saturating_sub(HEADROOM));
-        let ledger = Ledger::new(config.budget.unwrap_or(free));
+        let ledger = Ledger::of(fit::machine_of(&config, None).unwrap_or_else(|_| Machine::of(Bytes::gib(4))));
         // A budget below this lets no model in anyway, and says so then.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
@@ -104,19 +92,26 @@ impl App {
             servers,
             catalog: Arc::default(),
             names: Arc::default(),
+            indexed: Arc::default(),
             _process: process,
         })
     }
 
     /// Follows the machine's free memory for as long as it is polled.
     pub fn watch(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (ledger, budget) = (self.ledger.clone(), self.config.budget);
+        let accelerator = ledger.machine().accelerator;
         let total = device::host().map_or(Bytes::gib(4), |host| host.total);
-        let mut watch = Watch::new(self.config.budget.unwrap_or(total));
-        let ledger = self.ledger.clone();
+        // A budget is for where models mostly live.
+        let mut watch = Watch::new(budget.filter(|_| accelerator.is_none()).unwrap_or(total));
+        let mut watch_device = accelerator.map(|one| Watch::new(budget.unwrap_or(one.total)));
         async move {
             loop {
                 tokio::time::sleep(WATCH_EVERY).await;
                 watch.poll(&ledger);
+                if let (Some(watch), Some(now)) = (&mut watch_device, devices::accelerator()) {
+                    watch.poll_device(&ledger, now.free);
+                }
             }
         }
     }
@@ -138,7 +133,7 @@ impl App {
     /// What models there are; where the best planner does not fit into memory, the best that does plans. Reads headers only.
     pub fn registry(&self) -> Result<Registry> {
         let mut registry = Registry::open(&self.config)?;
-        let all = fit::alternatives(&registry, Role::Planner);
+        let all = alternatives(&registry, Role::Planner);
         if all.is_empty() || registry.is_named(Role::Planner) {
             return Ok(registry);
         }
@@ -233,107 +228,6 @@ impl App {
         Embedder::open(&spec.path, options).map_err(|error| format!("no embedder: search goes by words only: {error}"))
     }
 
-    /// What the roles of `registry` would take on this machine.
-    fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
-        let machine = self.machine(None)?;
-        let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
-        Ok(fit::report(&self.roles_asked(registry)?, &given, &machine))
-    }
-
-    /// The machine that `device` names, within the budget; `None` is this one.
-    fn machine(&self, device: Option<&str>) -> Result<Machine> {
-        let device = device.map(str::parse::<DeviceName>).transpose()?;
-        let machine = match (&device, self.config.budget) {
-            // A budget without a size is a machine that has that much, whatever this one has.
-            (None, Some(budget)) => Some(Machine::of(budget)),
-            (Some(device), Some(budget)) if device.is_this_cpu() => Some(Machine::of(budget)),
-            (Some(device), _) => device.machine(),
-            (None, None) => Machine::here().map(|machine| {
-                let available = machine.host.available.saturating_sub(HEADROOM);
-                let host = HostMemory { available, ..machine.host };
-                Machine { host, ..machine }.with(devices::accelerator())
-            }),
-        };
-        let machine =
-            machine.context("this system does not say how much memory it has; name --device cpu:16GiB, say")?;
-        Ok(self.config.budget.map_or(machine, |budget| machine.limited_to(budget)))
-    }
-
-    /// A missing or damaged embedder takes nothing: search goes by words then.
-    fn embedder_bytes(&self, registry: &Registry) -> Bytes {
-        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
-        let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
-        embedder.unwrap_or(Bytes::ZERO)
-    }
-
-    /// What `request` would take; a refusal comes beside the report.
-    pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
-        let machine = self.machine(request.device.as_deref())?;
-        let mut given =
-            fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
-        let asked = match request.files.is_empty() {
-            true => {
-                let registry = Registry::open(&self.config)?;
-                given.embedder = self.embedder_bytes(&registry);
-                self.roles_asked(&registry)?
-            }
-            false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
-        };
-        let (mut report, refused) = fit::report(&asked, &given, &machine);
-        if request.device.is_none() {
-            report.forecast(&capabilities());
-        }
-        Ok((report, refused))
-    }
-
-    /// How the model of `file` keeps keys and values: as asked, else as it would in a request.
-    pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
-        match asked {
-            Some(asked) => Ok(asked.to_owned()),
-            None => Ok(registry::kv_type(&self.config, file)?),
-        }
-    }
-
-    /// On which rung each role would stand if it were loaded now, by its name; what does not fit says so.
-    pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
-        let (report, _) = self.fit(&FitRequest::default())?;
-        let left_out = report.left_out.into_iter().map(|name| (name, "left out: the planner plays it".to_owned()));
-        Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
-    }
-
-    /// The planner with what could replace it, and the router unless one file plays both.
-    fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
-        let planner = registry.get(Role::Planner)?.clone();
-        let router = registry.get(Role::Router).ok().filter(|spec| spec.path != planner.path).cloned();
-        // What the user named is what is meant.
-        let others = match registry.is_named(Role::Planner) {
-            true => Vec::new(),
-            false => fit::alternatives(registry, Role::Planner),
-        };
-        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options());
-        let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
-        for header in others {
-            let spec = ModelSpec { path: header.path.clone(), header, ..planner.clone() };
-            candidates.push((spec.header.clone(), pool.wanted(&spec)?));
-        }
-        let on_host = |spec: &ModelSpec| spec.gpu_layers == Some(0);
-        let mut asked =
-            vec![Asked { name: Role::Planner.to_string(), candidates, on_host: on_host(&planner), optional: false }];
-        if let Some(spec) = router {
-            let candidates = vec![(spec.header.clone(), pool.wanted(&spec)?)];
-            asked.push(Asked { name: Role::Router.to_string(), candidates, on_host: on_host(&spec), optional: true });
-        }
-        Ok(asked)
-    }
-
-    fn file_asked(&self, file: &Path, request: &FitRequest) -> Result<Asked> {
-        let kv_type = self.kv_type(request.kv_type.as_deref(), file)?;
-        let spec = complete::model(file, self.config.slots, request.context, &kv_type)?;
-        let candidates = vec![(spec.header.clone(), self.empty_pool().wanted(&spec)?)];
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Asked { name, candidates, on_host: false, optional: false })
-    }
-
     /// The project's index as it is on disk; see [`App::refresh`].
     pub fn index(&self) -> Result<Index> {
         Ok(Index::open(&self.config.project)?)
@@ -348,6 +242,20 @@ impl App {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<usize> {
         index.refresh_lexical(progress, &self.cancel)?;
+        let missing = self.refresh_vectors_for_turn(index, embedder, progress)?;
+        let mut indexed = self.indexed.lock().unwrap_or_else(PoisonError::into_inner);
+        // The old line goes first: it is the same memory.
+        *indexed = None;
+        *indexed = Some(self.ledger.hold("index", index.memory()));
+        Ok(missing)
+    }
+
+    fn refresh_vectors_for_turn(
+        &self,
+        index: &Index,
+        embedder: Option<&Embedder>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<usize> {
         let Some(embedder) = embedder else { return Ok(0) };
         let missing = index.vectors_missing(embedder.fingerprint())?;
         if missing > VECTORS_WAITED_FOR {

@@ -16,3 +16,6 @@ pub use cancel::Cancel;
 pub use config::Config;
 pub use ids::{CallId, ConversationId, StepId};
 pub use units::Bytes;
+
+/// Whether this program was built for an accelerator.
+pub const ACCELERATED: bool = cfg!(any(feature = "cuda", feature = "metal", feature = "vulkan"));

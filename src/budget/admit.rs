@@ -1,16 +1,18 @@
 //! Lets a model in if it fits, and if not says which setting would make it fit.
 
+use super::place::{self, Need, Settings};
 use super::{Estimate, Ledger, Refused, Reservation, Wanted};
 use crate::models::ModelSpec;
 
 /// Reserves what `spec` will need. Nothing is allocated; a refusal names the arithmetic and what would help.
-pub fn admit(ledger: &Ledger, spec: &ModelSpec, wanted: &Wanted) -> Result<(Reservation, Estimate), Refused> {
-    let estimate = Estimate::of(&spec.header, wanted);
-    match ledger.reserve(&spec.role.to_string(), estimate.total()) {
-        Ok(reservation) => Ok((reservation, estimate)),
+pub fn admit(ledger: &Ledger, spec: &ModelSpec, settings: &Settings) -> Result<(Reservation, Need), Refused> {
+    let need = place::need(&spec.header, settings, &ledger.machine());
+    match ledger.reserve(&spec.role.to_string(), need.all()) {
+        Ok(reservation) => Ok((reservation, need)),
         Err(refused) => {
-            let way_out = way_out(spec, wanted, &refused);
-            Err(Refused { parts: estimate.to_string(), way_out, ..refused })
+            let way_out = way_out(spec, &settings.wanted, &refused);
+            let parts = Estimate::of(&spec.header, &settings.wanted).to_string();
+            Err(Refused { parts, way_out, ..refused })
         }
     }
 }
@@ -71,14 +73,17 @@ mod tests {
         }
     }
 
-    fn wanted() -> Wanted {
+    fn settings(spec: &ModelSpec) -> Settings {
         let kv_type = "f16".into();
-        Wanted { context: 8192, slots: 2, kv_type, rows: 54, outputs: 2, repack: true, marks: 0, swa_full: true }
+        let wanted =
+            Wanted { context: 8192, slots: 2, kv_type, rows: 54, outputs: 2, repack: true, marks: 0, swa_full: true };
+        Settings::on_host(&spec.header, wanted)
     }
 
     fn check(free: Bytes, expected: &str) {
         let dir = tempfile::tempdir().unwrap();
-        let refused = admit(&Ledger::new(free), &spec(dir.path()), &wanted()).unwrap_err().to_string();
+        let spec = spec(dir.path());
+        let refused = admit(&Ledger::new(free), &spec, &settings(&spec)).unwrap_err().to_string();
         assert!(
             refused.starts_with("planner needs 88.") && refused.contains("weights 64.0 MiB, KV 16.0 MiB"),
             "{refused}"
@@ -97,8 +102,9 @@ mod tests {
     fn what_fits_is_reserved_by_its_role() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(Bytes::mib(100));
-        let (_held, estimate) = admit(&ledger, &spec(dir.path()), &wanted()).unwrap();
+        let spec = spec(dir.path());
+        let (_held, need) = admit(&ledger, &spec, &settings(&spec)).unwrap();
         assert_eq!(ledger.entries()[0].label, "planner");
-        assert_eq!(ledger.free() + estimate.total(), Bytes::mib(100));
+        assert_eq!((ledger.free() + need.all()).host, Bytes::mib(100));
     }
 }

@@ -1,7 +1,7 @@
 //! What a context holds of the past: keys and values layer by layer, recurrent state, and a note on every cell.
 
 use super::Wanted;
-use crate::base::Bytes;
+use crate::base::{ACCELERATED, Bytes};
 use crate::models::gguf::{Header, TensorType};
 
 /// llama.cpp rounds every slot's cells up to a multiple of this (`GGML_PAD` in llama-context.cpp, llama-kv-cache-iswa.cpp).
@@ -12,7 +12,7 @@ pub const CELL_STEP: u64 = 256;
 /// chunk of 32 rows three times as fast over f16 this way as over q8_0 in one pass, and decodes 1.3 times as fast.
 /// Quantised values can be read in one pass only, and a GPU does that well.
 pub fn is_read_in_products(kv_type: &str) -> bool {
-    kv_type == "f16" && !cfg!(any(feature = "cuda", feature = "metal"))
+    kv_type == "f16" && !ACCELERATED
 }
 
 /// Cells a slot has in one layer. A sliding window keeps the window and one batch, unless told to keep everything.
@@ -63,9 +63,18 @@ fn kv_row(header: &Header, heads: u32, kv_type: &str) -> Bytes {
     row(header.key_length) + row(header.value_length)
 }
 
-/// One slot's state: `l_cache - 1` columns of the hidden size in f32, per convolution layer. Recurrent layers of other
-/// families (state spaces) are not known here and count as nothing.
+/// Rows at the end of a call that a sequence of recurrent layers can take back: the guess of a call that verifies one
+/// (`n_rs_seq`).
+pub const UNDO_ROWS: u32 = 15;
+
+/// One slot's states: that after the last row of a call, and those after the rows before it that can be taken back.
 pub fn state(header: &Header) -> Bytes {
+    state_once(header) * (1 + u64::from(UNDO_ROWS))
+}
+
+/// One state: `l_cache - 1` columns of the hidden size in f32, per convolution layer. Recurrent layers of other families
+/// (state spaces) are not known here and count as nothing.
+fn state_once(header: &Header) -> Bytes {
     let columns = u64::from(header.conv_cache.unwrap_or(1).saturating_sub(1));
     Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
 }
@@ -87,7 +96,7 @@ pub fn marks(header: &Header, wanted: &Wanted) -> Bytes {
         Some(window) => u64::from(window).min(u64::from(wanted.context)),
         None => 0,
     };
-    (state(header) + row * cells) * number * wanted.slots as u64
+    (state_once(header) + row * cells) * number * wanted.slots as u64
 }
 
 /// llama.cpp's own notes on cells: position, shift, the set of sequences, and two tree nodes for those in use.

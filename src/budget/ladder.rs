@@ -4,7 +4,7 @@
 //! share of its model's speed that it costs; at the end, steps that turned out needless are taken back. Another file is
 //! chosen only where no settings make the first one fit.
 
-mod steps;
+pub mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::machine::{Kind, Machine};
-use super::place::{self, Need, Settings};
-use super::{Refused, Wanted};
+use super::place::{self, Need, Settings, overrun};
+use super::{Amount, Refused, Wanted};
 use crate::base::Bytes;
 use crate::models::gguf::Header;
 
@@ -24,8 +24,8 @@ pub struct Asked {
     pub name: String,
     /// Files that could do it, best first, each with the settings one would like.
     pub candidates: Vec<(Arc<Header>, Wanted)>,
-    /// Kept off the accelerator (`gpu_layers = 0`).
-    pub on_host: bool,
+    /// Layers that may lie on the accelerator; `None` is all.
+    pub gpu_layers: Option<u32>,
     /// May be left out, because another model can do its work.
     pub optional: bool,
 }
@@ -72,15 +72,15 @@ const CANDIDATES_MAX: usize = 8;
 
 /// Places all models, `fixed` bytes of other things beside them. The first model's file is changed last of all, an
 /// optional model left out before that; but a context of [`CONTEXT_GOOD`] tokens goes before a larger file.
-pub fn fit(asked: &[Asked], fixed: Bytes, machine: &Machine) -> Result<Fitted, Refused> {
-    let mut least: Option<Need> = None;
+pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
+    let mut least: Option<Amount> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;
     for choice in choices(asked) {
         match settle(asked, &choice, fixed, machine) {
             Ok(settings) if works(&settings) => return Ok(fitted(asked, &choice, settings, fixed, machine)),
             Ok(settings) => short = short.or(Some((choice, settings))),
             Err(need) => {
-                let less = least.is_none_or(|least| need.overrun(machine) < least.overrun(machine));
+                let less = least.is_none_or(|least| overrun(need, machine) < overrun(least, machine));
                 least = if less { Some(need) } else { least };
             }
         }
@@ -128,13 +128,12 @@ struct Settled {
 }
 
 /// Steps down until all fits and back up where there is room; `Err` is what is needed on the lowest rung.
-fn settle(asked: &[Asked], choice: &Choice, fixed: Bytes, machine: &Machine) -> Result<Vec<Settled>, Need> {
+fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Amount> {
     let mut models = start(asked, choice, machine);
-    let total = |models: &[Settled]| -> Need {
-        let fixed = Need { host: fixed, device: Bytes::ZERO };
-        models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine))
+    let total = |models: &[Settled]| -> Amount {
+        models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
     };
-    let mut missing = total(&models).overrun(machine);
+    let mut missing = overrun(total(&models), machine);
     // Every step lowers a setting that is finite, and none is raised here.
     while missing > Bytes::ZERO {
         let mut best: Option<(f64, usize, Settings, Bytes)> = None;
@@ -142,7 +141,7 @@ fn settle(asked: &[Asked], choice: &Choice, fixed: Bytes, machine: &Machine) -> 
             for (lower, loss) in steps::down(&model.header, &model.now, machine) {
                 let mut changed = models.clone();
                 changed[index].now = lower.clone();
-                let left = total(&changed).overrun(machine);
+                let left = overrun(total(&changed), machine);
                 let worth = missing.saturating_sub(left).0 as f64 / loss;
                 if left < missing && best.as_ref().is_none_or(|(most, ..)| worth > *most) {
                     best = Some((worth, index, lower, left));
@@ -153,7 +152,7 @@ fn settle(asked: &[Asked], choice: &Choice, fixed: Bytes, machine: &Machine) -> 
         models[index].now = lower;
         missing = left;
     }
-    while let Some((index, higher)) = room_for(&models, &|models| total(models).overrun(machine) == Bytes::ZERO) {
+    while let Some((index, higher)) = room_for(&models, &|models| overrun(total(models), machine) == Bytes::ZERO) {
         models[index].now = higher;
     }
     Ok(models)
@@ -163,10 +162,7 @@ fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
     let mut models = Vec::new();
     for (index, (model, candidate)) in asked.iter().zip(choice).enumerate() {
         let Some((header, wanted)) = candidate.and_then(|number| model.candidates.get(number)) else { continue };
-        let settings = match model.on_host || machine.accelerator.is_none() {
-            true => Settings::on_host(header, wanted.clone()),
-            false => Settings::on_device(wanted.clone()),
-        };
+        let settings = Settings::asked(header, wanted.clone(), model.gpu_layers, machine);
         models.push(Settled { index, header: header.clone(), asked: settings.clone(), now: settings });
     }
     models
@@ -186,20 +182,19 @@ fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(us
     None
 }
 
-fn fitted(asked: &[Asked], choice: &Choice, settled: Vec<Settled>, fixed: Bytes, machine: &Machine) -> Fitted {
+fn fitted(asked: &[Asked], choice: &Choice, settled: Vec<Settled>, fixed: Amount, machine: &Machine) -> Fitted {
     let first = asked.first().and_then(|model| model.candidates.first());
     let models: Vec<Placed> = settled.into_iter().map(|model| placed(asked, model, machine)).collect();
     let left_out = asked.iter().zip(choice).filter(|(_, candidate)| candidate.is_none());
-    let all = models.iter().fold(Need { host: fixed, ..Need::default() }, |sum, model| sum + model.need);
-    let used = if machine.accelerator.is_some() { all.device } else { all.host };
+    let all = models.iter().fold(fixed, |sum, model| sum + model.need.all());
     let hint = first.and_then(|(header, wanted)| {
         let changed = choice.first().is_some_and(|candidate| *candidate != Some(0));
         let alone = place::need(header, &Settings::on_device(wanted.clone()), machine);
-        if changed { wired_limit_hint(alone, machine) } else { None }
+        if changed { wired_limit_hint(alone.all(), machine) } else { None }
     });
     Fitted {
         left_out: left_out.map(|(model, _)| model.name.clone()).collect(),
-        free: machine.main_memory().saturating_sub(used),
+        free: machine.main_memory().saturating_sub(machine.main(all)),
         models,
         hint,
     }
@@ -234,14 +229,13 @@ fn is_same_model(a: &Header, b: &Header) -> bool {
 const APPLE_SYSTEM: Bytes = Bytes::mib(2048);
 
 /// Apple limits what a program may give to the GPU; the user can raise that.
-fn wired_limit_hint(need: Need, machine: &Machine) -> Option<String> {
+fn wired_limit_hint(need: Amount, machine: &Machine) -> Option<String> {
     let gpu = machine.accelerator.filter(|gpu| gpu.kind == Kind::Metal)?;
-    let all = need.device + need.host;
     if need.device <= gpu.free {
         return None;
     }
     let limit = need.device.0.div_ceil(1 << 20);
-    let left = gpu.total.saturating_sub(all);
+    let left = gpu.total.saturating_sub(need.host);
     Some(match left >= APPLE_SYSTEM {
         true => format!(
             "`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves {left} for everything else"
@@ -252,22 +246,23 @@ fn wired_limit_hint(need: Need, machine: &Machine) -> Option<String> {
     })
 }
 
-fn refused(asked: &[Asked], least: Need, machine: &Machine) -> Refused {
+fn refused(asked: &[Asked], least: Amount, machine: &Machine) -> Refused {
     let names: Vec<&str> = asked.iter().map(|model| model.name.as_str()).collect();
     let parts = match machine.accelerator {
         None => String::new(),
-        Some(_) => format!("device {}, host {}", least.device, least.host),
+        Some(_) => least.to_string(),
     };
     let hint = wired_limit_hint(least, machine).map(|hint| format!("; {hint}")).unwrap_or_default();
     Refused {
         label: format!("{} on the lowest rung", names.join(" + ")),
-        needed: least.host + least.device,
+        needed: machine.total(least),
         free: machine.main_memory(),
         capacity: machine.accelerator.map_or(machine.host.total, |gpu| gpu.total),
+        on_device: false,
         parts,
         way_out: format!(
             "{} more are needed: raise --budget, or use a smaller model or quantisation{hint}",
-            least.overrun(machine)
+            overrun(least, machine)
         ),
     }
 }

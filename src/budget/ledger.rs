@@ -1,9 +1,12 @@
-//! One account of memory for the whole process: reserve before allocating, commit when measured, release by dropping.
+//! The account of memory of the whole process, the host's and an accelerator's: reserve before allocating, commit when
+//! measured, release by dropping.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Amount;
+use super::machine::Machine;
 use crate::base::Bytes;
 
 /// The account. Clones share it. What it has promised never exceeds its capacity.
@@ -12,8 +15,9 @@ pub struct Ledger(Arc<Mutex<Account>>);
 
 #[derive(Debug)]
 struct Account {
-    capacity: Bytes,
-    promised: Bytes,
+    /// What may be used in each memory, and whether they are one.
+    machine: Machine,
+    promised: Amount,
     next: u64,
     entries: BTreeMap<u64, Entry>,
 }
@@ -23,9 +27,9 @@ struct Account {
 pub struct Entry {
     pub label: String,
     /// What is held for it.
-    pub bytes: Bytes,
+    pub bytes: Amount,
     /// What was measured after loading; `None` while only reserved.
-    pub measured: Option<Bytes>,
+    pub measured: Option<Amount>,
 }
 
 /// Memory set aside for something about to be loaded. Dropping it gives the memory back.
@@ -42,13 +46,15 @@ struct Held {
     id: u64,
 }
 
-/// There is not enough left.
+/// There is not enough left in one of the memories.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refused {
     pub label: String,
     pub needed: Bytes,
     pub free: Bytes,
     pub capacity: Bytes,
+    /// It is the accelerator's memory that is short.
+    pub on_device: bool,
     /// What the needed memory is made of, `weights 98.0 MiB, KV 85.0 MiB` say; empty if nobody explained.
     pub parts: String,
     /// What to do about it.
@@ -57,7 +63,8 @@ pub struct Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} needs {}", self.label, self.needed)?;
+        let of = if self.on_device { " of the device's memory" } else { "" };
+        write!(f, "{} needs {}{of}", self.label, self.needed)?;
         if !self.parts.is_empty() {
             write!(f, " ({})", self.parts)?;
         }
@@ -66,20 +73,35 @@ impl fmt::Display for Refused {
 }
 
 impl Ledger {
+    /// Of `capacity` bytes of host memory, and no accelerator.
     pub fn new(capacity: Bytes) -> Ledger {
-        let account = Account { capacity, promised: Bytes::ZERO, next: 0, entries: BTreeMap::new() };
+        Ledger::of(Machine::of(capacity))
+    }
+
+    /// Of what `machine` has for us in each of its memories.
+    pub fn of(machine: Machine) -> Ledger {
+        let account = Account { machine, promised: Amount::default(), next: 0, entries: BTreeMap::new() };
         Ledger(Arc::new(Mutex::new(account)))
     }
 
+    /// The machine with what may be used of it now, promised or not.
+    pub fn machine(&self) -> Machine {
+        self.account().machine
+    }
+
     /// Sets `bytes` aside, or says why not. Nothing is allocated either way.
-    pub fn reserve(&self, label: &str, bytes: Bytes) -> Result<Reservation, Refused> {
-        let mut account = self.account();
-        if bytes > account.free() {
+    pub fn reserve(&self, label: &str, bytes: impl Into<Amount>) -> Result<Reservation, Refused> {
+        let (mut account, bytes) = (self.account(), bytes.into());
+        let (free, capacity) = (account.free(), account.machine.capacity());
+        if !bytes.fits(free) {
+            let on_device = bytes.device > free.device;
+            let short = |amount: Amount| if on_device { amount.device } else { amount.host };
             return Err(Refused {
                 label: label.to_owned(),
-                needed: bytes,
-                free: account.free(),
-                capacity: account.capacity,
+                needed: short(bytes),
+                free: short(free),
+                capacity: short(capacity),
+                on_device,
                 parts: String::new(),
                 way_out: "raise --budget".into(),
             });
@@ -91,23 +113,42 @@ impl Ledger {
         Ok(Reservation(Held { ledger: self.clone(), id }))
     }
 
-    /// There is more or less memory than before. What is promised stays promised, even where it is now too much: then
-    /// nothing new is let in until enough was given back.
-    pub fn set_capacity(&self, capacity: Bytes) {
-        self.account().capacity = capacity;
+    /// Puts what is in memory already on the account, as far as there is room on it.
+    pub fn hold(&self, label: &str, measured: impl Into<Amount>) -> Lease {
+        let none = self.reserve(label, Amount::default()).expect("nothing always fits; this is a bug in fits");
+        none.commit(measured)
     }
 
-    /// What is promised in all.
-    pub fn promised(&self) -> Bytes {
+    /// There is more or less host memory than before. What is promised stays promised, even where it is now too much:
+    /// then nothing new is let in until enough was given back.
+    pub fn set_capacity(&self, host: Bytes) {
+        self.account().machine.host.available = host;
+    }
+
+    /// The same for an accelerator's memory.
+    pub fn set_device_capacity(&self, device: Bytes) {
+        if let Some(accelerator) = &mut self.account().machine.accelerator {
+            accelerator.free = device;
+        }
+    }
+
+    /// What is promised in all, of each account.
+    pub fn promised(&self) -> Amount {
         self.account().promised
     }
 
-    pub fn capacity(&self) -> Bytes {
-        self.account().capacity
+    pub fn capacity(&self) -> Amount {
+        self.account().machine.capacity()
     }
 
-    pub fn free(&self) -> Bytes {
+    pub fn free(&self) -> Amount {
         self.account().free()
+    }
+
+    /// Free bytes where models mostly live.
+    pub fn main_free(&self) -> Bytes {
+        let account = self.account();
+        account.machine.main(account.free())
     }
 
     /// The account line by line, oldest first.
@@ -122,21 +163,22 @@ impl Ledger {
 }
 
 impl Account {
-    fn free(&self) -> Bytes {
-        self.capacity.saturating_sub(self.promised)
+    fn free(&self) -> Amount {
+        self.machine.capacity().saturating_sub(self.promised)
     }
 }
 
 impl Reservation {
     /// Books `bytes` of what is set aside apart, under a name of its own: weights outlive their first context, say.
-    pub fn split(&self, label: &str, bytes: Bytes) -> Reservation {
+    pub fn split(&self, label: &str, bytes: impl Into<Amount>) -> Reservation {
+        let bytes = bytes.into();
         let ledger = &self.0.ledger;
         let mut account = ledger.account();
         let id = account.next;
         account.next += 1;
-        let moved = account.entries.get_mut(&self.0.id).map_or(Bytes::ZERO, |entry| {
+        let moved = account.entries.get_mut(&self.0.id).map_or(Amount::default(), |entry| {
             let moved = bytes.min(entry.bytes);
-            entry.bytes = entry.bytes - moved;
+            entry.bytes = entry.bytes.saturating_sub(moved);
             moved
         });
         account.entries.insert(id, Entry { label: label.to_owned(), bytes: moved, measured: None });
@@ -145,14 +187,14 @@ impl Reservation {
     }
 
     /// Notes what was really taken. Less than reserved frees the rest at once; more is held as far as the capacity goes.
-    pub fn commit(self, measured: Bytes) -> Lease {
-        let Reservation(held) = self;
+    pub fn commit(self, measured: impl Into<Amount>) -> Lease {
+        let (Reservation(held), measured) = (self, measured.into());
         let mut account = held.ledger.account();
         let free = account.free();
-        let mut change = (Bytes::ZERO, Bytes::ZERO);
+        let mut change = (Amount::default(), Amount::default());
         if let Some(entry) = account.entries.get_mut(&held.id) {
             let holds = measured.min(entry.bytes + free);
-            if holds < measured {
+            if holds != measured {
                 tracing::warn!(
                     "{} took {measured}, {} were reserved; the estimate was too low",
                     entry.label,
@@ -171,8 +213,8 @@ impl Reservation {
 
 impl Lease {
     /// What is held.
-    pub fn bytes(&self) -> Bytes {
-        self.0.ledger.account().entries.get(&self.0.id).map_or(Bytes::ZERO, |entry| entry.bytes)
+    pub fn bytes(&self) -> Amount {
+        self.0.ledger.account().entries.get(&self.0.id).map_or(Amount::default(), |entry| entry.bytes)
     }
 }
 
@@ -192,6 +234,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::budget::machine::Kind;
 
     #[test]
     fn a_refusal_carries_the_arithmetic() {
@@ -200,16 +243,16 @@ mod tests {
         let refused = ledger.reserve("planner", Bytes::mib(212)).unwrap_err();
         assert_eq!(refused.to_string(), "planner needs 212.0 MiB, 30.0 MiB of 50.0 MiB are free; raise --budget");
         drop(held);
-        assert_eq!(ledger.free(), Bytes::mib(50));
+        assert_eq!(ledger.free(), Bytes::mib(50).into());
     }
 
     #[test]
     fn a_commit_below_the_reservation_frees_the_rest() {
         let ledger = Ledger::new(Bytes(100));
         let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(40));
-        assert_eq!((lease.bytes(), ledger.free()), (Bytes(40), Bytes(60)));
+        assert_eq!((lease.bytes().host, ledger.free().host), (Bytes(40), Bytes(60)));
         drop(lease);
-        assert_eq!((ledger.free(), ledger.entries().len()), (Bytes(100), 0));
+        assert_eq!((ledger.free().host, ledger.entries().len()), (Bytes(100), 0));
     }
 
     #[test]
@@ -217,21 +260,21 @@ mod tests {
         let ledger = Ledger::new(Bytes(100));
         let whole = ledger.reserve("context", Bytes(60)).unwrap();
         let weights = whole.split("weights", Bytes(40)).commit(Bytes(40));
-        assert_eq!((weights.bytes(), ledger.free()), (Bytes(40), Bytes(40)));
+        assert_eq!((weights.bytes().host, ledger.free().host), (Bytes(40), Bytes(40)));
         drop(whole);
-        assert_eq!(ledger.free(), Bytes(60));
+        assert_eq!(ledger.free().host, Bytes(60));
         drop(weights);
-        assert_eq!((ledger.free(), ledger.entries().len()), (Bytes(100), 0));
+        assert_eq!((ledger.free().host, ledger.entries().len()), (Bytes(100), 0));
     }
 
     #[test]
     fn a_commit_above_the_reservation_is_held_as_far_as_there_is_room() {
         let ledger = Ledger::new(Bytes(100));
         let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(150));
-        assert_eq!((lease.bytes(), ledger.free()), (Bytes(100), Bytes::ZERO));
-        assert_eq!(ledger.entries()[0].measured, Some(Bytes(150)));
+        assert_eq!((lease.bytes().host, ledger.free().host), (Bytes(100), Bytes::ZERO));
+        assert_eq!(ledger.entries()[0].measured, Some(Bytes(150).into()));
         drop(lease);
-        assert_eq!(ledger.free(), Bytes(100));
+        assert_eq!(ledger.free().host, Bytes(100));
     }
 
     #[test]
@@ -239,12 +282,43 @@ mod tests {
         let ledger = Ledger::new(Bytes(100));
         let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(60));
         ledger.set_capacity(Bytes(50));
-        assert_eq!((lease.bytes(), ledger.free(), ledger.promised()), (Bytes(60), Bytes::ZERO, Bytes(60)));
+        assert_eq!(
+            (lease.bytes().host, ledger.free().host, ledger.promised().host),
+            (Bytes(60), Bytes::ZERO, Bytes(60))
+        );
         assert!(ledger.reserve("b", Bytes(1)).is_err());
         drop(lease);
         assert!(ledger.reserve("b", Bytes(50)).is_ok());
         ledger.set_capacity(Bytes(200));
-        assert_eq!(ledger.free(), Bytes(200));
+        assert_eq!(ledger.free().host, Bytes(200));
+    }
+
+    #[test]
+    fn each_memory_has_its_own_account() {
+        let card = Ledger::of(Machine::of(Bytes::gib(8)).with_card(Kind::Cuda, Bytes::gib(4)));
+        let held = card.reserve("planner", Amount { host: Bytes::gib(1), device: Bytes::gib(3) }).unwrap();
+        assert_eq!(card.free().host, Bytes::gib(7));
+        let refused = card.reserve("router", Amount { host: Bytes::ZERO, device: Bytes::gib(1) }).unwrap_err();
+        assert!(refused.to_string().starts_with("router needs 1.0 GiB of the device's memory, "), "{refused}");
+        assert!(card.reserve("router", Bytes::gib(7)).is_ok());
+        let lease = held.commit(Amount { host: Bytes::gib(1), device: Bytes::gib(2) });
+        assert!(card.reserve("router", Amount { host: Bytes::ZERO, device: Bytes::gib(1) }).is_ok());
+        drop(lease);
+        assert_eq!(card.promised(), Amount::default());
+    }
+
+    #[test]
+    fn what_lies_in_a_shared_memory_counts_on_both_accounts() {
+        let mac = Ledger::of(Machine::metal(Bytes::gib(16)));
+        let before = mac.free();
+        let planner = mac.machine().amount(Bytes::gib(1), Bytes::gib(6));
+        let held = mac.reserve("planner", planner).unwrap();
+        assert_eq!(before.saturating_sub(mac.free()), Amount { host: Bytes::gib(7), device: Bytes::gib(6) });
+        let system = mac.reserve("everything else", Bytes::gib(8)).unwrap();
+        let refused = mac.reserve("router", mac.machine().amount(Bytes::ZERO, Bytes::gib(1))).unwrap_err();
+        assert!(!refused.on_device && refused.free < Bytes::gib(1), "{refused}");
+        drop((held, system));
+        assert_eq!(mac.free(), before);
     }
 
     /// Reserves, commits and drops as told; the first number picks the deed.
@@ -257,8 +331,8 @@ mod tests {
                 _ => drop(leased.pop()),
             }
             // Held memory and free memory are read one after the other, so only the sum within the account is exact.
-            let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
-            assert!(held <= ledger.capacity(), "{held} of {} promised", ledger.capacity());
+            let held: Amount = ledger.entries().iter().map(|entry| entry.bytes).sum();
+            assert!(held.fits(ledger.capacity()), "{held} of {} promised", ledger.capacity());
         }
     }
 
@@ -274,7 +348,7 @@ mod tests {
                     scope.spawn(|| act(&ledger, deeds));
                 }
             });
-            prop_assert_eq!(ledger.free(), Bytes(capacity));
+            prop_assert_eq!(ledger.free().host, Bytes(capacity));
             prop_assert!(ledger.entries().is_empty());
         }
     }

@@ -3,22 +3,34 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Amount;
 use super::device::{self, HostMemory};
 use crate::base::Bytes;
 
 /// Kinds of accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Memory of its own, behind a bus.
     Cuda,
-    /// A part of the host's memory, up to a limit that the system sets.
     Metal,
+    Vulkan,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Cuda => "cuda",
+            Kind::Metal => "metal",
+            Kind::Vulkan => "vulkan",
+        })
+    }
 }
 
 /// An accelerator at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerator {
     pub kind: Kind,
+    /// Its memory is a part of the host's, up to a limit; else it is its own, behind a bus.
+    pub shared: bool,
     pub total: Bytes,
     /// What one program may still take: on Metal the working set, less what is in use.
     pub free: Bytes,
@@ -28,9 +40,13 @@ pub struct Accelerator {
 
 impl Accelerator {
     /// As a driver reports it.
-    pub fn found(kind: Kind, total: Bytes, free: Bytes) -> Accelerator {
-        let bandwidth = if kind == Kind::Cuda { CUDA_BANDWIDTH } else { METAL_BANDWIDTH };
-        Accelerator { kind, total, free, bandwidth }
+    pub fn found(kind: Kind, shared: bool, total: Bytes, free: Bytes) -> Accelerator {
+        let bandwidth = match (kind, shared) {
+            (Kind::Metal, _) => METAL_BANDWIDTH,
+            (_, true) => HOST_BANDWIDTH,
+            (_, false) => CARD_BANDWIDTH,
+        };
+        Accelerator { kind, shared, total, free, bandwidth }
     }
 }
 
@@ -44,11 +60,11 @@ pub struct Machine {
 }
 
 /// What a driver and its libraries take on the device before any model (seed 003, appendix B: 0.7 GB on a 16 GB card).
-const CUDA_OVERHEAD: Bytes = Bytes(700_000_000);
+const CARD_OVERHEAD: Bytes = Bytes(700_000_000);
 
 /// Assumed where nobody measured: two channels of DDR5-5600 at half their 90 GB/s, an RTX 4060 class card, a plain M4.
 const HOST_BANDWIDTH: Bytes = Bytes(45_000_000_000);
-const CUDA_BANDWIDTH: Bytes = Bytes(256_000_000_000);
+const CARD_BANDWIDTH: Bytes = Bytes(256_000_000_000);
 const METAL_BANDWIDTH: Bytes = Bytes(120_000_000_000);
 
 /// Left to the rest of the machine.
@@ -67,10 +83,9 @@ impl Machine {
     }
 
     /// With a card of `bytes` beside the host's memory.
-    pub fn with_cuda(self, bytes: Bytes) -> Machine {
-        let free = bytes.saturating_sub(CUDA_OVERHEAD);
-        let card = Accelerator { kind: Kind::Cuda, total: bytes, free, bandwidth: CUDA_BANDWIDTH };
-        Machine { accelerator: Some(card), ..self }
+    pub fn with_card(self, kind: Kind, bytes: Bytes) -> Machine {
+        let free = bytes.saturating_sub(CARD_OVERHEAD);
+        self.with(Some(Accelerator::found(kind, false, bytes, free)))
     }
 
     /// With what a driver reported.
@@ -81,14 +96,14 @@ impl Machine {
     /// An Apple machine with `bytes` of memory for everything.
     pub fn metal(bytes: Bytes) -> Machine {
         let available = bytes.saturating_sub(HEADROOM);
-        let gpu = Accelerator { kind: Kind::Metal, total: bytes, free: working_set(bytes), bandwidth: METAL_BANDWIDTH };
+        let gpu = Accelerator::found(Kind::Metal, true, bytes, working_set(bytes));
         let host = HostMemory { total: bytes, available };
         Machine { host, host_bandwidth: METAL_BANDWIDTH, accelerator: Some(gpu) }
     }
 
     /// Host and accelerator have a memory each, so that moving something frees something.
     pub fn is_separate(&self) -> bool {
-        self.accelerator.is_some_and(|gpu| gpu.kind == Kind::Cuda)
+        self.accelerator.is_some_and(|gpu| !gpu.shared)
     }
 
     /// Most that may be used in all, at most `budget`. A budget is for what models mostly live in: the card's memory
@@ -101,9 +116,34 @@ impl Machine {
         self
     }
 
+    /// What may be used in each memory.
+    pub fn capacity(&self) -> Amount {
+        Amount { host: self.host.available, device: self.accelerator.map_or(Bytes::ZERO, |gpu| gpu.free) }
+    }
+
+    /// So many bytes used by the processor and by the accelerator, as amounts of their accounts: what lies in a memory
+    /// that they share counts on both.
+    pub fn amount(&self, host: Bytes, device: Bytes) -> Amount {
+        match self.accelerator {
+            Some(gpu) if gpu.shared => Amount { host: host + device, device },
+            Some(_) => Amount { host, device },
+            None => (host + device).into(),
+        }
+    }
+
+    /// All bytes of `amount`, each counted once.
+    pub fn total(&self, amount: Amount) -> Bytes {
+        if self.is_separate() { amount.host + amount.device } else { amount.host }
+    }
+
+    /// Of `amount` what lies where models mostly live: on the accelerator if there is one.
+    pub fn main(&self, amount: Amount) -> Bytes {
+        if self.accelerator.is_some() { amount.device } else { amount.host }
+    }
+
     /// What models mostly live in.
     pub fn main_memory(&self) -> Bytes {
-        self.accelerator.map_or(self.host.available, |gpu| gpu.free)
+        self.main(self.capacity())
     }
 }
 
@@ -116,7 +156,7 @@ fn working_set(total: Bytes) -> Bytes {
     }
 }
 
-/// As a user names a machine: `cpu`, `cpu:16GiB`, `cuda:8GiB`, `cuda:8GiB+16GiB` (with that much host memory), `metal:16GiB`.
+/// As a user names a machine: `cpu`, `cpu:16GiB`, `cuda:8GiB`, `vulkan:8GiB+16GiB` (with that much host memory), `metal:16GiB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceName {
     kind: Option<Kind>,
@@ -125,7 +165,9 @@ pub struct DeviceName {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no device; write cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory) or metal:16GiB")]
+#[error(
+    "`{0}` is no device; write cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory; vulkan likewise) or metal:16GiB"
+)]
 pub struct NotDevice(String);
 
 impl FromStr for DeviceName {
@@ -138,6 +180,7 @@ impl FromStr for DeviceName {
             "cpu" => None,
             "cuda" => Some(Kind::Cuda),
             "metal" => Some(Kind::Metal),
+            "vulkan" => Some(Kind::Vulkan),
             _ => return Err(wrong()),
         };
         let mut sizes = sizes.map(|sizes| sizes.split('+')).into_iter().flatten().map(|size| size.parse::<Bytes>());
@@ -145,7 +188,7 @@ impl FromStr for DeviceName {
         let device = DeviceName { kind, size: next()?, host: next()? };
         let sizes_fit = match kind {
             None => device.host.is_none(),
-            Some(Kind::Cuda) => device.size.is_some(),
+            Some(Kind::Cuda | Kind::Vulkan) => device.size.is_some(),
             Some(Kind::Metal) => device.size.is_some() && device.host.is_none(),
         };
         if sizes.next().is_some() || !sizes_fit { Err(wrong()) } else { Ok(device) }
@@ -162,9 +205,9 @@ impl DeviceName {
     pub fn machine(&self) -> Option<Machine> {
         Some(match (self.kind, self.size) {
             (Some(Kind::Metal), Some(size)) => Machine::metal(size),
-            (Some(Kind::Cuda), Some(size)) => {
+            (Some(kind), Some(size)) => {
                 let host = self.host.map(|host| Machine::of(host.saturating_sub(HEADROOM)));
-                host.or_else(Machine::here)?.with_cuda(size)
+                host.or_else(Machine::here)?.with_card(kind, size)
             }
             (_, Some(size)) => Machine::of(size),
             (_, None) => Machine::here()?,
@@ -177,10 +220,7 @@ impl fmt::Display for Machine {
         let host = self.host.available;
         match self.accelerator {
             None => write!(f, "cpu, {host} for us"),
-            Some(gpu) => {
-                let name = if gpu.kind == Kind::Cuda { "cuda" } else { "metal" };
-                write!(f, "{name} {}, {} of it for us, host {host}", gpu.total, gpu.free)
-            }
+            Some(gpu) => write!(f, "{} {}, {} of it for us, host {host}", gpu.kind, gpu.total, gpu.free),
         }
     }
 }
@@ -201,6 +241,7 @@ mod tests {
     fn machines_are_named_by_device_and_size() {
         check("cpu:16GiB", "cpu, 16.0 GiB for us");
         check("cuda:8GiB+16GiB", "cuda 8.0 GiB, 7.3 GiB of it for us, host 15.5 GiB");
+        check("vulkan:4GiB+8GiB", "vulkan 4.0 GiB, 3.3 GiB of it for us, host 7.5 GiB");
         check("metal:16GiB", "metal 16.0 GiB, 10.7 GiB of it for us, host 15.5 GiB");
         check("metal:64GiB", "metal 64.0 GiB, 48.0 GiB of it for us");
         for wrong in ["gpu", "cuda", "cuda:much", "cpu:1GiB+1GiB", "metal", "cuda:1GiB+1GiB+1GiB", ""] {

@@ -1,6 +1,7 @@
 //! Memory and processor time as things that run out: what there is, what a model needs, who holds how much.
 
 pub mod admit;
+pub mod amount;
 pub mod cache;
 pub mod device;
 pub mod estimate;
@@ -16,6 +17,7 @@ pub mod repack;
 pub mod watch;
 
 pub use admit::admit;
+pub use amount::Amount;
 pub use device::HostMemory;
 pub use estimate::{Estimate, Wanted};
 pub use ledger::{Entry, Lease, Ledger, Refused, Reservation};

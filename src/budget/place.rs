@@ -1,8 +1,8 @@
 //! What a model takes in each memory of a machine when it is placed so and so, and how fast that can be.
 
-use super::machine::{Kind, Machine};
+use super::machine::Machine;
 use super::repack::{self, TOKENS, is_tied};
-use super::{Estimate, Wanted, cache};
+use super::{Amount, Estimate, Wanted, cache};
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Tensor};
 
@@ -16,32 +16,24 @@ pub struct Settings {
     pub experts_on_host: u32,
 }
 
-/// Bytes in each memory.
+/// What a model takes, by how long it lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    pub host: Bytes,
-    pub device: Bytes,
-}
-
-impl std::ops::Add for Need {
-    type Output = Need;
-    fn add(self, other: Need) -> Need {
-        Need { host: self.host + other.host, device: self.device + other.device }
-    }
+    /// For as long as any context stands on them.
+    pub weights: Amount,
+    pub context: Amount,
 }
 
 impl Need {
-    /// Bytes that are too many; zero if all fits.
-    pub fn overrun(self, machine: &Machine) -> Bytes {
-        let host = machine.host.available;
-        match machine.accelerator {
-            None => (self.host + self.device).saturating_sub(host),
-            Some(gpu) if gpu.kind == Kind::Cuda => {
-                self.host.saturating_sub(host) + self.device.saturating_sub(gpu.free)
-            }
-            Some(gpu) => self.device.saturating_sub(gpu.free).max((self.host + self.device).saturating_sub(host)),
-        }
+    pub fn all(self) -> Amount {
+        self.weights + self.context
     }
+}
+
+/// Bytes of `amount` that are too many for `machine`; zero if all fits.
+pub fn overrun(amount: Amount, machine: &Machine) -> Bytes {
+    let missing = amount.saturating_sub(machine.capacity());
+    if machine.is_separate() { missing.host + missing.device } else { missing.host.max(missing.device) }
 }
 
 impl Settings {
@@ -55,6 +47,13 @@ impl Settings {
         Settings { wanted, layers_on_host: 0, experts_on_host: 0 }
     }
 
+    /// The last `gpu_layers` of the layers on the accelerator where there is one; `None` is all of them.
+    pub fn asked(header: &Header, wanted: Wanted, gpu_layers: Option<u32>, machine: &Machine) -> Settings {
+        let on_device = if machine.accelerator.is_some() { gpu_layers.unwrap_or(u32::MAX) } else { 0 };
+        let layers_on_host = (header.layers + 1).saturating_sub(on_device);
+        Settings { wanted, layers_on_host, experts_on_host: 0 }
+    }
+
     /// `n_gpu_layers` for llama.cpp.
     pub fn gpu_layers(&self, header: &Header) -> u32 {
         (header.layers + 1).saturating_sub(self.layers_on_host)
@@ -65,17 +64,17 @@ impl Settings {
 pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Need {
     let all = Estimate::of(header, &settings.wanted);
     if machine.accelerator.is_none() || settings.gpu_layers(header) == 0 {
-        return Need { host: all.total(), device: Bytes::ZERO };
+        return Need { weights: all.of_weights().into(), context: all.of_context().into() };
     }
-    let mut need = Need::default();
+    let (mut weights, mut context) = (Amount::default(), Amount::default());
     for tensor in &header.tensors {
         match is_on_host(header, settings, tensor) {
-            true => need.host += tensor.bytes,
-            false => need.device += tensor.bytes,
+            true => weights.host += tensor.bytes,
+            false => weights.device += tensor.bytes,
         }
         // The table is looked up on the host and multiplied on the device.
         if tensor.name == TOKENS && is_tied(header) {
-            need.device += tensor.bytes;
+            weights.device += tensor.bytes;
         }
     }
     let on_host = |layer: usize| layer < settings.layers_on_host as usize;
@@ -83,12 +82,13 @@ pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Need {
     let states = cache::state(header) * settings.wanted.slots as u64;
     let (recurrent, here) = recurrent(header, on_host);
     let state_host = Bytes(states.0 * here / recurrent.max(1));
-    need.host += kv_host + state_host + all.output + all.host;
-    need.device += kv_device + states.saturating_sub(state_host) + all.compute;
+    context.host += kv_host + state_host + all.output + all.host + all.marks;
+    context.device += kv_device + states.saturating_sub(state_host) + all.compute;
     if settings.layers_on_host > 0 || settings.experts_on_host > 0 {
-        need.host += all.compute;
+        context.host += all.compute;
     }
-    need
+    let charged = |amount: Amount| machine.amount(amount.host, amount.device);
+    Need { weights: charged(weights), context: charged(context) }
 }
 
 /// Recurrent layers in all, and on the host.

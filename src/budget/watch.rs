@@ -50,9 +50,24 @@ impl Watch {
         // Without knowing what is our own, every load of ours would look like a loss.
         let Some((holds, _)) = super::process::anonymous_and_mapped() else { return };
         let Some(host) = super::device::host() else { return };
-        if let Some(capacity) = self.next(ledger.capacity(), host.available, holds) {
-            tracing::info!("{} of memory are there for models, {} before", capacity, ledger.capacity());
+        let before = ledger.capacity().host;
+        if let Some(capacity) = self.next(before, host.available, holds) {
+            tracing::info!("{capacity} of memory are there for models, {before} before");
             ledger.set_capacity(capacity);
+        }
+    }
+
+    /// The same for an accelerator that has `free` bytes now. While something is being loaded nobody knows how much of
+    /// it is there already.
+    pub fn poll_device(&mut self, ledger: &Ledger, free: Bytes) {
+        if ledger.entries().iter().any(|entry| entry.measured.is_none()) {
+            return;
+        }
+        let (before, holds) = (ledger.capacity().device, ledger.promised().device);
+        // The driver says what may be taken; the rest of the machine lives elsewhere.
+        if let Some(capacity) = self.next(before, free + HEADROOM, holds) {
+            tracing::info!("{capacity} of the accelerator's memory are there for models, {before} before");
+            ledger.set_device_capacity(capacity);
         }
     }
 }
@@ -60,6 +75,8 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Amount;
+    use crate::budget::machine::{Kind, Machine};
 
     /// Readings of available memory in MiB, one after the other, with a ledger of 4,096 and a ceiling of 8,192.
     fn check(readings: &[u64], expected: u64) {
@@ -78,6 +95,19 @@ mod tests {
         check(&[6000, 6000, 5500, 6000, 6000], 5500);
         check(&[6000, 6000, 4096, 6000, 6000, 6000], 4096);
         check(&[2000, 9000, 9000, 9000, 9000, 9000], 8192);
+    }
+
+    #[test]
+    fn an_accelerators_memory_is_followed_but_not_during_a_load() {
+        let ledger = Ledger::of(Machine::of(Bytes::gib(8)).with_card(Kind::Vulkan, Bytes::gib(4)));
+        let mut watch = Watch::new(Bytes::gib(4));
+        let model = ledger.reserve("planner", Amount { host: Bytes::ZERO, device: Bytes::gib(2) }).unwrap();
+        let before = ledger.capacity();
+        watch.poll_device(&ledger, Bytes::mib(100));
+        assert_eq!(ledger.capacity(), before);
+        let _model = model.commit(Amount { host: Bytes::ZERO, device: Bytes::gib(2) });
+        watch.poll_device(&ledger, Bytes::mib(100));
+        assert_eq!(ledger.capacity(), Amount { device: Bytes::mib(2148), ..before });
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Limits {
     pub sharing: Sharing,
     /// Whether [`Decoder::keep`] can shorten a sequence to any length, not only to where it was marked.
     pub cuts_anywhere: bool,
+    /// Rows at the end of a sequence's last call that [`Decoder::keep`] can take back, if no other was since.
+    pub undo: usize,
 }
 
 /// Whether generated tokens of several sequences may be evaluated in one call.

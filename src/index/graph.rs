@@ -12,6 +12,7 @@ use petgraph::visit::EdgeRef;
 use super::IndexError;
 use super::resolve::EdgeKind;
 use super::store::Store;
+use crate::base::Bytes;
 
 pub use reach::{Reach, Reached};
 
@@ -94,6 +95,20 @@ impl Graph {
             }
         }
         Ok(graph)
+    }
+
+    /// Memory of nodes, edges and their texts, and of the tables that find them; what the allocator rounds up is left out.
+    pub fn memory(&self) -> Bytes {
+        /// An entry of a table of numbers: key, value, the table's own byte, a third of it empty; and a list of one place.
+        const ENTRY: usize = 64;
+        let texts = |node: &Node| node.name.capacity() + node.kind.capacity() + node.path.capacity();
+        let nodes: usize = self.graph.node_weights().map(|node| size_of::<Node>() + texts(node)).sum();
+        let edges: usize = self.graph.edge_weights().map(|link| size_of::<Link>() + link.reason.capacity()).sum();
+        let places = size_of::<NodeIndex>() * 4 * (self.graph.node_count() + self.graph.edge_count());
+        let names: usize =
+            self.by_name.keys().chain(self.modules.keys()).map(|name| name.len() + size_of::<String>()).sum();
+        let entries = self.by_id.len() + self.by_name.len() + self.modules.len() + self.of_chunk.len();
+        Bytes((nodes + edges + places + names + ENTRY * entries) as u64)
     }
 
     pub fn node_count(&self) -> usize {

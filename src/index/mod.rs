@@ -37,6 +37,7 @@ pub use syntax::{
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};
 
+use crate::base::Bytes;
 use crate::embed::EmbedError;
 use store::Store;
 
@@ -109,6 +110,14 @@ impl Index {
     /// What had to be thrown away when the index was opened, if anything.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// Memory that it holds now: vectors, graph, and at most what both connections keep of the database's pages.
+    pub fn memory(&self) -> Bytes {
+        let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
+        let graph = self.graph.read().unwrap_or_else(PoisonError::into_inner);
+        let vectors = vectors.as_ref().map_or(Bytes::ZERO, |(_, vectors)| vectors.memory());
+        vectors + graph.as_ref().map_or(Bytes::ZERO, |graph| graph.memory()) + self.reader().cache() * 2
     }
 
     fn reader(&self) -> MutexGuard<'_, Store> {

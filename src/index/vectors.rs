@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
+use crate::base::Bytes;
+
 /// Above this many vectors the graph search of usearch (HNSW) takes over; below it a scan takes milliseconds and misses nothing.
 pub const EXACT_MAX: usize = 100_000;
 /// Links a node in HNSW and candidates kept while adding and searching: the library's own defaults.
@@ -60,6 +62,11 @@ impl Vectors {
 
     pub fn len(&self) -> usize {
         self.index.size()
+    }
+
+    /// Memory that the library has taken for them.
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.index.memory_usage() as u64)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -10,8 +10,8 @@ use crate::base::Bytes;
 use crate::budget::estimate::PROCESS;
 use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Fitted, Placed};
 use crate::budget::machine::Machine;
-use crate::budget::place::{self, Need, Settings};
-use crate::budget::{Estimate, Refused, Wanted, cache};
+use crate::budget::place::{self, Settings, overrun};
+use crate::budget::{Amount, Estimate, Refused, Wanted, cache};
 use crate::models::gguf::Header;
 use crate::models::speed::Speed;
 use crate::models::{Registry, Role, architectures, digest};
@@ -134,15 +134,15 @@ const SLOTS: [u8; 3] = [1, 2, 4];
 /// Places `asked` on `machine`; if they do not fit, the report shows what is asked for beside the refusal.
 pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Option<Refused>) {
     let fixed = given.embedder + given.overhead.unwrap_or(PROCESS);
-    let (fitted, refused) = match ladder::fit(asked, fixed, machine) {
+    let (fitted, refused) = match ladder::fit(asked, fixed.into(), machine) {
         Ok(fitted) => (fitted, None),
         Err(refused) => (as_asked(asked, machine), Some(refused)),
     };
-    let needs: Vec<Need> =
+    let needs: Vec<Amount> =
         fitted.models.iter().map(|model| adjusted(&model.header, &model.settings, given, machine)).collect();
     let models = fitted.models.iter().enumerate().map(|(index, model)| {
         let others = needs.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, need)| *need);
-        let others = others.fold(Need { host: fixed, device: Bytes::ZERO }, |sum, need| sum + need);
+        let others = others.fold(fixed.into(), |sum: Amount, need| sum + need);
         self::model(model, others, given, machine, refused.as_ref())
     });
     let report = Report {
@@ -162,8 +162,7 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
 fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
     let models = asked.iter().filter_map(|model| {
         let (header, wanted) = model.candidates.first()?.clone();
-        let on_host = model.on_host || machine.accelerator.is_none();
-        let settings = if on_host { Settings::on_host(&header, wanted) } else { Settings::on_device(wanted) };
+        let settings = Settings::asked(&header, wanted, model.gpu_layers, machine);
         Some(Placed {
             name: model.name.clone(),
             need: place::need(&header, &settings, machine),
@@ -176,7 +175,7 @@ fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
     Fitted { models: models.collect(), left_out: Vec::new(), free: Bytes::ZERO, hint: None }
 }
 
-fn model(placed: &Placed, others: Need, given: &Given, machine: &Machine, refused: Option<&Refused>) -> Model {
+fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refused: Option<&Refused>) -> Model {
     let (header, settings) = (&placed.header, &placed.settings);
     let wanted = &settings.wanted;
     let estimate = Estimate::of(header, wanted);
@@ -186,7 +185,6 @@ fn model(placed: &Placed, others: Need, given: &Given, machine: &Machine, refuse
         .collect();
     let empty = Settings { wanted: Wanted { context: 0, ..wanted.clone() }, ..settings.clone() };
     let without = others + adjusted(header, &empty, given, machine);
-    let used = if machine.accelerator.is_some() { without.device } else { without.host };
     let need = adjusted(header, settings, given, machine);
     Model {
         file: header.path.clone(),
@@ -203,14 +201,14 @@ fn model(placed: &Placed, others: Need, given: &Given, machine: &Machine, refuse
         advice: advice(&longest),
         longest_context: longest,
         rung: refused.map_or_else(|| placed.rung(), |_| "does not fit".to_owned()),
-        available_for_kv_bytes: machine.main_memory().saturating_sub(used),
+        available_for_kv_bytes: machine.main_memory().saturating_sub(machine.main(without)),
         kv_bytes: estimate.kv,
         context: wanted.context,
         slots: wanted.slots,
         kv_type: wanted.kv_type.clone(),
         gpu_layers: settings.gpu_layers(header),
         experts_on_host: settings.experts_on_host,
-        memory: Memory { host_bytes: need.host, device_bytes: need.device },
+        memory: Memory { host_bytes: machine.total(need).saturating_sub(need.device), device_bytes: need.device },
         tokens_per_second: placed.tokens_per_second,
         bytes_per_token: place::bytes_per_token(header),
         forecast: None,
@@ -218,15 +216,19 @@ fn model(placed: &Placed, others: Need, given: &Given, machine: &Machine, refuse
 }
 
 /// The need, with working memory as given.
-fn adjusted(header: &Header, settings: &Settings, given: &Given, machine: &Machine) -> Need {
-    let need = place::need(header, settings, machine);
+fn adjusted(header: &Header, settings: &Settings, given: &Given, machine: &Machine) -> Amount {
+    let need = place::need(header, settings, machine).all();
     let Some(activations) = given.activations else { return need };
     let estimate = Estimate::of(header, &settings.wanted);
     match machine.accelerator.is_some() && settings.gpu_layers(header) > 0 {
-        true => Need { device: need.device.saturating_sub(estimate.compute) + activations, ..need },
+        true => {
+            let (own, given) =
+                (machine.amount(Bytes::ZERO, estimate.compute), machine.amount(Bytes::ZERO, activations));
+            need.saturating_sub(own) + given
+        }
         false => {
             let own = estimate.compute + estimate.output + estimate.host;
-            Need { host: need.host.saturating_sub(own) + activations, ..need }
+            Amount { host: need.host.saturating_sub(own) + activations, ..need }
         }
     }
 }
@@ -237,7 +239,7 @@ fn longest_context(
     settings: &Settings,
     slots: u8,
     given: &Given,
-    others: Need,
+    others: Amount,
     machine: &Machine,
 ) -> u32 {
     let step = cache::CELL_STEP as u32;
@@ -246,7 +248,7 @@ fn longest_context(
         let outputs = settings.wanted.outputs.max(slots as u32);
         let wanted = Wanted { context: steps * step, slots, outputs, ..settings.wanted.clone() };
         let need = adjusted(header, &Settings { wanted, ..settings.clone() }, given, machine);
-        (others + need).overrun(machine) == Bytes::ZERO
+        overrun(others + need, machine) == Bytes::ZERO
     };
     // Models that do not say how long they were trained: a million tokens are more than any machine here holds.
     let trained = if header.context_train == 0 { 1 << 20 } else { header.context_train };

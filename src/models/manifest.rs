@@ -17,7 +17,7 @@ pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 /// On a processor f16: prompts of 512 tokens are read 17 to 22 % faster than with q8_0, of 2,000 tokens 65 to 70 % (Qwen
 /// 2.5 0.5B and 1.5B, SmolLM2), and where memory is short the ladder of `budget` takes q8_0 first of all. An accelerator
 /// reads q8_0 as fast, in half the memory.
-const KV_TYPE: &str = if cfg!(any(feature = "cuda", feature = "metal")) { "q8_0" } else { "f16" };
+const KV_TYPE: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
 /// What a user may say of a model instead of having it measured.
 pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];

@@ -49,7 +49,7 @@ fn change(pool: &Pool, op: &ModelsOp, progress: Progress) -> Result<String, Pool
         ModelsOp::Swap(old, new) => took(format!("{old} is replaced by {}", in_parts(&pool.swap(old, new, progress)?))),
         ModelsOp::Unload(name) => {
             let freed = pool.unload(name)?;
-            format!("unloaded {name}: {freed} given back, {} are free", pool.ledger().free())
+            format!("unloaded {name}: {freed} given back, {} are free", pool.ledger().main_free())
         }
         ModelsOp::Pin(name) => format!("pinned {}", listed(&pool.pin(name, true)?)),
         ModelsOp::Unpin(name) => format!("unpinned {}", listed(&pool.pin(name, false)?)),
@@ -71,8 +71,8 @@ pub fn memory(pool: &Pool) -> Memory {
         models: pool.active().iter().map(row).collect(),
         others: pool.others(),
         loading: pool.loading().map(|loading| LoadingRow { file: loading.file, share: loading.share }),
-        budget_bytes: pool.ledger().capacity(),
-        free_bytes: pool.ledger().free(),
+        budget_bytes: pool.ledger().machine().main_memory(),
+        free_bytes: pool.ledger().main_free(),
     }
 }
 

@@ -14,7 +14,7 @@ use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
 use monobloc::engine::scripted::Script;
 use monobloc::engine::slot::Reuse;
-use monobloc::engine::{Decoder, Engine, Grammar, Output, Piece, Request, Vocabulary};
+use monobloc::engine::{Decoder, Engine, Grammar, Output, Piece, Request, Row, Token, Vocabulary};
 use monobloc::measure::{self, shape as synth_shape, synth as synth_write};
 use monobloc::models::dialect::Prompt;
 
@@ -33,7 +33,7 @@ fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
 
 /// An engine whose sequences survive in `store`.
 fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine {
-    let loading = Loading { gpu_layers: 0, repack: true, mapped: false };
+    let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
     let weights = Arc::new(Weights::load(file, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let prefixes = store.map(|store| store.of(Fingerprint::of(file, &shape, "").expect("a readable file")));
@@ -117,7 +117,7 @@ async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_thread_and_on_
 #[test]
 fn sequences_of_recurrent_layers_may_share_calls_because_their_convolutions_lie_outside_tiles() {
     for repack in [true, false] {
-        let loading = Loading { gpu_layers: 0, repack, mapped: !repack };
+        let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack, mapped: !repack };
         let of = |file: &Path| {
             let weights = Weights::load(file, loading, |_| true).expect("the model loads");
             let shape = Shape { slots: 4, context: 256, kv: KvFormat::Q8_0, threads: 1, chunk: 8 };
@@ -417,6 +417,41 @@ async fn guessed_tokens_depend_on_no_neighbour() {
     let streams = [guessing(&shared, 1), guessing(&shared, 2)];
     for (stream, alone) in streams.into_iter().zip(alone) {
         assert_eq!(stream.collect().await.expect("finishes").tokens, alone);
+    }
+}
+
+/// Recurrent layers go back to after any row of the last call, and go on from there as if the rest had not been.
+#[test]
+fn recurrent_layers_take_rows_of_the_last_call_back() {
+    for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
+        let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
+        let weights = Weights::load(synthetic(shape), loading, |_| true).expect("the model loads");
+        let token = |at: usize| Token((300 + at * 37 % 5_000) as i32);
+        let rows = |positions: std::ops::Range<usize>, token: &dyn Fn(usize) -> Token| -> Vec<Row> {
+            positions.map(|position| Row { sequence: 0, position, token: token(position), logits: true }).collect()
+        };
+        let shape = Shape { slots: 1, context: 512, kv: KvFormat::F16, threads: 2, chunk: 64 };
+        let after = |guess: usize, right: usize| {
+            let mut decoder = weights.context(&shape).expect("a context");
+            assert_eq!(decoder.limits().undo, 15);
+            let prompt: Vec<Row> = rows(0..40, &token).into_iter().map(|row| Row { logits: false, ..row }).collect();
+            decoder.decode(&prompt, &|| false).expect("the prompt");
+            decoder.mark(0);
+            let wrong = |at: usize| if at < 40 + right { token(at) } else { Token(7) };
+            decoder.decode(&rows(40..40 + guess, &wrong), &|| false).expect("the guess");
+            assert_eq!(decoder.keep(0, 40 + right), 40 + right);
+            decoder.decode(&rows(40 + right..41 + right, &token), &|| false).expect("the next token");
+            let logits = decoder.logits(0).to_vec();
+            assert_eq!(decoder.keep(0, 39 + right), 40, "only the last call can be taken back");
+            logits
+        };
+        let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        for right in [2, 9, 15] {
+            let (guessed, plain) = (after(16, right), after(right, right));
+            let other = after(16, right - 1);
+            let (same, different) = (distance(&guessed, &plain), distance(&guessed, &other));
+            assert!(same < different / 20.0, "{right} right: {same} from those of a run without a guess, {different}");
+        }
     }
 }
 

@@ -59,9 +59,9 @@ async fn scores(lora: &str) -> (f64, f64, Bytes) {
     let ledger = Ledger::new(Bytes::gib(1));
     let pool = world.pool(&ledger, None);
     pool.load("planner", silent()).expect("loads");
-    let alone: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
+    let alone: Bytes = ledger.entries().iter().map(|entry| entry.bytes.host).sum();
     let router = pool.load("router", silent()).expect("loads");
-    let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
+    let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes.host).sum();
     assert_eq!((held, router.shares_weights || lora.is_empty()), (alone + router.bytes(), true));
     let adapters = router.parts.iter().find(|(part, _)| *part == "adapters").map_or(Bytes::ZERO, |part| part.1);
     (score(&pool, Role::Planner).await, score(&pool, Role::Router).await, adapters)

@@ -7,8 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use monobloc::base::{Bytes, Cancel, Config};
-use monobloc::budget::Ledger;
+use monobloc::budget::ladder::{self, Asked};
+use monobloc::budget::machine::{Accelerator, Kind, Machine};
 use monobloc::budget::permit::Permit;
+use monobloc::budget::{Amount, Ledger};
 use monobloc::engine::Request;
 use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
 use monobloc::engine::prefix::PrefixStore;
@@ -76,7 +78,7 @@ fn names(active: &[Active]) -> Vec<String> {
 }
 
 fn held(ledger: &Ledger) -> Bytes {
-    ledger.entries().iter().map(|entry| entry.bytes).sum()
+    ledger.entries().iter().map(|entry| entry.bytes.host).sum()
 }
 
 /// What each model needs, alone.
@@ -102,7 +104,48 @@ fn what_is_loaded_is_what_the_ledger_holds_and_all_of_it_comes_back() {
     assert_eq!(pool.active().iter().map(Active::bytes).sum::<Bytes>(), held(&ledger));
     assert_eq!(pool.unload("planner").expect("unloads"), forecast.needed);
     pool.unload("b.gguf").expect("unloads");
-    assert_eq!((ledger.free(), ledger.entries().len()), (Bytes::gib(1), 0));
+    assert_eq!((ledger.free().host, ledger.entries().len()), (Bytes::gib(1), 0));
+}
+
+/// On a card of any size the load takes what the ladder of `fit` says, on each account, and gives it back; here layers that
+/// would be on the card are computed by the processor, because there is none.
+#[test]
+fn a_load_takes_of_a_card_what_fit_says() {
+    let world = World::new("[planner]\nfile = \"b.gguf\"\ncontext = 512\n");
+    let roomy = Machine::of(Bytes::gib(1));
+    let planner = world.registry().get(Role::Planner).expect("a planner").clone();
+    let card = |free: Bytes, shared| roomy.with(Some(Accelerator::found(Kind::Vulkan, shared, free, free)));
+    let mut rungs = Vec::new();
+    let mut all = Bytes::gib(1);
+    for (percent, shared) in [(100, false), (90, false), (86, false), (3, false), (100, true)] {
+        let machine = card(Bytes(all.0 * percent / 100), shared);
+        let ledger = Ledger::of(machine);
+        let pool = world.pool(&ledger, None);
+        let wanted = pool.wanted(&planner).expect("settings");
+        let asked = Asked {
+            name: "planner".to_owned(),
+            candidates: vec![(planner.header.clone(), wanted)],
+            gpu_layers: None,
+            optional: false,
+        };
+        let fitted = ladder::fit(&[asked], Amount::default(), &machine).expect("it fits");
+        let loaded = pool.load("planner", silent()).expect("loads");
+        let [placed] = &fitted.models[..] else { panic!("one model") };
+        assert_eq!(ledger.promised(), placed.need.all(), "{machine}");
+        assert_eq!(loaded.rung.unwrap_or_else(|| "as asked".to_owned()), placed.rung());
+        if rungs.is_empty() {
+            all = placed.need.all().device;
+        }
+        let on_device = placed.settings.gpu_layers(&placed.header);
+        rungs.push((placed.rung(), on_device > 0, placed.need.all().device > Bytes::ZERO));
+        pool.unload("planner").expect("unloads");
+        assert_eq!(ledger.promised(), Amount::default());
+    }
+    let [whole, some, few, none, shared] = &rungs[..] else { panic!("five machines") };
+    assert_eq!((whole.0.as_str(), whole.1, shared.0.as_str()), ("as asked", true, "as asked"));
+    assert!(some.0.contains("experts of 1 layer on the CPU") && some.1 && some.2, "{some:?}");
+    assert!(few.0.contains("on the CPU") && few.0 != some.0, "{few:?}");
+    assert!(!none.1 && !none.2, "{none:?}");
 }
 
 #[test]
@@ -127,7 +170,7 @@ fn two_roles_on_one_file_share_weights_and_a_context_where_they_agree() {
     let left: Bytes = pool.active().iter().map(Active::bytes).sum();
     assert_eq!(left, held(&ledger), "the weights stay with the router");
     pool.unload("router").expect("unloads");
-    assert_eq!(ledger.free(), Bytes::gib(1));
+    assert_eq!(ledger.free().host, Bytes::gib(1));
 }
 
 #[test]

@@ -37,11 +37,11 @@ fn is_explained(refusal: &str) -> bool {
 
 /// The account is never overdrawn, and holds for models what the pool says they hold. `exact` when nothing is loading.
 fn check(pool: &Pool, ledger: &Ledger, deed: &str) {
-    let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
-    assert!(held <= ledger.capacity(), "after {deed}: {held} of {} are held", ledger.capacity());
+    let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes.host).sum();
+    assert!(held <= ledger.capacity().host, "after {deed}: {held} of {} are held", ledger.capacity().host);
     let models = pool.active();
     let told: Bytes = models.iter().map(Active::bytes).sum();
-    assert!(told <= ledger.capacity(), "after {deed}: {models:?}");
+    assert!(told <= ledger.capacity().host, "after {deed}: {models:?}");
 }
 
 /// Does what a refusal advises that ends in "try again": a machine that others keep busy may take longer to free memory than the
@@ -108,7 +108,7 @@ async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usi
             assert!(refusal.contains("is not loaded"), "nobody holds {name} any more: {refusal}");
         }
     }
-    assert_eq!((ledger.free(), ledger.entries().len()), (budget, 0), "all of it comes back");
+    assert_eq!((ledger.free().host, ledger.entries().len()), (budget, 0), "all of it comes back");
     (DEEDS - refused, refused, generated.load(Ordering::SeqCst))
 }
 

@@ -54,7 +54,7 @@ fn a_token_takes_28_kib_of_keys_and_values() {
 async fn it_calls_the_tool_that_is_meant_in_the_form_it_was_taught() {
     let registry = registry();
     let spec = registry.get(Role::Planner).expect("a model");
-    let loading = Loading { gpu_layers: 0, repack: true, mapped: false };
+    let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
     let weights = Arc::new(Weights::load(&spec.path, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let shape = Shape { slots: 1, context: 1024, kv: KvFormat::F16, threads: 2, chunk: 128 };

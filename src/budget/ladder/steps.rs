@@ -79,6 +79,21 @@ pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
     steps
 }
 
+/// Everything that may be tried where the context has to stay as it is, what costs least speed first: weights in the order
+/// of the file, then experts and layers on the host.
+pub fn moves(header: &Header, asked: &Settings, machine: &Machine) -> Vec<Settings> {
+    let plain = Settings { wanted: Wanted { repack: false, ..asked.wanted.clone() }, ..asked.clone() };
+    let mut moves = vec![asked.clone(), plain.clone()];
+    if machine.is_separate() {
+        let (first, end) = place::expert_layers(header).unwrap_or_default();
+        moves.extend((first + 1..=end).map(|experts_on_host| Settings { experts_on_host, ..plain.clone() }));
+        let least = moves.last().cloned().unwrap_or(plain);
+        let layers = asked.layers_on_host + 1..=header.layers + 1;
+        moves.extend(layers.map(|layers_on_host| Settings { layers_on_host, ..least.clone() }));
+    }
+    moves
+}
+
 fn slots(wanted: &Wanted, slots: usize) -> Wanted {
     Wanted { slots, outputs: wanted.outputs.max(slots as u32), ..wanted.clone() }
 }
@@ -90,7 +105,7 @@ fn next_expert_layer(header: &Header, now: &Settings) -> Option<u32> {
     (next <= end).then_some(next)
 }
 
-/// The difference in words.
+/// What was given up, in words.
 pub fn given_up(header: &Header, now: &Settings, asked: &Settings, machine: &Machine) -> Vec<String> {
     let (has, wish) = (&now.wanted, &asked.wanted);
     let mut said = Vec::new();
@@ -99,7 +114,8 @@ pub fn given_up(header: &Header, now: &Settings, asked: &Settings, machine: &Mac
     let layers = header.layers + 1;
     say(now.layers_on_host > asked.layers_on_host, format!("{} of {layers} layers on the CPU", now.layers_on_host));
     let experts = place::expert_layers(header).map_or(0, |(first, _)| now.experts_on_host.saturating_sub(first));
-    say(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layers on the CPU"));
+    let plural = if experts == 1 { "" } else { "s" };
+    say(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layer{plural} on the CPU"));
     say(has.kv_type != wish.kv_type, format!("KV {} instead of {}", has.kv_type, wish.kv_type));
     say(has.context < wish.context, format!("context {} instead of {}", has.context, wish.context));
     say(has.slots < wish.slots, format!("{} of {} slots", has.slots, wish.slots));

@@ -8,7 +8,7 @@ use crate::budget::{Estimate, Ledger, Reservation};
 
 fn asked(name: &str, headers: Vec<Header>) -> Asked {
     let candidates = headers.into_iter().map(|header| (Arc::new(header), wanted(8192, 2, "q8_0"))).collect();
-    Asked { name: name.into(), candidates, on_host: false, optional: name == "router" }
+    Asked { name: name.into(), candidates, gpu_layers: None, optional: name == "router" }
 }
 
 /// A planner of 6.4 GB with experts.
@@ -17,7 +17,7 @@ fn planner() -> Header {
 }
 
 fn check(models: &[Asked], machine: Machine, expected: &str) {
-    let said = match fit(models, Bytes::mib(22), &machine) {
+    let said = match fit(models, Bytes::mib(22).into(), &machine) {
         Ok(fitted) => {
             let rungs: Vec<String> = fitted.models.iter().map(ToString::to_string).collect();
             format!("{}; left out: {}", rungs.join("; "), fitted.left_out.join(", "))
@@ -30,17 +30,17 @@ fn check(models: &[Asked], machine: Machine, expected: &str) {
 #[test]
 fn everything_fits_where_there_is_room() {
     check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(16)), "planner: as asked");
-    let cuda = Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(16));
+    let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(16));
     check(&[asked("planner", vec![planner()])], cuda, "planner: as asked");
 }
 
 #[test]
 fn a_small_card_leaves_experts_on_the_processor() {
-    let cuda = Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(6));
+    let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(6));
     check(&[asked("planner", vec![planner()])], cuda, "planner: experts of ");
     check(
         &[asked("planner", vec![hybrid(24, 2048, 0, "q8_0")])],
-        Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(2)),
+        Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(2)),
         "layers on the CPU",
     );
 }
@@ -49,7 +49,7 @@ fn a_small_card_leaves_experts_on_the_processor() {
 fn one_memory_gives_up_context_and_slots_but_moves_nothing() {
     let alone =
         place::need(&planner(), &Settings::on_host(&planner(), wanted(8192, 2, "q8_0")), &Machine::of(Bytes::ZERO));
-    let machine = Machine::of(alone.host + Bytes::mib(22) - Bytes::mib(20));
+    let machine = Machine::of(alone.all().host + Bytes::mib(22) - Bytes::mib(20));
     check(&[asked("planner", vec![planner()])], machine, "planner: KV q4_0 instead of q8_0");
 }
 
@@ -72,13 +72,13 @@ fn the_router_goes_before_the_planner_and_files_change_last() {
 
 #[test]
 fn a_router_that_is_kept_on_the_processor_takes_nothing_of_the_card() {
-    let machine = Machine::of(Bytes::gib(16)).with_cuda(Bytes::gib(16));
-    let router = Asked { on_host: true, ..asked("router", vec![hybrid(16, 1024, 0, "q8_0")]) };
-    let fitted = fit(&[asked("planner", vec![planner()]), router], Bytes::ZERO, &machine).unwrap();
+    let machine = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(16));
+    let router = Asked { gpu_layers: Some(0), ..asked("router", vec![hybrid(16, 1024, 0, "q8_0")]) };
+    let fitted = fit(&[asked("planner", vec![planner()]), router], Amount::default(), &machine).unwrap();
     let [planner, router] = &fitted.models[..] else { panic!("two models") };
-    assert!(planner.need.device > Bytes::gib(5) && planner.settings.gpu_layers(&planner.header) == 25);
-    assert_eq!((router.need.device, router.settings.gpu_layers(&router.header)), (Bytes::ZERO, 0));
-    assert!(router.need.host > Bytes::mib(300));
+    assert!(planner.need.all().device > Bytes::gib(5) && planner.settings.gpu_layers(&planner.header) == 25);
+    assert_eq!((router.need.all().device, router.settings.gpu_layers(&router.header)), (Bytes::ZERO, 0));
+    assert!(router.need.all().host > Bytes::mib(300));
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
             // A load: placed within what is free, reserved, or refused with a reason.
             0 | 1 => {
                 let asked = Asked { name: "planner".into(), ..asked("planner", vec![header.clone()]) };
-                match fit(&[asked], Bytes::ZERO, &Machine::of(ledger.free())) {
+                match fit(&[asked], Amount::default(), &Machine::of(ledger.free().host)) {
                     Ok(fitted) => {
                         let placed = &fitted.models[0];
-                        let held = ledger.reserve(&placed.name, placed.need.host).expect("what fits is granted");
+                        let held = ledger.reserve(&placed.name, placed.need.all()).expect("what fits is granted");
                         loaded.push((held, header.clone(), placed.settings.wanted.slots));
                     }
                     Err(refused) => {
@@ -121,12 +121,12 @@ fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
                 let (_, header, slots) = &loaded[index];
                 let with = |slots| Estimate::of(header, &wanted(2048, slots, "q4_0")).of_context();
                 let more = with(slots + 1).saturating_sub(with(*slots));
-                let before: Vec<Bytes> = ledger.entries().iter().map(|entry| entry.bytes).collect();
+                let before: Vec<Amount> = ledger.entries().iter().map(|entry| entry.bytes).collect();
                 match ledger.reserve("slot", more) {
                     Ok(slot) => loaded.push((slot, header.clone(), 1)),
-                    Err(refused) => assert_eq!((refused.needed, refused.free), (more, ledger.free())),
+                    Err(refused) => assert_eq!((refused.needed, refused.free), (more, ledger.free().host)),
                 }
-                let after: Vec<Bytes> = ledger.entries().iter().map(|entry| entry.bytes).collect();
+                let after: Vec<Amount> = ledger.entries().iter().map(|entry| entry.bytes).collect();
                 assert!(after.starts_with(&before), "somebody lost memory to another's slot");
             }
             // The machine has more or less than before.
@@ -138,7 +138,7 @@ fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
             }
             _ => {}
         }
-        let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes).sum();
+        let held: Amount = ledger.entries().iter().map(|entry| entry.bytes).sum();
         assert_eq!(held, ledger.promised());
         assert_eq!(ledger.free(), ledger.capacity().saturating_sub(held));
     }
@@ -154,14 +154,14 @@ proptest! {
     ) {
         let machine = match (metal, separate) {
             (true, _) => Machine::metal(Bytes::mib(host)),
-            (_, true) => Machine::of(Bytes::mib(host)).with_cuda(Bytes::mib(card)),
+            (_, true) => Machine::of(Bytes::mib(host)).with_card(Kind::Cuda, Bytes::mib(card)),
             _ => Machine::of(Bytes::mib(host)),
         };
         let models = [asked("planner", vec![hybrid(layers, 1024, experts, "q4_0")]), asked("router", vec![hybrid(8, 512, 0, "q8_0")])];
         let fixed = Bytes::mib(22);
-        if let Ok(fitted) = fit(&models, fixed, &machine) {
-            let need = fitted.models.iter().fold(Need { host: fixed, ..Need::default() }, |sum, model| sum + model.need);
-            prop_assert_eq!(need.overrun(&machine), Bytes::ZERO);
+        if let Ok(fitted) = fit(&models, fixed.into(), &machine) {
+            let need = fitted.models.iter().fold(fixed.into(), |sum: Amount, model| sum + model.need.all());
+            prop_assert_eq!(overrun(need, &machine), Bytes::ZERO);
             for model in &fitted.models {
                 prop_assert_eq!(model.need, place::need(&model.header, &model.settings, &machine));
                 prop_assert!(model.settings.wanted.slots >= 1 && model.settings.wanted.context >= 2048);
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn more_memory_never_gives_less(mib in 300u64..9000) {
         let models = [asked("planner", vec![planner()]), asked("router", vec![hybrid(8, 512, 0, "q8_0")])];
-        let fits = |mib| fit(&models, Bytes::ZERO, &Machine::of(Bytes::mib(mib))).is_ok();
+        let fits = |mib| fit(&models, Amount::default(), &Machine::of(Bytes::mib(mib))).is_ok();
         prop_assert!(!fits(mib) || fits(mib + 100));
     }
 
@@ -184,6 +184,6 @@ proptest! {
         let models = [planner(), hybrid(8, 512, 0, "q8_0"), hybrid(4, 256, 8, "q4_0")];
         let ledger = Ledger::new(Bytes::mib(capacity));
         live(&ledger, &models, &deeds);
-        prop_assert_eq!(ledger.promised(), Bytes::ZERO);
+        prop_assert_eq!(ledger.promised(), Amount::default());
     }
 }

@@ -13,6 +13,7 @@ use llama_cpp_sys_2 as sys;
 use super::lora::Overlay;
 use super::threads::Threads;
 use super::{Shape, int};
+use crate::budget::cache;
 use crate::engine::decoder::{Row, Stop};
 
 /// What `llama_decode` answers, beyond its own "ok".
@@ -65,6 +66,9 @@ impl<'w> Context<'w> {
         }
         params.kv_unified = false;
         params.swa_full = true;
+        // llama.cpp wants the rows that can be taken back, and one more, in a part of a call.
+        let undo = cache::UNDO_ROWS.min(params.n_ubatch.saturating_sub(2));
+        params.n_rs_seq = if model.is_hybrid() || model.is_recurrent() { undo } else { 0 };
         params.no_perf = true;
         params.abort_callback = Some(asked_to_stop);
         params.abort_callback_data = (&raw const *stop).cast_mut().cast();
@@ -148,6 +152,12 @@ impl<'w> Context<'w> {
     pub fn remove(&mut self, sequence: usize, from: usize) -> bool {
         // SAFETY: `memory` belongs to the live context; any sequence and position is allowed.
         unsafe { sys::llama_memory_seq_rm(self.memory, int(sequence), int(from), -1) }
+    }
+
+    /// Rows at the end of a call that recurrent layers can take back; 0 where they cannot.
+    pub fn undo_rows(&self) -> usize {
+        // SAFETY: the context is live.
+        unsafe { sys::llama_n_rs_seq(self.raw.as_ptr()) as usize }
     }
 
     /// Positions that a sequence holds.

@@ -12,6 +12,8 @@ pub const MARKS_MAX: usize = 32;
 #[derive(Default)]
 struct Sequence {
     length: usize,
+    /// Rows of its last call, none of which was taken back yet.
+    fresh: usize,
     /// Checkpoints by length, shortest first.
     marks: Vec<(usize, Arc<[u8]>)>,
     /// A call on it failed half-way: the next [`Decoder::keep`] has to clean up, whatever length it wants.
@@ -37,6 +39,7 @@ impl<'w> LlamaDecoder<'w> {
             vocabulary: weights.size(),
             sharing: if weights.may_share() { Sharing::IfProved } else { Sharing::Never },
             cuts_anywhere: !weights.needs_checkpoints(),
+            undo: if weights.needs_checkpoints() { context.undo_rows() } else { usize::MAX },
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
         LlamaDecoder { context, limits, checkpoints: weights.needs_checkpoints(), sequences }
@@ -52,6 +55,15 @@ impl<'w> LlamaDecoder<'w> {
     /// llama.cpp's "done" does not prove that the cells went away, so the length is asked.
     fn cut(&mut self, sequence: usize, length: usize) -> bool {
         self.context.remove(sequence, length) && self.context.length(sequence) == length
+    }
+
+    /// Takes rows of the last call back, by the states that recurrent layers keep of them.
+    fn undo(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
+        let Sequence { length, fresh, torn, .. } = self.sequences[sequence];
+        let rows = length - wanted;
+        let possible = !torn && rows < fresh && rows <= self.limits.undo && self.cut(sequence, wanted);
+        possible.then(|| self.sequences[sequence].marks.retain(|(length, _)| *length <= wanted))?;
+        Some(wanted)
     }
 
     /// Puts the latest checkpoint not after `wanted` back, then cuts the attention layers to it.
@@ -72,8 +84,10 @@ impl Decoder for LlamaDecoder<'_> {
     fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
         let refusal = match self.context.decode(rows, stop) {
             Ok(()) => {
+                rows.iter().for_each(|row| self.sequences[row.sequence].fresh = 0);
                 for row in rows {
-                    self.sequences[row.sequence].length = row.position + 1;
+                    let sequence = &mut self.sequences[row.sequence];
+                    (sequence.length, sequence.fresh) = (row.position + 1, sequence.fresh + 1);
                 }
                 return Ok(());
             }
@@ -116,13 +130,13 @@ impl Decoder for LlamaDecoder<'_> {
             return self.clear(sequence);
         }
         let kept = match self.checkpoints {
-            true => self.rewind(sequence, wanted),
+            true => self.undo(sequence, wanted).or_else(|| self.rewind(sequence, wanted)),
             false => self.cut(sequence, wanted).then_some(wanted),
         };
         match kept {
             Some(kept) => {
                 let sequence = &mut self.sequences[sequence];
-                (sequence.length, sequence.torn) = (kept, false);
+                (sequence.length, sequence.fresh, sequence.torn) = (kept, 0, false);
                 kept
             }
             None => self.clear(sequence),
@@ -145,7 +159,7 @@ impl Decoder for LlamaDecoder<'_> {
             self.clear(sequence);
             return false;
         }
-        self.sequences[sequence] = Sequence { length: saved.length, marks: saved.marks.clone(), torn: false };
+        self.sequences[sequence] = Sequence { length: saved.length, marks: saved.marks.clone(), ..Sequence::default() };
         true
     }
 }

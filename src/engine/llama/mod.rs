@@ -9,9 +9,9 @@ mod context;
 mod count;
 mod decoder;
 pub mod devices;
+mod elsewhere;
 mod lora;
 mod threads;
-mod untiled;
 mod weights;
 
 use std::ffi::{CStr, c_int};

@@ -10,8 +10,8 @@ use llama_cpp_sys_2 as sys;
 
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
+use super::elsewhere::Elsewhere;
 use super::lora::Overlay;
-use super::untiled::Untiled;
 use super::{LlamaError, Shape, backend, system_info};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::models::dialect::{Piece, Prompt};
@@ -25,8 +25,10 @@ const AMX: &str = "AMX_INT8 = 1";
 /// How weights are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// Layers on the GPU; more than there are means all of them.
+    /// Layers on the accelerator, the last ones; more than there are means all of them. 0 keeps everything off it.
     pub gpu_layers: u32,
+    /// Of the first so many layers the experts stay on the host.
+    pub experts_on_host: u32,
     /// Whether the CPU may copy weights into an order that its kernels read faster. It costs anonymous memory as large
     /// as what is copied and, on the 24B shape, buys 28 tokens a second instead of 17 (facts of llama.cpp).
     pub repack: bool,
@@ -73,10 +75,16 @@ impl Weights {
         params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
         params.progress_callback = Some(share_read);
         params.progress_callback_user_data = (&raw mut watch).cast();
-        let untiled = if loading.repack { Untiled::of(file, loading.gpu_layers) } else { Untiled::default() };
-        let places = untiled.entries();
+        // Without this the accelerator would multiply large batches even where no layer lies on it.
+        let mut no_devices = [std::ptr::null_mut()];
+        if loading.gpu_layers == 0 {
+            params.devices = no_devices.as_mut_ptr();
+        }
+        let mut elsewhere = Elsewhere::experts(loading.experts_on_host);
+        let tiled = loading.repack && !elsewhere.untile(file, loading.gpu_layers);
+        let places = elsewhere.entries();
         params.tensor_buft_overrides = places.as_ptr();
-        // SAFETY: path, watch, names and places outlive the call, which is the only one that uses them.
+        // SAFETY: path, watch, devices, names and places outlive the call, which is the only one that uses them.
         let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
         let Some(model) = NonNull::new(model) else {
             let cancelled = LlamaError::Cancelled { file: name.clone() };
@@ -84,7 +92,7 @@ impl Weights {
         };
         let model = wrapped(model);
         let tokens = token_texts(&model);
-        let tiled = loading.repack && untiled.is_empty() && system_info().contains(AMX);
+        let tiled = tiled && system_info().contains(AMX);
         Ok(Weights { model, tokens, tiled, making: Mutex::new(()) })
     }
 
@@ -200,7 +208,9 @@ mod tests {
         let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
         let models = models.unwrap_or_else(crate::models::places::model_dir);
         let file = models.join("SmolLM2-135M-Instruct.Q4_1.gguf");
-        let weights = Weights::load(&file, Loading { gpu_layers: 0, repack: false, mapped: true }, |_| true).unwrap();
+        let weights =
+            Weights::load(&file, Loading { gpu_layers: 0, experts_on_host: 0, repack: false, mapped: true }, |_| true)
+                .unwrap();
         // SAFETY: the model is live.
         let counted = unsafe { sys::llama_model_n_params(pointer(&weights.model)) };
         assert_eq!(counted, weights.model.n_params());

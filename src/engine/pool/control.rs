@@ -8,7 +8,7 @@ use super::load::{Need, Progress};
 use super::resident::{Entry, Key, file_name};
 use super::{Inner, Pool, PoolError, shape};
 use crate::base::Bytes;
-use crate::budget::Wanted;
+use crate::budget::{Amount, Refused, Wanted};
 use crate::engine::prefix::PrefixStore;
 use crate::models::{ModelSpec, Role};
 
@@ -46,7 +46,8 @@ impl Pool {
     pub fn unload(&self, name: &str) -> Result<Bytes, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
-        let before = inner.ledger.free();
+        let machine = inner.ledger.machine();
+        let before = machine.total(inner.ledger.free());
         let taken = inner.taken_out(name);
         let gone = taken.or_else(|refusal| match refusal {
             // It may just be leaving: its memory is free before that is said.
@@ -54,7 +55,7 @@ impl Pool {
             refusal => Err(refusal),
         })?;
         inner.released(gone, None)?;
-        Ok(inner.ledger.free().saturating_sub(before))
+        Ok(machine.total(inner.ledger.free()).saturating_sub(before))
     }
 
     /// Puts `to`, a role or a file, in the place of the loaded model `from`, whose roles it takes over. The memory of
@@ -79,17 +80,18 @@ impl Pool {
 
     /// How a model would be loaded: what an estimate of its memory is made from.
     pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
-        Ok(shape::wanted(spec, &shape::of(spec, &self.inner.options)?, &self.inner.options))
+        let Inner { options, ledger, .. } = &*self.inner;
+        Ok(shape::wanted(spec, &shape::of(spec, options)?, options, &ledger.machine()))
     }
 
     /// What loading a role or a file would take, and what is free. Loads nothing.
     pub fn estimate_memory(&self, name: &str) -> Result<Forecast, PoolError> {
         let need = self.inner.need(&self.inner.named(name, Role::Planner)?)?;
-        let loaded = self.inner.resident().find(&need.key).is_some();
+        let (loaded, machine) = (self.inner.resident().find(&need.key).is_some(), self.inner.ledger.machine());
         Ok(Forecast {
             file: file_name(&need.key.path),
-            needed: if loaded { Bytes::ZERO } else { need.bytes() },
-            free: self.inner.ledger.free(),
+            needed: if loaded { Bytes::ZERO } else { machine.total(need.amount()) },
+            free: machine.total(self.inner.ledger.free()),
             parts: need.told(),
             loaded,
         })
@@ -135,7 +137,7 @@ impl Inner {
             return self.described(&key);
         }
         self.released(Vec::new(), Some(&need))?;
-        let beside = need.bytes() <= self.ledger.free() && !self.is_full(&need);
+        let beside = need.amount().fits(self.ledger.free()) && !self.is_full(&need);
         let new = match beside {
             true => self.beside(&key, need, &spec, progress)?,
             false => self.in_place_of(&key, need, &spec, progress)?,
@@ -226,17 +228,26 @@ impl Inner {
             _ => 0,
         };
         let copies = self.options.memory.prefixes.as_ref().map_or(Bytes::ZERO, PrefixStore::bytes);
-        let free = self.ledger.free() + given.bytes + copies;
-        let wanted = Room { bytes: need.bytes().saturating_sub(free), files: places };
+        let free = self.ledger.free() + given.bytes + copies.into();
+        let wanted = Room { bytes: need.amount().saturating_sub(free), files: places };
         if victims(&holders, wanted).is_some() {
             return Ok(());
         }
         drop(resident);
-        let capacity = self.ledger.capacity();
+        let (needed, capacity) = (need.amount(), self.ledger.capacity());
+        let on_device = needed.device > free.device;
+        let short = |amount: Amount| if on_device { amount.device } else { amount.host };
         let way_out = format!("raise --budget, or take a smaller model than {}", file_name(&need.key.path));
         let label = format!("{} in place of {}", file_name(&need.key.path), file_name(&old.path));
-        let refused =
-            crate::budget::Refused { label, needed: need.bytes(), free, capacity, parts: String::new(), way_out };
+        let refused = Refused {
+            label,
+            needed: short(needed),
+            free: short(free),
+            capacity: short(capacity),
+            on_device,
+            parts: String::new(),
+            way_out,
+        };
         Err(self.no_room(need, refused))
     }
 

@@ -11,7 +11,7 @@ pub enum PoolError {
     #[error(transparent)]
     Models(#[from] ModelsError),
     #[error("{refused}{}", held(.loaded))]
-    Memory { refused: Refused, loaded: String },
+    Memory { refused: Box<Refused>, loaded: String },
     #[error("{model} would be one more than --max-loaded {max} allows; raise it, or unload one{}", held(.loaded))]
     Full { model: String, max: usize, loaded: String },
     #[error("{name} is not loaded{}", held(.there))]

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::base::Bytes;
+use crate::budget::Amount;
 
 /// One context in memory, as far as the choice depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
     pub file: &'a Path,
     /// What goes with this context.
-    pub context: Bytes,
+    pub context: Amount,
     /// What goes with the last context of this file.
-    pub weights: Bytes,
+    pub weights: Amount,
     /// `None` while it is used.
     pub idle: Option<Duration>,
     /// Pinned, or spared for another reason.
@@ -22,14 +22,14 @@ pub struct Holder<'a> {
 /// Memory and places: what is wanted, or what a choice gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    pub bytes: Bytes,
+    pub bytes: Amount,
     /// Model files, each of which counts once however many contexts it has.
     pub files: usize,
 }
 
 impl Room {
     fn covers(&self, wanted: Room) -> bool {
-        self.bytes >= wanted.bytes && self.files >= wanted.files
+        wanted.bytes.fits(self.bytes) && self.files >= wanted.files
     }
 }
 
@@ -69,14 +69,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::base::Bytes;
 
     fn holder(file: &str, context: u64, weights: u64, idle: Option<u64>) -> Holder<'_> {
-        let (context, weights) = (Bytes(context), Bytes(weights));
+        let (context, weights) = (Bytes(context).into(), Bytes(weights).into());
         Holder { file: Path::new(file), context, weights, idle: idle.map(Duration::from_secs), kept: false }
     }
 
     fn check(holders: &[Holder], bytes: u64, files: usize, expected: Option<&[usize]>) {
-        let chosen = victims(holders, Room { bytes: Bytes(bytes), files });
+        let chosen = victims(holders, Room { bytes: Bytes(bytes).into(), files });
         assert_eq!(chosen.as_deref(), expected, "{holders:?}");
     }
 
@@ -118,7 +119,7 @@ mod tests {
             let holders: Vec<Holder> = all.iter()
                 .map(|&(file, context, _, idle, kept)| Holder { kept, ..holder(FILES[file], context, file as u64 * 10, idle) })
                 .collect();
-            let wanted = Room { bytes: Bytes(bytes), files };
+            let wanted = Room { bytes: Bytes(bytes).into(), files };
             let idle: Vec<usize> = (0..holders.len()).filter(|&i| holders[i].idle.is_some() && !holders[i].kept).collect();
             match victims(&holders, wanted) {
                 None => prop_assert!(!freed(&holders, &idle).covers(wanted)),

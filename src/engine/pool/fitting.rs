@@ -1,9 +1,11 @@
 //! Where a model stands on the ladder: what it gives up so that all that a run needs fits into memory together.
 
 use super::{Inner, PoolError, shape};
-use crate::budget::ladder::{self, Asked};
+use crate::base::Bytes;
+use crate::budget::Wanted;
+use crate::budget::ladder::{self, Asked, steps};
 use crate::budget::machine::Machine;
-use crate::budget::{Estimate, Wanted};
+use crate::budget::place::{self, Settings};
 use crate::engine::llama::{KvFormat, Shape};
 use crate::models::{ModelSpec, Role};
 
@@ -11,7 +13,7 @@ use crate::models::{ModelSpec, Role};
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub shape: Shape,
-    pub wanted: Wanted,
+    pub settings: Settings,
     /// What was given up, in words; `None` if all is as asked.
     pub rung: Option<String>,
 }
@@ -20,19 +22,16 @@ impl Inner {
     /// The settings of `spec` that fit beside the other role's model and everything else in memory. What fits on no rung
     /// is left as asked: the ledger refuses it then, and says why.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<Standing, PoolError> {
-        let shape = shape::of(spec, &self.options)?;
-        let wanted = shape::wanted(spec, &shape, &self.options);
-        let as_asked = Standing { shape, wanted, rung: None };
+        let (shape, machine) = (shape::of(spec, &self.options)?, self.ledger.machine());
+        let wanted = shape::wanted(spec, &shape, &self.options, &machine);
+        let settings = Settings::asked(&spec.header, wanted, spec.gpu_layers, &machine);
+        let as_asked = Standing { shape, settings, rung: None };
         if let Some(there) = self.stands_already(spec) {
             return Ok(there);
         }
-        // Where layers lie on a GPU is llama.cpp's to say there; the ladder of `fit` is the advice.
-        if cfg!(any(feature = "cuda", feature = "metal")) {
-            return Ok(as_asked);
-        }
         match self.registry {
-            Some(_) => Ok(self.beside_the_other_role(spec, &as_asked).unwrap_or(as_asked)),
-            None => Ok(self.alone(spec, as_asked)),
+            Some(_) => Ok(self.beside_the_other_role(spec, &as_asked, &machine).unwrap_or(as_asked)),
+            None => Ok(self.alone(spec, as_asked, &machine)),
         }
     }
 
@@ -44,24 +43,21 @@ impl Inner {
                 == (&spec.path, spec.context, spec.slots, &spec.kv_type)
         };
         let entry = resident.entries.iter().find(|entry| as_this(&entry.spec))?;
-        let loaded = ModelSpec { kv_type: entry.key.shape.kv.name().to_owned(), ..spec.clone() };
-        let wanted = Wanted { repack: entry.repack, ..shape::wanted(&loaded, &entry.key.shape, &self.options) };
-        Some(Standing { shape: entry.key.shape, wanted, rung: entry.model.rung.clone() })
+        Some(Standing { shape: entry.key.shape, settings: entry.settings.clone(), rung: entry.model.rung.clone() })
     }
 
-    /// For measurements nothing is changed that changes what is measured: weights may stay in the order of the file.
-    fn alone(&self, spec: &ModelSpec, mut standing: Standing) -> Standing {
-        let whole = |wanted: &Wanted| Estimate::of(&spec.header, wanted).total();
-        let plain = Wanted { repack: false, ..standing.wanted.clone() };
-        let free = self.ledger.free();
-        if standing.wanted.repack && whole(&standing.wanted) > free && whole(&plain) <= free {
-            standing.wanted = plain;
-            standing.rung = Some("weights not repacked".to_owned());
-        }
-        standing
+    /// For measurements nothing is changed that changes what is measured: weights may stay in the order of the file, and
+    /// layers on the host.
+    fn alone(&self, spec: &ModelSpec, as_asked: Standing, machine: &Machine) -> Standing {
+        let (header, asked, free) = (&spec.header, &as_asked.settings, self.ledger.free());
+        let fits = |settings: &Settings| place::need(header, settings, machine).all().fits(free);
+        let Some(settings) = steps::moves(header, asked, machine).into_iter().find(fits) else { return as_asked };
+        let given_up = steps::given_up(header, &settings, asked, machine);
+        let rung = (!given_up.is_empty()).then(|| given_up.join(", "));
+        Standing { settings, rung, ..as_asked }
     }
 
-    fn beside_the_other_role(&self, spec: &ModelSpec, as_asked: &Standing) -> Option<Standing> {
+    fn beside_the_other_role(&self, spec: &ModelSpec, as_asked: &Standing, machine: &Machine) -> Option<Standing> {
         let other = match spec.role {
             Role::Planner => Role::Router,
             _ => Role::Planner,
@@ -72,20 +68,27 @@ impl Inner {
             .flatten()
             .map(|spec| {
                 let shape = shape::of(&spec, &self.options).ok()?;
-                let candidates = vec![(spec.header.clone(), shape::wanted(&spec, &shape, &self.options))];
-                let optional = spec.role == Role::Router;
-                Some(Asked { name: spec.role.to_string(), candidates, on_host: true, optional })
+                Some(asked(&spec, shape::wanted(&spec, &shape, &self.options, machine)))
             })
             .collect::<Option<_>>()?;
         let copies = self.options.memory.prefixes.as_ref().map(|prefixes| prefixes.bytes()).unwrap_or_default();
-        let others: crate::base::Bytes = self.others().into_iter().map(|(_, bytes)| bytes).sum();
-        let machine = Machine::of(self.ledger.capacity());
-        let fitted = ladder::fit(&asked, others.saturating_sub(copies), &machine).ok()?;
+        let others: Bytes = self.others().into_iter().map(|(_, bytes)| bytes).sum();
+        let fitted = ladder::fit(&asked, others.saturating_sub(copies).into(), machine).ok()?;
         let placed = fitted.models.into_iter().find(|placed| placed.name == spec.role.to_string())?;
-        let wanted = placed.settings.wanted.clone();
         let rung = (!placed.given_up.is_empty()).then(|| placed.rung());
+        let wanted = &placed.settings.wanted;
         let kv = KvFormat::by_name(&wanted.kv_type)?;
         let shape = Shape { context: wanted.context as usize, slots: wanted.slots, kv, ..as_asked.shape };
-        Some(Standing { shape, wanted, rung })
+        Some(Standing { shape, settings: placed.settings, rung })
+    }
+}
+
+/// `spec` as the ladder is asked for it.
+fn asked(spec: &ModelSpec, wanted: Wanted) -> Asked {
+    Asked {
+        name: spec.role.to_string(),
+        candidates: vec![(spec.header.clone(), wanted)],
+        gpu_layers: spec.gpu_layers,
+        optional: spec.role == Role::Router,
     }
 }

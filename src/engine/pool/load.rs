@@ -11,7 +11,8 @@ use super::usage::{Farewell, Gone, Usage};
 use super::weights::{Held, HeldVocabulary};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
-use crate::budget::{self, Estimate, Lease, Refused, Reservation, Wanted, repack};
+use crate::budget::place::{self, Settings};
+use crate::budget::{self, Amount, Estimate, Lease, Refused, Reservation, Wanted, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
@@ -28,9 +29,11 @@ pub(super) struct Need {
     /// Weights that are in memory already; with them only a context is needed.
     pub there: Option<(Arc<Held>, Gone)>,
     pub adapters: Bytes,
+    /// All of it, in each memory.
+    takes: place::Need,
     /// The settings as the shape has them.
     spec: ModelSpec,
-    wanted: Wanted,
+    settings: Settings,
     /// What was given up for it to fit.
     rung: Option<String>,
 }
@@ -40,24 +43,19 @@ struct Admitted {
     /// `None` where the weights are there already.
     weights: Option<Reservation>,
     context: Reservation,
-    context_bytes: Bytes,
     adapters: Option<Reservation>,
 }
 
 impl Need {
     /// What a load takes beyond what is there.
-    pub fn bytes(&self) -> Bytes {
-        let weights = if self.there.is_some() { self.weights() } else { Bytes::ZERO };
-        (self.estimate.total() + self.adapters).saturating_sub(weights)
+    pub fn amount(&self) -> Amount {
+        let weights = if self.there.is_some() { Amount::default() } else { self.takes.weights };
+        weights + self.takes.context + self.adapters.into()
     }
 
     /// The role whose settings apply.
     pub fn role(&self) -> Role {
         self.spec.role
-    }
-
-    fn weights(&self) -> Bytes {
-        self.estimate.of_weights()
     }
 
     /// `weights 98.0 MiB, KV 85.0 MiB`, of what is not there yet.
@@ -70,7 +68,7 @@ impl Need {
 
     /// Stands for the weights this load counts on: they do not go with whoever else uses them.
     pub fn anchor(&self) -> Option<Holder<'_>> {
-        let (context, weights) = (Bytes::ZERO, self.weights());
+        let (context, weights) = (Amount::default(), self.takes.weights);
         let anchor = Holder { file: &self.key.path, context, weights, idle: None, kept: true };
         self.there.is_some().then_some(anchor)
     }
@@ -79,21 +77,23 @@ impl Need {
 impl Inner {
     /// What `spec` needs now.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
-        let Standing { shape, mut wanted, rung } = self.standing(spec)?;
+        let Standing { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
         let there = self.resident().weights(&spec.path);
         if let Some((held, _)) = &there {
-            wanted.repack = held.repack;
+            let wanted = Wanted { repack: held.settings.wanted.repack, ..settings.wanted };
+            settings = Settings { wanted, ..held.settings.clone() };
         }
-        let kv_type = wanted.kv_type.clone();
+        let kv_type = settings.wanted.kv_type.clone();
         let spec = ModelSpec { context: shape.context as u32, slots: shape.slots, kv_type, ..spec.clone() };
         Ok(Need {
             key: Key { path: spec.path.clone(), shape, lora },
-            estimate: Estimate::of(&spec.header, &wanted),
+            estimate: Estimate::of(&spec.header, &settings.wanted),
+            takes: place::need(&spec.header, &settings, &self.ledger.machine()),
             there,
             adapters: spec.lora.iter().map(|adapter| adapter.bytes).sum(),
             spec,
-            wanted,
+            settings,
             rung,
         })
     }
@@ -144,14 +144,15 @@ impl Inner {
         self.released(Vec::new(), Some(need))?;
         // Copies of sequences cost least to make again.
         if let Some(prefixes) = &self.options.memory.prefixes {
-            prefixes.make_room(need.bytes());
+            prefixes.make_room(need.amount().host);
         }
         let places = match self.options.max_loaded {
             Some(max) if need.there.is_none() => (self.resident().files() + 1).saturating_sub(max),
             _ => 0,
         };
-        let wanted = Room { bytes: need.bytes().saturating_sub(self.ledger.free()), files: places };
-        if self.give_up(wanted, spare, need)? || self.could_give_up(Room { bytes: Bytes::ZERO, ..wanted }, spare, need)
+        let wanted = Room { bytes: need.amount().saturating_sub(self.ledger.free()), files: places };
+        if self.give_up(wanted, spare, need)?
+            || self.could_give_up(Room { bytes: Amount::default(), ..wanted }, spare, need)
         {
             // What memory lacks is said by the ledger.
             return Ok(());
@@ -164,16 +165,16 @@ impl Inner {
     /// context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
         let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
-        let beside = need.estimate.of_context();
-        let reserve = |part, bytes| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
-        let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters)).transpose()?;
+        let place::Need { weights, context } = need.takes;
+        let reserve = |part, bytes: Amount| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
+        let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters.into())).transpose()?;
         let (weights, context) = if need.there.is_some() {
-            (None, reserve("context", beside)?)
+            (None, reserve("context", context)?)
         } else {
-            let (whole, _) = budget::admit(&self.ledger, &need.spec, &need.wanted).map_err(refused)?;
-            (Some(whole.split(&label(need, "weights"), need.weights())), whole.split(&label(need, "context"), beside))
+            let (whole, _) = budget::admit(&self.ledger, &need.spec, &need.settings).map_err(refused)?;
+            (Some(whole.split(&label(need, "weights"), weights)), whole.split(&label(need, "context"), context))
         };
-        Ok(Admitted { weights, context, adapters, context_bytes: beside })
+        Ok(Admitted { weights, context, adapters })
     }
 
     fn bring_in(
@@ -189,7 +190,7 @@ impl Inner {
         };
         let (context_gone, farewell) = Gone::new();
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
-        let leases = adapters.into_iter().chain([admitted.context.commit(admitted.context_bytes)]).collect();
+        let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let engine = self.start(&need, held.clone(), leases, farewell)?;
         let measured = self.options.memory.capabilities.as_ref().and_then(|folder| {
             let fingerprint = digest::fingerprint(&spec.path).ok()?;
@@ -209,7 +210,8 @@ impl Inner {
             roles: Vec::new(),
             pinned: spec.pinned,
             spec: spec.clone(),
-            repack: need.wanted.repack,
+            settings: need.settings,
+            need: need.takes,
             estimate: need.estimate,
             adapters: need.adapters,
             held: Arc::downgrade(&held),
@@ -227,18 +229,20 @@ impl Inner {
         mut progress: Progress,
     ) -> Result<(Arc<Held>, Gone), PoolError> {
         let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
+        let (header, settings) = (&need.spec.header, &need.settings);
         let reading = Reading {
-            gpu_layers: need.spec.gpu_layers.unwrap_or(u32::MAX),
-            repack: need.wanted.repack,
-            mapped: !(need.wanted.repack && repack::copies(&need.spec.header)),
+            gpu_layers: settings.gpu_layers(header),
+            experts_on_host: settings.experts_on_host,
+            repack: settings.wanted.repack,
+            mapped: !(settings.wanted.repack && repack::copies(header)),
         };
         let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
         let (gone, farewell) = Gone::new();
         Ok((
             Arc::new(Held {
                 weights,
-                repack: need.wanted.repack,
-                _lease: reserved.commit(need.weights()),
+                settings: settings.clone(),
+                _lease: reserved.commit(need.takes.weights),
                 _farewell: farewell,
             }),
             gone,
@@ -252,7 +256,7 @@ impl Inner {
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));
         let lora = need.key.lora.clone();
         let beyond = self.options.memory.clone();
-        let extra = format!("repack={} {}", held.repack, overlaid(&lora));
+        let extra = format!("{} {}", placed(&held.settings), overlaid(&lora));
         let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
         Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {
@@ -274,6 +278,12 @@ impl Inner {
             served
         })?)
     }
+}
+
+/// What the place of its weights adds to a model's fingerprint: other units of the machine give other last bits.
+fn placed(settings: &Settings) -> String {
+    let Settings { wanted, layers_on_host, experts_on_host } = settings;
+    format!("repack={} host={layers_on_host},{experts_on_host}", wanted.repack)
 }
 
 /// What adapters add to a fingerprint: a file that was changed is another adapter.

@@ -58,7 +58,7 @@ impl Inner {
         let own = |label: &str| PARTS.iter().any(|part| label.ends_with(&format!(" {part}")));
         let mut others: BTreeMap<String, Bytes> = BTreeMap::new();
         for entry in self.ledger.entries().into_iter().filter(|entry| !own(&entry.label)) {
-            *others.entry(entry.label).or_default() += entry.bytes;
+            *others.entry(entry.label).or_default() += entry.bytes.host;
         }
         others.into_iter().collect()
     }
@@ -70,12 +70,11 @@ impl Inner {
             let comma = if loaded.is_empty() { "" } else { ", " };
             loaded.push_str(&format!("{comma}{label} {bytes}"));
         }
-        let needed = need.bytes();
         let parts = match refused.parts.is_empty() {
             true => need.told(),
             false => refused.parts.clone(),
         };
-        PoolError::Memory { refused: Refused { needed, parts, ..refused }, loaded }
+        PoolError::Memory { refused: Box::new(Refused { parts, ..refused }), loaded }
     }
 }
 

@@ -10,7 +10,8 @@ use super::usage::{Gone, Usage};
 use super::weights::Held;
 use super::{Leased, PoolError};
 use crate::base::Bytes;
-use crate::budget::Estimate;
+use crate::budget::place::{Need, Settings};
+use crate::budget::{Amount, Estimate};
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
@@ -65,8 +66,9 @@ pub struct Entry {
     pub roles: Vec<Role>,
     pub model: Model,
     pub pinned: bool,
-    /// Whether its weights were copied into the order that the CPU likes best.
-    pub repack: bool,
+    /// How it was loaded, and what that takes.
+    pub settings: Settings,
+    pub need: Need,
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,
@@ -76,13 +78,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub fn weights(&self) -> Bytes {
-        self.estimate.weights + self.estimate.repacked
-    }
-
     /// Everything that goes with this context.
-    pub fn context(&self) -> Bytes {
-        self.estimate.total().saturating_sub(self.weights()) + self.adapters
+    pub fn context(&self) -> Amount {
+        self.need.context + self.adapters.into()
     }
 
     /// Whether it may be taken out of memory now.
@@ -105,7 +103,7 @@ impl Entry {
         Holder {
             file: &self.key.path,
             context: self.context(),
-            weights: self.weights(),
+            weights: self.need.weights,
             idle: self.model.idle(),
             kept: self.pinned || kept,
         }

@@ -3,6 +3,7 @@
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
 use crate::budget::Wanted;
+use crate::budget::machine::Machine;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
@@ -17,14 +18,15 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
 }
 
 /// What `shape` asks of memory.
-pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions) -> Wanted {
+pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &Machine) -> Wanted {
     Wanted {
         context: shape.context as u32,
         slots: shape.slots,
         kv_type: spec.kv_type.clone(),
         rows: shape.rows() as u32,
         outputs: shape.outputs() as u32,
-        repack: options.repack && (spec.gpu_layers == Some(0) || !cfg!(any(feature = "cuda", feature = "metal"))),
+        // Beside an accelerator llama.cpp keeps matrices of the host where the accelerator can fetch them.
+        repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
         marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
         swa_full: true,
     }

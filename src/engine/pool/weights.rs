@@ -1,6 +1,7 @@
 //! The weights of one file with the right to their memory, shared by every context made from them.
 
 use crate::budget::Lease;
+use crate::budget::place::Settings;
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::Weights;
 use crate::models::dialect::Prompt;
@@ -10,8 +11,8 @@ use super::usage::Farewell;
 /// Given back in this order: the weights, their memory, word of it.
 pub struct Held {
     pub weights: Weights,
-    /// Whether they were copied into the order that the CPU likes best.
-    pub repack: bool,
+    /// Where they lie, and in which order.
+    pub settings: Settings,
     pub _lease: Lease,
     pub _farewell: Farewell,
 }

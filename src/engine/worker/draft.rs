@@ -11,7 +11,7 @@ impl<D: Decoder> Worker<'_, D> {
     /// What guesses for the job of `prompt`, if it asks for that and rejected rows can be taken back.
     pub(super) fn lookup(&self, task: &Task, prompt: &[Token]) -> Option<Lookup> {
         let asks = matches!(task, Task::Generate { request, .. } if request.lookup);
-        (asks && self.limits.cuts_anywhere).then(|| Lookup::new(prompt))
+        (asks && self.limits.undo >= ROWS - 1).then(|| Lookup::new(prompt))
     }
 
     /// Evaluates the last token of slot `index` with a guess behind it and takes the tokens that follow, up to the

@@ -19,9 +19,12 @@ pub use waiting::Waiting;
 pub use write::FileRecord;
 
 use super::IndexError;
+use crate::base::Bytes;
 
 /// Raised whenever the schema or what is written into it changes; an index of another version is built again.
 const VERSION: &str = "4";
+/// Most that a connection keeps of the pages it read, in kB as SQLite counts them.
+const CACHE_KB: i64 = 32_000;
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =
@@ -58,6 +61,12 @@ impl Store {
         }
     }
 
+    /// The most that this connection keeps of the pages it has read: the whole database if it is small.
+    pub fn cache(&self) -> Bytes {
+        let all = fs::metadata(&self.path).map_or(0, |about| about.len());
+        Bytes(all.min(CACHE_KB as u64 * 1000))
+    }
+
     /// A second connection to the same database, for reading beside a writer.
     pub fn reopen(&self) -> Result<Store, IndexError> {
         Store::connect(&self.path).map(|(store, _)| store).map_err(|e| self.error(e))
@@ -69,7 +78,7 @@ impl Store {
         db.pragma_update(None, "journal_mode", "WAL")?;
         // A crash of the machine may lose the last batch, never the database; the files are still there to read again.
         db.pragma_update(None, "synchronous", "NORMAL")?;
-        db.pragma_update(None, "cache_size", -32_000)?;
+        db.pragma_update(None, "cache_size", -CACHE_KB)?;
         db.set_prepared_statement_cache_capacity(64);
         db.execute_batch(
             "CREATE TABLE IF NOT EXISTS index_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",

@@ -13,7 +13,7 @@ use crate::models::dialect::Prompt;
 
 /// Tokens a second of greedy decoding after a prompt, on weights and a context of its own, shaped as the engine's.
 pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, threads: usize) -> Result<f64> {
-    let loading = Loading { gpu_layers: u32::MAX, repack: true, mapped: false };
+    let loading = Loading { gpu_layers: u32::MAX, experts_on_host: 0, repack: true, mapped: false };
     let weights = Weights::load(&spec.path, loading, |_| true)?;
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
     let context = setting.context as usize;

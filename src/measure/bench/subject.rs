@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
+use crate::engine::llama::devices;
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::slot::Reuse;
 use crate::engine::{Engine, Piece, Request, Tally, Token};
@@ -132,13 +133,7 @@ fn is_random(header: &Header) -> bool {
 
 fn device() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let gpu = if cfg!(feature = "cuda") {
-        "CUDA, "
-    } else if cfg!(feature = "metal") {
-        "Metal, "
-    } else {
-        ""
-    };
+    let gpu = devices::accelerator().map(|gpu| format!("{}, ", gpu.kind)).unwrap_or_default();
     format!("{gpu}CPU {} with {cores} cores", std::env::consts::ARCH)
 }
 

@@ -128,7 +128,7 @@ fn shipped_candidates_win_over_size_and_the_small_default_does_not() {
 }
 
 /// What a model that models.toml does not name starts with.
-const UNSAID: &str = if cfg!(any(feature = "cuda", feature = "metal")) { "q8_0" } else { "f16" };
+const UNSAID: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
 const CODER: &str = "Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf";
 const SMALL_CODER: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";

@@ -1,4 +1,5 @@
-//! Matrices that are loaded outside the tiles of AMX, so that sequences of recurrent layers may share a call (see
+//! Matrices that are loaded elsewhere than llama.cpp would put them: experts on the host where layers lie on an
+//! accelerator, and matrices outside the tiles of AMX, so that sequences of recurrent layers may share a call (see
 //! [`repack::untiled`]).
 
 use std::ffi::{CStr, CString, c_void};
@@ -15,37 +16,30 @@ type Kind = sys::ggml_backend_buffer_type_t;
 
 /// Names of matrices, as expressions, and in what kind of memory they shall lie.
 #[derive(Default)]
-pub(super) struct Untiled(Vec<(CString, Kind)>);
+pub(super) struct Elsewhere(Vec<(CString, Kind)>);
 
-impl Untiled {
-    /// For the model of `file`. None where there are no tiles, and none where layers may lie
-    /// on an accelerator: they would be taken from it.
-    pub fn of(file: &Path, gpu_layers: u32) -> Untiled {
+impl Elsewhere {
+    /// The experts of the first `layers` layers on the host.
+    pub fn experts(layers: u32) -> Elsewhere {
+        let numbers: Vec<String> = (0..layers).map(|layer| layer.to_string()).collect();
+        let names = CString::new(format!("^blk\\.({})\\..*_exps", numbers.join("|")));
+        // SAFETY: the function has no preconditions; the type is static.
+        let host = unsafe { sys::ggml_backend_cpu_buffer_type() };
+        Elsewhere(names.into_iter().filter(|_| layers > 0).map(|names| (names, host)).collect())
+    }
+
+    /// What has to be outside the tiles of the model of `file`; whether there is any. None where there are no tiles, and
+    /// none where layers may lie on an accelerator: they would be taken from it.
+    pub fn untile(&mut self, file: &Path, gpu_layers: u32) -> bool {
         if !repack::has_tiles() || gpu_layers > 0 && devices::accelerator().is_some() {
-            return Untiled::default();
+            return false;
         }
         // What is no model file, llama.cpp refuses itself.
-        gguf::inspect(file).ok().and_then(|header| Untiled::all(&repack::untiled(&header))).unwrap_or_default()
-    }
-
-    /// All of `matrices`, each outside the tiles, or nothing.
-    fn all(matrices: &[(&Tensor, Lies)]) -> Option<Untiled> {
-        let names = |lies: Lies| {
-            let here = matrices.iter().filter(|(_, one)| *one == lies);
-            here.map(|(tensor, _)| tensor.name.replace('.', "\\.")).collect::<Vec<_>>()
-        };
-        let (in_rows, as_in_file) = (names(Lies::InRows), names(Lies::AsInFile));
-        let mut untiled = Vec::new();
-        for (names, kind) in [(in_rows, rows as fn() -> Option<Kind>), (as_in_file, plain)] {
-            if !names.is_empty() {
-                untiled.push((CString::new(format!("^({})$", names.join("|"))).ok()?, kind()?));
-            }
-        }
-        Some(Untiled(untiled))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        let header = gguf::inspect(file).ok();
+        let untiled = header.and_then(|header| untiled(&repack::untiled(&header))).unwrap_or_default();
+        let any = !untiled.is_empty();
+        self.0.extend(untiled);
+        any
     }
 
     /// What llama.cpp reads while it loads the model: ended by an empty entry, valid as long as this is.
@@ -54,6 +48,22 @@ impl Untiled {
         let end = entry(ptr::null(), ptr::null_mut());
         self.0.iter().map(|(names, kind)| entry(names.as_ptr(), *kind)).chain([end]).collect()
     }
+}
+
+/// All of `matrices`, each outside the tiles, or nothing.
+fn untiled(matrices: &[(&Tensor, Lies)]) -> Option<Vec<(CString, Kind)>> {
+    let names = |lies: Lies| {
+        let here = matrices.iter().filter(|(_, one)| *one == lies);
+        here.map(|(tensor, _)| tensor.name.replace('.', "\\.")).collect::<Vec<_>>()
+    };
+    let (in_rows, as_in_file) = (names(Lies::InRows), names(Lies::AsInFile));
+    let mut untiled = Vec::new();
+    for (names, kind) in [(in_rows, rows as fn() -> Option<Kind>), (as_in_file, plain)] {
+        if !names.is_empty() {
+            untiled.push((CString::new(format!("^({})$", names.join("|"))).ok()?, kind()?));
+        }
+    }
+    Some(untiled)
 }
 
 /// Memory as ggml's kernels for rows side by side want it.

@@ -1,0 +1,137 @@
+//! What models would take on this machine or another, and on which rung they stand: behind `monobloc fit`, and the choice
+//! of a planner that fits.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::{App, capabilities};
+use crate::base::{Bytes, Config};
+use crate::budget::ladder::Asked;
+use crate::budget::machine::{DeviceName, HEADROOM, Machine};
+use crate::budget::{HostMemory, Refused};
+use crate::embed;
+use crate::engine::llama::devices;
+use crate::engine::pool::Pool;
+use crate::measure::{complete, fit};
+use crate::models::{ModelSpec, Registry, Role, registry};
+
+/// What `monobloc fit` is asked.
+#[derive(Clone, Debug, Default)]
+pub struct FitRequest {
+    /// Models to be loaded together; none means the roles of the registry.
+    pub files: Vec<PathBuf>,
+    /// The machine, as [`DeviceName`] reads it; `None` is this one.
+    pub device: Option<String>,
+    /// Tokens a slot and type of keys and values, for files; without a type, that of each.
+    pub context: u32,
+    pub kv_type: Option<String>,
+    pub overhead: Option<Bytes>,
+    pub activations: Option<Bytes>,
+}
+
+/// The machine that `device` names, within the budget of `config`; `None` is this one.
+pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
+    let device = device.map(str::parse::<DeviceName>).transpose()?;
+    let here = |accelerator| {
+        Machine::here().map(|machine| {
+            let available = machine.host.available.saturating_sub(HEADROOM);
+            let host = HostMemory { available, ..machine.host };
+            Machine { host, ..machine }.with(accelerator)
+        })
+    };
+    let machine = match (&device, config.budget, devices::accelerator()) {
+        // A budget without a size is a machine that has that much, whatever this one has.
+        (None, Some(budget), None) => Some(Machine::of(budget)),
+        (Some(device), Some(budget), _) if device.is_this_cpu() => Some(Machine::of(budget)),
+        (Some(device), ..) => device.machine(),
+        (None, _, accelerator) => here(accelerator),
+    };
+    let machine = machine.context("this system does not say how much memory it has; name --device cpu:16GiB, say")?;
+    Ok(config.budget.map_or(machine, |budget| machine.limited_to(budget)))
+}
+
+impl App {
+    /// What the roles of `registry` would take on this machine.
+    pub(super) fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
+        let machine = machine_of(&self.config, None)?;
+        let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
+        Ok(fit::report(&self.roles_asked(registry)?, &given, &machine))
+    }
+
+    /// A missing or damaged embedder takes nothing: search goes by words then.
+    fn embedder_bytes(&self, registry: &Registry) -> Bytes {
+        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
+        let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
+        embedder.unwrap_or(Bytes::ZERO)
+    }
+
+    /// What `request` would take; a refusal comes beside the report.
+    pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
+        let machine = machine_of(&self.config, request.device.as_deref())?;
+        let mut given =
+            fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
+        let asked = match request.files.is_empty() {
+            true => {
+                let registry = Registry::open(&self.config)?;
+                given.embedder = self.embedder_bytes(&registry);
+                self.roles_asked(&registry)?
+            }
+            false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
+        };
+        let (mut report, refused) = fit::report(&asked, &given, &machine);
+        if request.device.is_none() {
+            report.forecast(&capabilities());
+        }
+        Ok((report, refused))
+    }
+
+    /// How the model of `file` keeps keys and values: as asked, else as it would in a request.
+    pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
+        match asked {
+            Some(asked) => Ok(asked.to_owned()),
+            None => Ok(registry::kv_type(&self.config, file)?),
+        }
+    }
+
+    /// On which rung each role would stand if it were loaded now, by its name; what does not fit says so.
+    pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
+        let (report, _) = self.fit(&FitRequest::default())?;
+        let left_out = report.left_out.into_iter().map(|name| (name, "left out: the planner plays it".to_owned()));
+        Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
+    }
+
+    /// The planner with what could replace it, and the router unless one file plays both.
+    fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
+        let planner = registry.get(Role::Planner)?.clone();
+        let router = registry.get(Role::Router).ok().filter(|spec| spec.path != planner.path).cloned();
+        // What the user named is what is meant.
+        let others = match registry.is_named(Role::Planner) {
+            true => Vec::new(),
+            false => fit::alternatives(registry, Role::Planner),
+        };
+        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options());
+        let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
+        for header in others {
+            let spec = ModelSpec { path: header.path.clone(), header, ..planner.clone() };
+            candidates.push((spec.header.clone(), pool.wanted(&spec)?));
+        }
+        let (name, gpu_layers) = (Role::Planner.to_string(), planner.gpu_layers);
+        let mut asked = vec![Asked { name, candidates, gpu_layers, optional: false }];
+        if let Some(spec) = router {
+            let candidates = vec![(spec.header.clone(), pool.wanted(&spec)?)];
+            let (name, gpu_layers) = (Role::Router.to_string(), spec.gpu_layers);
+            asked.push(Asked { name, candidates, gpu_layers, optional: true });
+        }
+        Ok(asked)
+    }
+
+    fn file_asked(&self, file: &Path, request: &FitRequest) -> Result<Asked> {
+        let kv_type = self.kv_type(request.kv_type.as_deref(), file)?;
+        let spec = complete::model(file, self.config.slots, request.context, &kv_type)?;
+        let candidates = vec![(spec.header.clone(), self.empty_pool().wanted(&spec)?)];
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Asked { name, candidates, gpu_layers: None, optional: false })
+    }
+}
