@@ -63,13 +63,30 @@ fn kv_row(header: &Header, heads: u32, kv_type: &str) -> Bytes {
     row(header.key_length) + row(header.value_length)
 }
 
-/// Rows at the end of a call that a sequence of recurrent layers can take back: the guess of a call that verifies one
-/// (`n_rs_seq`).
-pub const UNDO_ROWS: u32 = 15;
+/// Most rows at the end of a call that a sequence of recurrent layers can take back: the guess of a call that verifies
+/// one (`n_rs_seq`).
+const UNDO_MAX: u32 = 15;
+/// Nodes of llama.cpp's graph for a state that is kept, a layer; and at most for everything else, a layer (44 are enough for
+/// the 1.2B shape).
+const STATE_NODES: u32 = 3;
+const LAYER_NODES: u32 = 48;
+
+/// Rows at the end of a call that can be taken back. The states after them are written by nodes of llama.cpp's graph,
+/// which ends the process when it is full (`graph_max_nodes`: eight a tensor). With experts a call of several rows costs
+/// nearly as much as its rows, so nothing is guessed there.
+pub fn undo_rows(header: &Header) -> u32 {
+    let recurrent = header.recurrent_layers() as u32;
+    if recurrent == 0 || header.experts > 0 {
+        return 0;
+    }
+    let nodes = (8 * header.tensors.len() as u32).max(1024);
+    let left = nodes.saturating_sub(LAYER_NODES * (header.layers + 1));
+    (left / (STATE_NODES * recurrent)).saturating_sub(1).min(UNDO_MAX)
+}
 
 /// One slot's states: that after the last row of a call, and those after the rows before it that can be taken back.
 pub fn state(header: &Header) -> Bytes {
-    state_once(header) * (1 + u64::from(UNDO_ROWS))
+    state_once(header) * (1 + u64::from(undo_rows(header)))
 }
 
 /// One state: `l_cache - 1` columns of the hidden size in f32, per convolution layer. Recurrent layers of other families

@@ -13,7 +13,7 @@ const KEY: usize = 3;
 const PLACES_MAX: usize = 32;
 /// Fewest tokens worth a call: one of 16 rows takes as long as four or five single tokens on a processor, one of 8
 /// hardly less.
-const GUESSED_MIN: usize = 8;
+pub const GUESSED_MIN: usize = 8;
 /// As many right ones as this and the guess has paid.
 const PAID: usize = 5;
 /// Tokens that are asked to match before any guess has paid.

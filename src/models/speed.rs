@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::file;
+use crate::base::{ACCELERATED, file};
 
 /// Fewer tokens in a turn measure nothing.
 const PROMPT_MIN: usize = 200;
@@ -52,7 +52,8 @@ impl Speed {
 }
 
 fn place(folder: &Path, fingerprint: &str) -> std::path::PathBuf {
-    folder.join(format!("{fingerprint}.speed.json"))
+    let unit = if ACCELERATED { ".accelerator" } else { "" };
+    folder.join(format!("{fingerprint}{unit}.speed.json"))
 }
 
 #[cfg(test)]

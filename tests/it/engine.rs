@@ -33,7 +33,10 @@ fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
 
 /// An engine whose sequences survive in `store`.
 fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine {
-    let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
+    loaded(file, Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false }, shape, store)
+}
+
+fn loaded(file: &Path, loading: Loading, shape: Shape, store: Option<&PrefixStore>) -> Engine {
     let weights = Arc::new(Weights::load(file, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let prefixes = store.map(|store| store.of(Fingerprint::of(file, &shape, "").expect("a readable file")));
@@ -111,6 +114,20 @@ async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_thread_and_on_
         };
         let prompt = prose(5, 700);
         assert_eq!(run(&with(2), &prompt, 200).await.tokens, run(&with(1), &prompt, 200).await.tokens, "{shape}");
+    }
+}
+
+/// A large file is mapped, its matrices are copied from there, and then its pages are let go of.
+#[tokio::test]
+async fn a_file_that_was_mapped_to_be_copied_says_what_one_that_was_read_does() {
+    for file in [smollm(), synthetic(synth_shape::Shape::TinyLfm2Moe).to_owned()] {
+        let with = |mapped| {
+            let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped };
+            let shape = Shape { slots: 1, context: 2048, kv: KvFormat::F16, threads: 2, chunk: 64 };
+            loaded(&file, loading, shape, None)
+        };
+        let prompt = prose(6, 200);
+        assert_eq!(run(&with(true), &prompt, 32).await.tokens, run(&with(false), &prompt, 32).await.tokens);
     }
 }
 
@@ -423,35 +440,33 @@ async fn guessed_tokens_depend_on_no_neighbour() {
 /// Recurrent layers go back to after any row of the last call, and go on from there as if the rest had not been.
 #[test]
 fn recurrent_layers_take_rows_of_the_last_call_back() {
-    for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
-        let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
-        let weights = Weights::load(synthetic(shape), loading, |_| true).expect("the model loads");
-        let token = |at: usize| Token((300 + at * 37 % 5_000) as i32);
-        let rows = |positions: std::ops::Range<usize>, token: &dyn Fn(usize) -> Token| -> Vec<Row> {
-            positions.map(|position| Row { sequence: 0, position, token: token(position), logits: true }).collect()
-        };
-        let shape = Shape { slots: 1, context: 512, kv: KvFormat::F16, threads: 2, chunk: 64 };
-        let after = |guess: usize, right: usize| {
-            let mut decoder = weights.context(&shape).expect("a context");
-            assert_eq!(decoder.limits().undo, 15);
-            let prompt: Vec<Row> = rows(0..40, &token).into_iter().map(|row| Row { logits: false, ..row }).collect();
-            decoder.decode(&prompt, &|| false).expect("the prompt");
-            decoder.mark(0);
-            let wrong = |at: usize| if at < 40 + right { token(at) } else { Token(7) };
-            decoder.decode(&rows(40..40 + guess, &wrong), &|| false).expect("the guess");
-            assert_eq!(decoder.keep(0, 40 + right), 40 + right);
-            decoder.decode(&rows(40 + right..41 + right, &token), &|| false).expect("the next token");
-            let logits = decoder.logits(0).to_vec();
-            assert_eq!(decoder.keep(0, 39 + right), 40, "only the last call can be taken back");
-            logits
-        };
-        let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        for right in [2, 9, 15] {
-            let (guessed, plain) = (after(16, right), after(right, right));
-            let other = after(16, right - 1);
-            let (same, different) = (distance(&guessed, &plain), distance(&guessed, &other));
-            assert!(same < different / 20.0, "{right} right: {same} from those of a run without a guess, {different}");
-        }
+    let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
+    let weights = Weights::load(synthetic(synth_shape::Shape::TinyLfm2), loading, |_| true).expect("it loads");
+    let token = |at: usize| Token((300 + at * 37 % 5_000) as i32);
+    let rows = |positions: std::ops::Range<usize>, token: &dyn Fn(usize) -> Token| -> Vec<Row> {
+        positions.map(|position| Row { sequence: 0, position, token: token(position), logits: true }).collect()
+    };
+    let shape = Shape { slots: 1, context: 512, kv: KvFormat::F16, threads: 2, chunk: 64 };
+    let after = |guess: usize, right: usize| {
+        let mut decoder = weights.context(&shape).expect("a context");
+        assert_eq!(decoder.limits().undo, 15);
+        let prompt: Vec<Row> = rows(0..40, &token).into_iter().map(|row| Row { logits: false, ..row }).collect();
+        decoder.decode(&prompt, &|| false).expect("the prompt");
+        decoder.mark(0);
+        let wrong = |at: usize| if at < 40 + right { token(at) } else { Token(7) };
+        decoder.decode(&rows(40..40 + guess, &wrong), &|| false).expect("the guess");
+        assert_eq!(decoder.keep(0, 40 + right), 40 + right);
+        decoder.decode(&rows(40 + right..41 + right, &token), &|| false).expect("the next token");
+        let logits = decoder.logits(0).to_vec();
+        assert_eq!(decoder.keep(0, 39 + right), 40, "only the last call can be taken back");
+        logits
+    };
+    let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    for right in [2, 9, 15] {
+        let (guessed, plain) = (after(16, right), after(right, right));
+        let other = after(16, right - 1);
+        let (same, different) = (distance(&guessed, &plain), distance(&guessed, &other));
+        assert!(same < different / 20.0, "{right} right: {same} from those of a run without a guess, {different}");
     }
 }
 

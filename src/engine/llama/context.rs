@@ -13,7 +13,6 @@ use llama_cpp_sys_2 as sys;
 use super::lora::Overlay;
 use super::threads::Threads;
 use super::{Shape, int};
-use crate::budget::cache;
 use crate::engine::decoder::{Row, Stop};
 
 /// What `llama_decode` answers, beyond its own "ok".
@@ -46,8 +45,9 @@ pub(super) struct Context<'w> {
 unsafe impl Send for Context<'_> {}
 
 impl<'w> Context<'w> {
-    /// Callers make one context of a model at a time: making one changes the model.
-    pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize) -> Option<Context<'w>> {
+    /// Callers make one context of a model at a time: making one changes the model. `undo`: rows of a call that
+    /// recurrent layers shall be able to take back.
+    pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32) -> Option<Context<'w>> {
         let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
         let threads = Threads::new(shape.threads)?;
         // SAFETY: returns a plain structure.
@@ -67,8 +67,7 @@ impl<'w> Context<'w> {
         params.kv_unified = false;
         params.swa_full = true;
         // llama.cpp wants the rows that can be taken back, and one more, in a part of a call.
-        let undo = cache::UNDO_ROWS.min(params.n_ubatch.saturating_sub(2));
-        params.n_rs_seq = if model.is_hybrid() || model.is_recurrent() { undo } else { 0 };
+        params.n_rs_seq = undo.min(params.n_ubatch.saturating_sub(2));
         params.no_perf = true;
         params.abort_callback = Some(asked_to_stop);
         params.abort_callback_data = (&raw const *stop).cast_mut().cast();
@@ -269,7 +268,7 @@ mod tests {
     /// The bits of all logits read while `number` of two threads are used by each call.
     fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
         let shape = Shape { slots: 1, context: 512, kv, threads: 2, chunk: CHUNK };
-        let mut context = Context::new(model, &shape, shape.context).expect("a context");
+        let mut context = Context::new(model, &shape, shape.context, 0).expect("a context");
         let mut bits = Vec::new();
         let mut from = 0;
         for call in 0.. {

@@ -5,12 +5,14 @@
 //! recurrent layers cannot be cut, so a checkpoint of them is taken at every `mark` and put back before the attention
 //! layers are cut; sliding windows can, because they keep everything (`swa_full`).
 
+mod ahead;
 mod context;
 mod count;
 mod decoder;
 pub mod devices;
 mod elsewhere;
 mod lora;
+mod mapping;
 mod threads;
 mod weights;
 

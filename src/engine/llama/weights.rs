@@ -8,13 +8,16 @@ use std::sync::{Mutex, PoisonError};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
+use super::ahead::Ahead;
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
 use super::elsewhere::Elsewhere;
 use super::lora::Overlay;
-use super::{LlamaError, Shape, backend, system_info};
+use super::{LlamaError, Shape, backend, mapping, system_info};
+use crate::budget::cache;
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::models::dialect::{Piece, Prompt};
+use crate::models::gguf;
 
 /// Positions in a context are allotted in blocks of this size (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;
@@ -32,8 +35,8 @@ pub struct Loading {
     /// Whether the CPU may copy weights into an order that its kernels read faster. It costs anonymous memory as large
     /// as what is copied and, on the 24B shape, buys 28 tokens a second instead of 17 (facts of llama.cpp).
     pub repack: bool,
-    /// Whether the file is mapped. Where matrices are copied it is read instead: what lies beside the copies is then
-    /// held once and exactly, while of a mapped file whole blocks of up to 2 MiB stay for a look at any part of them.
+    /// Whether the file is mapped. Where matrices are copied small files are read instead: what lies beside the copies is
+    /// then held once and exactly, while of a mapped file whole blocks of up to 2 MiB stay for a look at any part of them.
     pub mapped: bool,
 }
 
@@ -43,6 +46,8 @@ pub struct Weights {
     tokens: Vec<TokenText>,
     /// Whether every matrix may lie in the order of AMX, Intel's unit for products of tiles.
     tiled: bool,
+    /// Rows of a call that recurrent layers can take back.
+    undo: u32,
     /// Making a context changes the model, so one is made at a time (llama-cpp-2 says the same).
     making: Mutex<()>,
 }
@@ -67,6 +72,11 @@ impl Weights {
         let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
         let path = file.to_str().and_then(|path| CString::new(path).ok());
         let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
+        let ahead = loading.repack.then(|| Ahead::of(file));
+        let mut progress = |share| {
+            ahead.iter().for_each(|ahead| ahead.reached(share));
+            progress(share)
+        };
         let mut watch = Watch { progress: &mut progress, cancelled: false };
         // SAFETY: returns a plain structure.
         let mut params = unsafe { sys::llama_model_default_params() };
@@ -91,9 +101,14 @@ impl Weights {
             return Err(if watch.cancelled { cancelled } else { failed("it refused the file") });
         };
         let model = wrapped(model);
+        if loading.mapped && loading.repack {
+            mapping::let_go(file);
+        }
         let tokens = token_texts(&model);
+        let recurrent = model.is_hybrid() || model.is_recurrent();
+        let undo = gguf::inspect(file).ok().filter(|_| recurrent).map_or(0, |header| cache::undo_rows(&header));
         let tiled = tiled && system_info().contains(AMX);
-        Ok(Weights { model, tokens, tiled, making: Mutex::new(()) })
+        Ok(Weights { model, tokens, tiled, undo, making: Mutex::new(()) })
     }
 
     /// Whether a sequence can only be restored from checkpoints: recurrent layers. Sliding windows can be cut, because
@@ -126,7 +141,7 @@ impl Weights {
         let overlay = Overlay::read(&self.model, &self.making, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
         let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        let raw = Context::new(&self.model, shape, context);
+        let raw = Context::new(&self.model, shape, context, self.undo);
         drop(making);
         let reason = "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned();
         let mut raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row, Token};
-use crate::engine::lookup::Lookup;
+use crate::engine::lookup::{GUESSED_MIN, Lookup};
 
 /// Rows of a call that verifies: kernels on processors take that many at half the price of eight, a row each.
 const ROWS: usize = 16;
@@ -11,7 +11,7 @@ impl<D: Decoder> Worker<'_, D> {
     /// What guesses for the job of `prompt`, if it asks for that and rejected rows can be taken back.
     pub(super) fn lookup(&self, task: &Task, prompt: &[Token]) -> Option<Lookup> {
         let asks = matches!(task, Task::Generate { request, .. } if request.lookup);
-        (asks && self.limits.undo >= ROWS - 1).then(|| Lookup::new(prompt))
+        (asks && self.limits.undo >= GUESSED_MIN).then(|| Lookup::new(prompt))
     }
 
     /// Evaluates the last token of slot `index` with a guess behind it and takes the tokens that follow, up to the
@@ -66,8 +66,8 @@ impl<D: Decoder> Worker<'_, D> {
             return None;
         };
         let held = occupied.slot.tokens.len();
-        let room =
-            (self.limits.context - held).min(request.max_tokens - generated.len()).min(self.limits.outputs).min(ROWS);
+        let rows = self.limits.undo.saturating_add(1).min(self.limits.outputs).min(ROWS);
+        let room = (self.limits.context - held).min(request.max_tokens - generated.len()).min(rows);
         let guess = lookup.guess(room.saturating_sub(1));
         let last = *generated.last()?;
         if guess.is_empty() {

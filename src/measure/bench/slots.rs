@@ -1,10 +1,10 @@
-//! Measures what several requests at once cost each other: words a second over all slots, agents that begin alike, and a
-//! user beside background work.
+//! Measures what several requests at once cost each other: words a second over all slots, agents that begin alike, a user
+//! beside background work, and one who comes after another has left.
 //!
 //! Left out: what the requests say. Prompts are of equal length and different from the first word on, except for the
 //! agents, which share a preamble. The machine should be idle otherwise; the table prints ratios of one run.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -36,6 +36,9 @@ const USER_TOKENS: usize = 8;
 /// Tokens a background job would generate if nobody stopped it.
 const BACKGROUND_TOKENS: usize = 4096;
 
+/// A prompt that takes a single call of few rows.
+const SHORT_TOKENS: usize = 8;
+
 /// What one model gave.
 #[derive(Clone, Debug, Serialize)]
 pub struct Slots {
@@ -46,6 +49,8 @@ pub struct Slots {
     pub decode_tokens_per_s: Vec<(usize, f64)>,
     pub fan_out: FanOut,
     pub priority: Beside,
+    /// From the end of a stream in the middle of its prompt until the engine computes for the next, beyond what that takes.
+    pub freed_after_ms: f64,
 }
 
 /// Four agents with a shared preamble.
@@ -83,7 +88,9 @@ pub async fn measure(pool: &Pool, setting: &Setting, effort: Effort, threads: us
     }
     let fan_out = agents(&subject, effort).await?;
     let priority = beside(&subject, effort).await?;
-    Ok(Slots { about: subject.about, load_ms: subject.load_ms, decode_tokens_per_s, fan_out, priority })
+    let freed_after_ms = freed_after(&subject, effort, priority.ttft_idle_ms).await?;
+    let (about, load_ms) = (subject.about, subject.load_ms);
+    Ok(Slots { about, load_ms, decode_tokens_per_s, fan_out, priority, freed_after_ms })
 }
 
 async fn one(subject: &Subject, prompt: Vec<Token>, tokens: usize, priority: Priority) -> Result<Run> {
@@ -178,4 +185,19 @@ async fn beside(subject: &Subject, effort: Effort) -> Result<Beside> {
     drop(jobs);
     let (ttft_idle_ms, ttft_beside_ms) = (median(idle), median(besides));
     Ok(Beside { background_jobs: BACKGROUND, ttft_idle_ms, ttft_beside_ms, ratio: ttft_beside_ms / ttft_idle_ms })
+}
+
+/// A stream is dropped at a third of the time its prompt takes, and a short prompt sent at once.
+async fn freed_after(subject: &Subject, effort: Effort, prompt_ms: f64) -> Result<f64> {
+    let short = |number: usize| subject.prompt(50_000 + number, SHORT_TOKENS);
+    let (mut idle, mut after) = (Vec::new(), Vec::new());
+    for round in 0..effort.rounds {
+        idle.push(one(subject, short(2 * round)?, 1, Priority::Step).await?.first_token.as_secs_f64() * 1000.0);
+        let long = subject.prompt(60_000 + round, effort.preamble_tokens)?;
+        let stream = subject.engine.generate(Request { priority: Priority::Step, ..Request::new(long, 1) })?;
+        tokio::time::sleep(Duration::from_secs_f64(prompt_ms / 3000.0)).await;
+        drop(stream);
+        after.push(one(subject, short(2 * round + 1)?, 1, Priority::Step).await?.first_token.as_secs_f64() * 1000.0);
+    }
+    Ok((median(after) - median(idle)).max(0.0))
 }

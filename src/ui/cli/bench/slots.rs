@@ -78,4 +78,5 @@ fn print(figures: &slots::Slots) {
     line("a user's first token, idle", format!("{:.0} ms", beside.ttft_idle_ms));
     line(&format!("  beside {} background jobs", beside.background_jobs), format!("{:.0} ms", beside.ttft_beside_ms));
     line("  ratio", format!("{:.2}", beside.ratio));
+    line("free after a stream is dropped in its prompt", format!("{:.0} ms", figures.freed_after_ms));
 }

@@ -1,0 +1,50 @@
+//! Gives back what of a mapped file was only read to be copied: it stays in the system's cache, and this process no longer
+//! counts as its holder.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+/// Lets go of every page of `file` that this process has mapped to read; what is looked at later comes back by itself.
+/// Does nothing where the system does not say what is mapped (only Linux is asked).
+pub(super) fn let_go(file: &Path) {
+    let Ok(file) = fs::canonicalize(file) else { return };
+    let Ok(maps) = fs::read_to_string("/proc/self/maps") else { return };
+    for range in maps.lines().filter_map(|line| read_only(line, &file)) {
+        // SAFETY: the range is a mapping of a file that cannot be written through it, so its pages hold what the file
+        // holds, and the system reads them again when they are looked at.
+        let answer =
+            unsafe { libc::madvise(std::ptr::without_provenance_mut(range.start), range.len(), libc::MADV_DONTNEED) };
+        if answer != 0 {
+            tracing::debug!("pages of {} stay mapped: {}", file.display(), std::io::Error::last_os_error());
+        }
+    }
+}
+
+/// The addresses of a line like `7f00-7f10 r--s 00000000 fe:00 42    /models/a.gguf`, if it is of `file` and read-only.
+fn read_only(line: &str, file: &Path) -> Option<Range<usize>> {
+    let mut fields = line.splitn(6, ' ');
+    let (range, may) = (fields.next()?, fields.next()?);
+    let path = fields.nth(3)?.trim_start();
+    if !may.starts_with("r--") || Path::new(path) != file {
+        return None;
+    }
+    let (from, to) = range.split_once('-')?;
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    Some(number(from)?..number(to)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_read_only_mappings_of_the_file_are_let_go() {
+        let file = Path::new("/models/a b.gguf");
+        let line = |may: &str, path: &str| format!("7f00-7f10 {may} 00000000 fe:00 42                  {path}");
+        assert_eq!(read_only(&line("r--s", "/models/a b.gguf"), file), Some(0x7f00..0x7f10));
+        assert_eq!(read_only(&line("rw-p", "/models/a b.gguf"), file), None);
+        assert_eq!(read_only(&line("r--p", "/models/b.gguf"), file), None);
+        assert_eq!(read_only("7f00-7f10 r--p 00000000 00:00 0", file), None);
+    }
+}
