@@ -190,12 +190,12 @@ impl Pool {
         self.inner.options.memory.capabilities.as_ref()
     }
 
-    /// The file that plays `role`, loaded or not.
     /// How far the model of `role` goes by itself, as models.toml says.
     pub fn tier_of(&self, role: Role) -> Option<Tier> {
         self.inner.spec(role).ok()?.tier
     }
 
+    /// The file that plays `role`, loaded or not.
     pub fn file_of(&self, role: Role) -> Option<PathBuf> {
         self.inner.spec(role).ok().map(|spec| spec.path)
     }
