@@ -1,11 +1,11 @@
 //! Lets a model in if it fits, and if not says which setting would make it fit.
 
-use super::place::{self, Need, Settings};
+use super::place::{self, Footprint, Settings};
 use super::{Estimate, Ledger, Refused, Reservation, Wanted};
 use crate::models::ModelSpec;
 
 /// Reserves what `spec` will need. Nothing is allocated; a refusal names the arithmetic and what would help.
-pub fn admit(ledger: &Ledger, spec: &ModelSpec, settings: &Settings) -> Result<(Reservation, Need), Refused> {
+pub fn admit(ledger: &Ledger, spec: &ModelSpec, settings: &Settings) -> Result<(Reservation, Footprint), Refused> {
     let need = place::need(&spec.header, settings, &ledger.machine());
     match ledger.reserve(&spec.role.to_string(), need.all()) {
         Ok(reservation) => Ok((reservation, need)),

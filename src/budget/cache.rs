@@ -72,11 +72,11 @@ const STATE_NODES: u32 = 3;
 const LAYER_NODES: u32 = 48;
 
 /// Rows at the end of a call that can be taken back. The states after them are written by nodes of llama.cpp's graph,
-/// which ends the process when it is full (`graph_max_nodes`: eight a tensor). With experts a call of several rows costs
-/// nearly as much as its rows, so nothing is guessed there.
+/// which ends the process when it is full (`graph_max_nodes`: eight a tensor), so only of the architecture whose nodes
+/// are known. With experts (`lfm2moe`) a call of several rows costs nearly as much as its rows, so nothing is guessed.
 pub fn undo_rows(header: &Header) -> u32 {
     let recurrent = header.recurrent_layers() as u32;
-    if recurrent == 0 || header.experts > 0 {
+    if header.architecture != "lfm2" || recurrent == 0 {
         return 0;
     }
     let nodes = (8 * header.tensors.len() as u32).max(1024);

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::machine::{Kind, Machine};
-use super::place::{self, Need, Settings, overrun};
+use super::place::{self, Footprint, Settings, overrun};
 use super::{Amount, Refused, Wanted};
 use crate::base::Bytes;
 use crate::models::gguf::Header;
@@ -36,7 +36,7 @@ pub struct Placed {
     pub name: String,
     pub header: Arc<Header>,
     pub settings: Settings,
-    pub need: Need,
+    pub need: Footprint,
     /// Predicted, for one slot, at most.
     pub tokens_per_second: f64,
     /// What was given up, in words; empty if all is as asked.

@@ -72,6 +72,23 @@ impl fmt::Display for Refused {
     }
 }
 
+impl Refused {
+    /// `needed` is more than is `free`: says so of the memory that is short.
+    pub fn of(label: &str, needed: Amount, free: Amount, capacity: Amount) -> Refused {
+        let on_device = needed.device > free.device;
+        let short = |amount: Amount| if on_device { amount.device } else { amount.host };
+        Refused {
+            label: label.to_owned(),
+            needed: short(needed),
+            free: short(free),
+            capacity: short(capacity),
+            on_device,
+            parts: String::new(),
+            way_out: "raise --budget".into(),
+        }
+    }
+}
+
 impl Ledger {
     /// Of `capacity` bytes of host memory, and no accelerator.
     pub fn new(capacity: Bytes) -> Ledger {
@@ -94,17 +111,7 @@ impl Ledger {
         let (mut account, bytes) = (self.account(), bytes.into());
         let (free, capacity) = (account.free(), account.machine.capacity());
         if !bytes.fits(free) {
-            let on_device = bytes.device > free.device;
-            let short = |amount: Amount| if on_device { amount.device } else { amount.host };
-            return Err(Refused {
-                label: label.to_owned(),
-                needed: short(bytes),
-                free: short(free),
-                capacity: short(capacity),
-                on_device,
-                parts: String::new(),
-                way_out: "raise --budget".into(),
-            });
+            return Err(Refused::of(label, bytes, free, capacity));
         }
         let id = account.next;
         account.next += 1;
@@ -196,7 +203,7 @@ impl Reservation {
             let holds = measured.min(entry.bytes + free);
             if holds != measured {
                 tracing::warn!(
-                    "{} took {measured}, {} were reserved; the estimate was too low",
+                    "{} took {measured}, {} were reserved and the rest is not free; memory may run short",
                     entry.label,
                     entry.bytes
                 );

@@ -18,13 +18,13 @@ pub struct Settings {
 
 /// What a model takes, by how long it lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Need {
+pub struct Footprint {
     /// For as long as any context stands on them.
     pub weights: Amount,
     pub context: Amount,
 }
 
-impl Need {
+impl Footprint {
     pub fn all(self) -> Amount {
         self.weights + self.context
     }
@@ -61,10 +61,10 @@ impl Settings {
 }
 
 /// What the model takes where.
-pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Need {
+pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprint {
     let all = Estimate::of(header, &settings.wanted);
     if machine.accelerator.is_none() || settings.gpu_layers(header) == 0 {
-        return Need { weights: all.of_weights().into(), context: all.of_context().into() };
+        return Footprint { weights: all.of_weights().into(), context: all.of_context().into() };
     }
     let (mut weights, mut context) = (Amount::default(), Amount::default());
     for tensor in &header.tensors {
@@ -88,7 +88,7 @@ pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Need {
         context.host += all.compute;
     }
     let charged = |amount: Amount| machine.amount(amount.host, amount.device);
-    Need { weights: charged(weights), context: charged(context) }
+    Footprint { weights: charged(weights), context: charged(context) }
 }
 
 /// Recurrent layers in all, and on the host.

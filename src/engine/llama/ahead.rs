@@ -19,8 +19,9 @@ const PIECE: usize = 4 << 20;
 
 /// A thread that reads on while a load goes on. Dropping it ends the thread.
 pub(super) struct Ahead {
-    /// Bytes that may be read by now, and the thread that is woken when they become more.
+    /// Bytes that may be read by now.
     allowed: Arc<AtomicU64>,
+    /// Woken when they become more.
     reader: Option<JoinHandle<()>>,
     bytes: u64,
 }

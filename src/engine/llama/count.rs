@@ -4,12 +4,12 @@ use std::time::Duration;
 
 /// Time of calls after which the share that was waited is judged. The clock of a core that is shared ticks every few
 /// milliseconds.
-const WINDOW: Duration = Duration::from_millis(40);
+const WINDOW: Duration = Duration::from_millis(30);
 /// Share of their time that threads waited for a core, above which they are too many. With a core each it is below 0.02;
 /// with one neighbour for two of them a third (measured on two cores).
 const CROWDED: f64 = 0.1;
 /// Time of calls without waiting after which more threads are tried, at first and after tries that failed.
-const PATIENCE_MIN: Duration = Duration::from_millis(120);
+const PATIENCE_MIN: Duration = Duration::from_millis(250);
 const PATIENCE_MAX: Duration = Duration::from_secs(8);
 
 /// Fewer threads at once where it is crowded, more after some time of calm, and after a try that failed a longer time: what
@@ -120,7 +120,7 @@ mod tests {
         let mut count = ThreadCount::new(2, 2);
         let used = calls(&mut count, 2, 1, 6_000);
         let tries = used.iter().filter(|used| **used == 2).count();
-        assert!(tries <= 60 && used[5_000..].contains(&2), "{tries} of 6,000 calls, a minute");
+        assert!(tries <= 40 && used[5_000..].contains(&2), "{tries} of 6,000 calls, a minute");
     }
 
     proptest! {

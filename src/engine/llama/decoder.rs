@@ -61,8 +61,10 @@ impl<'w> LlamaDecoder<'w> {
     fn undo(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         let Sequence { length, fresh, torn, .. } = self.sequences[sequence];
         let rows = length - wanted;
-        let possible = !torn && rows < fresh && rows <= self.limits.undo && self.cut(sequence, wanted);
-        possible.then(|| self.sequences[sequence].marks.retain(|(length, _)| *length <= wanted))?;
+        if torn || rows >= fresh || rows > self.limits.undo || !self.cut(sequence, wanted) {
+            return None;
+        }
+        self.sequences[sequence].marks.retain(|(length, _)| *length <= wanted);
         Some(wanted)
     }
 

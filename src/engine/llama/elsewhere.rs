@@ -21,11 +21,14 @@ pub(super) struct Elsewhere(Vec<(CString, Kind)>);
 impl Elsewhere {
     /// The experts of the first `layers` layers on the host.
     pub fn experts(layers: u32) -> Elsewhere {
+        if layers == 0 {
+            return Elsewhere::default();
+        }
         let numbers: Vec<String> = (0..layers).map(|layer| layer.to_string()).collect();
         let names = CString::new(format!("^blk\\.({})\\..*_exps", numbers.join("|")));
         // SAFETY: the function has no preconditions; the type is static.
         let host = unsafe { sys::ggml_backend_cpu_buffer_type() };
-        Elsewhere(names.into_iter().filter(|_| layers > 0).map(|names| (names, host)).collect())
+        Elsewhere(names.into_iter().map(|names| (names, host)).collect())
     }
 
     /// What has to be outside the tiles of the model of `file`; whether there is any. None where there are no tiles, and

@@ -8,7 +8,7 @@ use super::load::{Need, Progress};
 use super::resident::{Entry, Key, file_name};
 use super::{Inner, Pool, PoolError, shape};
 use crate::base::Bytes;
-use crate::budget::{Amount, Refused, Wanted};
+use crate::budget::{Refused, Wanted};
 use crate::engine::prefix::PrefixStore;
 use crate::models::{ModelSpec, Role};
 
@@ -234,20 +234,10 @@ impl Inner {
             return Ok(());
         }
         drop(resident);
-        let (needed, capacity) = (need.amount(), self.ledger.capacity());
-        let on_device = needed.device > free.device;
-        let short = |amount: Amount| if on_device { amount.device } else { amount.host };
         let way_out = format!("raise --budget, or take a smaller model than {}", file_name(&need.key.path));
         let label = format!("{} in place of {}", file_name(&need.key.path), file_name(&old.path));
-        let refused = Refused {
-            label,
-            needed: short(needed),
-            free: short(free),
-            capacity: short(capacity),
-            on_device,
-            parts: String::new(),
-            way_out,
-        };
+        let refused = Refused::of(&label, need.amount(), free, self.ledger.capacity());
+        let refused = Refused { way_out, ..refused };
         Err(self.no_room(need, refused))
     }
 

@@ -11,7 +11,7 @@ use super::usage::{Farewell, Gone, Usage};
 use super::weights::{Held, HeldVocabulary};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
-use crate::budget::place::{self, Settings};
+use crate::budget::place::{self, Footprint, Settings};
 use crate::budget::{self, Amount, Estimate, Lease, Refused, Reservation, Wanted, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
@@ -30,7 +30,7 @@ pub(super) struct Need {
     pub there: Option<(Arc<Held>, Gone)>,
     pub adapters: Bytes,
     /// All of it, in each memory.
-    takes: place::Need,
+    takes: Footprint,
     /// The settings as the shape has them.
     spec: ModelSpec,
     settings: Settings,
@@ -165,7 +165,7 @@ impl Inner {
     /// context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
         let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
-        let place::Need { weights, context } = need.takes;
+        let Footprint { weights, context } = need.takes;
         let reserve = |part, bytes: Amount| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
         let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters.into())).transpose()?;
         let (weights, context) = if need.there.is_some() {

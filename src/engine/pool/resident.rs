@@ -10,7 +10,7 @@ use super::usage::{Gone, Usage};
 use super::weights::Held;
 use super::{Leased, PoolError};
 use crate::base::Bytes;
-use crate::budget::place::{Need, Settings};
+use crate::budget::place::{Footprint, Settings};
 use crate::budget::{Amount, Estimate};
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
@@ -68,7 +68,7 @@ pub struct Entry {
     pub pinned: bool,
     /// How it was loaded, and what that takes.
     pub settings: Settings,
-    pub need: Need,
+    pub need: Footprint,
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,

@@ -5,7 +5,8 @@ mod typing;
 
 use tree_sitter::Node;
 
-use super::outline::{Kind, Reader, ReferenceKind};
+use super::outline::{Kind, ReferenceKind};
+use super::reader::Reader;
 use super::types::{Type, Typing, Value};
 use super::{Grammar, unwrapped};
 use names::{bind, expect_arguments, parameters};

@@ -7,6 +7,7 @@ mod occurrences;
 mod outline;
 pub mod parts;
 mod python;
+mod reader;
 mod rust;
 mod sites;
 mod spans;
@@ -21,8 +22,8 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 pub use nodes::{SyntaxNode, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
-use outline::Reader;
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
+use reader::Reader;
 pub use sites::{ImportSite, SiteForm, SiteName, import_sites};
 pub use spans::{Spans, spans};
 pub use stretches::{Stretch, stretches};

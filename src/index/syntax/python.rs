@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::outline::{Kind, Reader, ReferenceKind};
+use super::outline::{Kind, ReferenceKind};
+use super::reader::Reader;
 use super::{Grammar, unwrapped};
 
 pub(super) struct Python;

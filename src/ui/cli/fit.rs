@@ -15,7 +15,7 @@ use crate::models::Role;
 pub struct Fit {
     /// GGUF files that are to be loaded together [default: planner, router and embedder]
     files: Vec<PathBuf>,
-    /// The machine: cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory), metal:16GiB [default: this one]
+    /// The machine: cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory), vulkan likewise, metal:16GiB [default: this one]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Tokens a slot that are wanted, for files named here

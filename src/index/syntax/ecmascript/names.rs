@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::typing::{annotated, value_of};
 use super::{bare, children, is_function, unquoted};
-use crate::index::syntax::outline::Reader;
+use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Type, Value};
 
 /// Notes the names a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.

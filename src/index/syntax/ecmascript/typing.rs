@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{child_of_kind, children, is_function, unquoted};
-use crate::index::syntax::outline::Reader;
+use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
 
 /// Types and values nested deeper than this are not told apart.

@@ -1,0 +1,370 @@
+//! Fills the outline of a file while a grammar walks its tree.
+
+use std::collections::{HashMap, HashSet};
+
+use tree_sitter::Node;
+
+use super::outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
+use super::types::{Binding, Typing, Value};
+
+/// Longest signature kept, in characters.
+const SIGNATURE_CHARS_MAX: usize = 300;
+/// Longest doc comment kept, in characters.
+const DOC_CHARS_MAX: usize = 1_200;
+/// Most definitions and references kept of one file: a generated file has no more to say beyond them.
+const ITEMS_MAX: usize = 20_000;
+
+/// Collects an outline while a grammar walks the tree, and knows which definition the walk stands in.
+pub(super) struct Reader<'t> {
+    source: &'t str,
+    outline: Outline,
+    /// Definitions around the current node.
+    open: Vec<Open<'t>>,
+    /// The field of its parent that the current node stands in.
+    field: Option<&'t str>,
+    /// The file lists what it hands out, whatever its definitions are called.
+    exports_listed: bool,
+    seen: HashSet<Seen>,
+    /// Blocks around the current node: (last byte, first line, last line).
+    blocks: Vec<(usize, usize, usize)>,
+    /// Last byte of the outermost function around the current node.
+    function_end: usize,
+    bindings: HashMap<String, Vec<usize>>,
+    /// What functions and objects that stand in an argument or behind an annotation are expected to be, by node.
+    expected: HashMap<usize, Value>,
+}
+
+/// Where a reference stands, its name, its receiver, its kind, and the binding that its first name means.
+type Seen = (Option<usize>, String, Option<String>, ReferenceKind, Option<usize>);
+
+/// A definition that the walk stands in.
+struct Open<'t> {
+    end_byte: usize,
+    /// Position in `Outline::definitions`.
+    at: usize,
+    /// What the value it is called on is called inside, where the language has no word for it.
+    own_value: Option<&'t str>,
+}
+
+impl<'t> Reader<'t> {
+    pub fn new(source: &'t str) -> Reader<'t> {
+        Reader {
+            source,
+            outline: Outline::default(),
+            open: Vec::new(),
+            field: None,
+            exports_listed: false,
+            seen: HashSet::new(),
+            blocks: Vec::new(),
+            function_end: 0,
+            bindings: HashMap::new(),
+            expected: HashMap::new(),
+        }
+    }
+
+    /// The walk comes to a node that begins at `byte`, in this field of its parent.
+    pub fn enter(&mut self, byte: usize, field: Option<&'t str>) {
+        self.leave_before(byte);
+        self.field = field;
+    }
+
+    /// Whether the current node stands in that field of its parent. (Asking a node for its parent walks down from the root.)
+    pub fn in_field(&self, name: &str) -> bool {
+        self.field == Some(name)
+    }
+
+    pub fn text(&self, node: Node) -> &'t str {
+        self.source.get(node.byte_range()).unwrap_or_default()
+    }
+
+    pub fn field(&self, node: Node, name: &str) -> Option<&'t str> {
+        node.child_by_field_name(name).map(|n| self.text(n))
+    }
+
+    pub fn leave_before(&mut self, byte: usize) {
+        while self.open.last().is_some_and(|open| open.end_byte <= byte) {
+            self.open.pop();
+        }
+    }
+
+    /// The innermost definition around the current node.
+    pub fn inside(&self) -> Option<usize> {
+        self.open.last().map(|open| open.at)
+    }
+
+    /// Whether the innermost definition has that name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.inside().is_some_and(|at| self.outline.definitions[at].name == name)
+    }
+
+    pub fn kind_inside(&self) -> Option<Kind> {
+        self.inside().map(|at| self.outline.definitions[at].kind)
+    }
+
+    /// Whether the current node stands in a function or method, where variables are local.
+    pub fn in_function(&self) -> bool {
+        let kinds = self.open.iter().map(|open| self.outline.definitions[open.at].kind);
+        kinds.into_iter().any(|kind| matches!(kind, Kind::Function | Kind::Method))
+    }
+
+    /// Whether a name was defined lately beside the current node: languages without declarations define by assigning, often twice.
+    pub fn defined_here(&self, name: &str) -> bool {
+        /// Further back, a second assignment makes a second definition, which does no harm.
+        const LATELY: usize = 500;
+        let latest = self.outline.definitions.iter().rev().take(LATELY);
+        latest.into_iter().any(|d| d.container == self.inside() && d.name == name)
+    }
+
+    /// The latest definition is documented inside it.
+    pub fn document(&mut self, doc: &str) {
+        if let Some(definition) = self.outline.definitions.last_mut().filter(|_| !doc.is_empty()) {
+            definition.doc = doc.chars().take(DOC_CHARS_MAX).collect();
+        }
+    }
+
+    /// The latest definition is a member of a type that stands elsewhere.
+    pub fn member_of(&mut self, name: &str) {
+        if let Some(definition) = self.outline.definitions.last_mut() {
+            definition.member_of = Some(name.to_owned());
+        }
+    }
+
+    /// Inside the latest definition, `name` is the value it is called on; references to its members get the receiver `self`.
+    pub fn own_value(&mut self, name: &'t str) {
+        if let Some(open) = self.open.last_mut() {
+            open.own_value = Some(name);
+        }
+    }
+
+    /// The exports noted so far, before anything is defined, are a list that leaves out everything else.
+    pub fn list_exports(&mut self) {
+        self.exports_listed = true;
+    }
+
+    pub fn lists_exports(&self) -> bool {
+        self.exports_listed
+    }
+
+    pub fn is_exported(&self, name: &str) -> bool {
+        self.outline.exports.iter().any(|e| e.name == name)
+    }
+
+    /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
+    /// False if it is one too many.
+    pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
+        if name.is_empty() || self.outline.definitions.len() >= ITEMS_MAX {
+            return false;
+        }
+        let (doc, doc_start) = doc_above(self.source, whole);
+        let body = ["body", "value", "right"].iter().find_map(|f| node.child_by_field_name(f));
+        let definition = Definition {
+            name: name.to_owned(),
+            kind,
+            start: whole.start_position().row + 1,
+            end: last_line(whole),
+            doc_start,
+            bytes: whole.byte_range(),
+            signature: signature(self.source, whole, body),
+            doc,
+            exported,
+            container: self.inside(),
+            member_of: None,
+            typing: None,
+        };
+        self.outline.definitions.push(definition);
+        let at = self.outline.definitions.len() - 1;
+        self.open.push(Open { end_byte: node.end_byte(), at, own_value: None });
+        true
+    }
+
+    /// Notes what is known of the type of the latest definition.
+    pub fn typed(&mut self, typing: Typing) {
+        if let Some(definition) = self.outline.definitions.last_mut().filter(|_| typing != Typing::default()) {
+            definition.typing = Some(Box::new(typing));
+        }
+    }
+
+    /// The walk enters a block, in which names are bound.
+    pub fn block(&mut self, node: Node) {
+        while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
+            self.blocks.pop();
+        }
+        self.blocks.push((node.end_byte(), node.start_position().row + 1, node.end_position().row + 1));
+    }
+
+    /// The walk enters a function.
+    pub fn function(&mut self, node: Node) {
+        self.block(node);
+        self.function_end = self.function_end.max(node.end_byte());
+    }
+
+    /// First and last line of the innermost block around a node.
+    pub fn block_lines(&mut self, node: Node) -> (usize, usize) {
+        while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
+            self.blocks.pop();
+        }
+        self.blocks.last().map_or((1, usize::MAX), |(_, start, end)| (*start, *end))
+    }
+
+    /// A local name with what it holds on these lines.
+    pub fn bind(&mut self, name: &str, value: Value, (start, end): (usize, usize)) {
+        if self.outline.bindings.len() < ITEMS_MAX && !name.is_empty() {
+            self.bindings.entry(name.to_owned()).or_default().push(self.outline.bindings.len());
+            self.outline.bindings.push(Binding { inside: self.inside(), name: name.to_owned(), value, start, end });
+        }
+    }
+
+    /// Says what the function or object at `node` should be, before the walk gets there.
+    pub fn expect(&mut self, node: Node, value: Value) {
+        self.expected.insert(node.id(), value);
+    }
+
+    pub fn expected(&mut self, node: Node) -> Option<Value> {
+        self.expected.remove(&node.id())
+    }
+
+    pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
+        let line = node.start_position().row + 1;
+        // `const x = require('y')` was read as a whole before its call is.
+        if name.is_empty() && self.outline.imports.iter().rev().take(32).any(|i| i.source == source && i.line == line) {
+            return;
+        }
+        self.outline.imports.push(Import { source: source.into(), name: name.into(), local: local.into(), line });
+    }
+
+    pub fn export(&mut self, node: Node, name: &str, local: &str, source: Option<&str>) {
+        let line = node.start_position().row + 1;
+        let source = source.map(str::to_owned);
+        self.outline.exports.push(Export { name: name.into(), local: local.into(), source, line });
+    }
+
+    pub fn refer(&mut self, node: Node, name: &str, receiver: Option<&str>, kind: ReferenceKind) {
+        self.refer_to(node, name, receiver, None, kind);
+    }
+
+    /// The same, with the receiver as a value.
+    pub fn refer_to(
+        &mut self,
+        node: Node,
+        name: &str,
+        receiver: Option<&str>,
+        value: Option<Value>,
+        kind: ReferenceKind,
+    ) {
+        /// A longer receiver is an expression, not a name.
+        const RECEIVER_CHARS_MAX: usize = 60;
+        if name.is_empty() || self.outline.references.len() >= ITEMS_MAX {
+            return;
+        }
+        let line = node.start_position().row + 1;
+        let receiver = receiver.map(|r| match self.after_own_value(r) {
+            _ if r.len() > RECEIVER_CHARS_MAX => "(…)".to_owned(),
+            Some(rest) => format!("self{rest}"),
+            None => r.to_owned(),
+        });
+        // The same words mean something else where their first name is bound anew.
+        let head = receiver.as_deref().unwrap_or(name).split(['.', '(', '[', '?', '!']).next().unwrap_or_default();
+        let covers = |at: &usize| (self.outline.bindings[*at].start..=self.outline.bindings[*at].end).contains(&line);
+        let binding = self.bindings.get(head).and_then(|all| all.iter().copied().rev().find(covers));
+        let long = receiver.as_deref() == Some("(…)");
+        let binding = if long { Some(usize::MAX - line) } else { binding };
+        if self.seen.insert((self.inside(), name.to_owned(), receiver.clone(), kind, binding)) {
+            let (from, value) = (self.inside(), value.map(Box::new));
+            let at_load = node.start_byte() >= self.function_end;
+            self.outline.references.push(Reference { name: name.into(), receiver, kind, line, from, at_load, value });
+        }
+    }
+
+    /// What follows the name of the own value in a receiver: `` for `s`, `.store` for `s.store`.
+    fn after_own_value<'r>(&self, receiver: &'r str) -> Option<&'r str> {
+        let own = self.open.iter().rev().find_map(|open| open.own_value)?;
+        receiver.strip_prefix(own).filter(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    pub fn local(&mut self, name: &str) {
+        let room = self.outline.locals.len() < ITEMS_MAX;
+        if let Some(inside) = self.inside().filter(|_| room) {
+            self.outline.locals.push((inside, name.to_owned()));
+        }
+    }
+
+    /// The outline, without plain uses of names that nothing in this file declares or imports (they are locals and keywords).
+    pub fn finish(self) -> Outline {
+        let mut outline = self.outline;
+        let known: HashSet<&str> = outline.definitions.iter().map(|d| d.name.as_str()).collect();
+        let known: HashSet<String> =
+            known.into_iter().chain(outline.imports.iter().map(|i| i.local.as_str())).map(str::to_owned).collect();
+        let place = |r: &Reference| (r.from, r.receiver.clone(), r.name.clone());
+        let calls: HashSet<_> = outline.references.iter().filter(|r| r.kind != ReferenceKind::Use).map(place).collect();
+        outline.references.retain(|r| {
+            let first = r.receiver.as_ref().unwrap_or(&r.name);
+            r.kind != ReferenceKind::Use || known.contains(first) && !calls.contains(&place(r))
+        });
+        outline.locals.sort();
+        outline.locals.dedup();
+        outline
+    }
+}
+
+fn last_line(node: Node) -> usize {
+    let end = node.end_position();
+    // A node that ends at column 0 ends with the line break of the line before.
+    let row = if end.column == 0 && end.row > node.start_position().row { end.row - 1 } else { end.row };
+    row + 1
+}
+
+fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
+    let end = body.map_or(whole.end_byte(), |b| b.start_byte());
+    let head = source.get(whole.start_byte()..end).unwrap_or_default();
+    let mut line = String::new();
+    for word in head.split_whitespace() {
+        if line.chars().count() + word.len() > SIGNATURE_CHARS_MAX {
+            line.push_str(" …");
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line.trim_end_matches(['{', '=', ':', ' ']).to_owned()
+}
+
+/// The comments and attributes directly above a node: their words, and the line they begin on (counted from 1).
+fn doc_above(source: &str, node: Node) -> (String, usize) {
+    /// Comment lines are nodes of their own in Rust; no doc comment has more.
+    const LINES_MAX: usize = 200;
+    let mut start = node.start_position().row;
+    let mut comments: Vec<&str> = Vec::new();
+    let mut above = node.prev_sibling();
+    for _ in 0..LINES_MAX {
+        let Some(comment) = above else { break };
+        let is_comment = comment.kind().ends_with("comment");
+        if !is_comment && !matches!(comment.kind(), "attribute_item" | "decorator") {
+            break;
+        }
+        let first = comment.start_position();
+        let ends = comment.end_position();
+        let last_row = if ends.column == 0 { ends.row.saturating_sub(1) } else { ends.row };
+        // A blank line, or code before it on its line, says that the comment belongs to something else.
+        let line_start = source[..comment.start_byte()].rfind('\n').map_or(0, |n| n + 1);
+        let alone = source[line_start..comment.start_byte()].trim().is_empty();
+        if last_row + 1 < start || !alone {
+            break;
+        }
+        if is_comment {
+            comments.push(source.get(comment.byte_range()).unwrap_or_default());
+        }
+        start = first.row;
+        above = comment.prev_sibling();
+    }
+    let doc = comments.iter().rev().flat_map(|c| c.lines()).map(strip_marks).filter(|l| !l.is_empty());
+    let doc: String = doc.collect::<Vec<_>>().join("\n").chars().take(DOC_CHARS_MAX).collect();
+    (doc, start + 1)
+}
+
+/// A comment line without `///`, `//!`, `/**`, ` * `, `*/` and `#`.
+fn strip_marks(line: &str) -> &str {
+    let line = line.trim().trim_start_matches(['/', '!', '*', '#']);
+    line.trim_end_matches("*/").trim()
+}
