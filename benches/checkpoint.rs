@@ -1,7 +1,7 @@
-//! What being undoable, recorded and confined costs a call: checkpoints and journal, on projects of three sizes.
+//! Measures what checkpoints, the journal and confinement add to a tool call, on projects of three sizes.
 //!
-//! Measures the same calls with and without a checkpoint, and what is written; leaves models, consent and the index out.
-//! The disk of this machine decides most of it: each checkpoint waits until it is on disk.
+//! Runs the same calls with and without a checkpoint and reports the space taken. Left out: models, consent and the
+//! index. The speed of this machine's disk matters most, because each checkpoint waits until it is on disk.
 //!
 //! Run it: `cargo bench --bench checkpoint`
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 const ROUNDS: usize = 20;
 
-/// Milliseconds of one call, the median of [`ROUNDS`].
+/// Milliseconds of one call, the median of [`ROUNDS`]. With `whole`, every call is a turn of its own.
 async fn call(project: &Path, tool: &str, arguments: impl Fn(usize) -> Value, checkpoint: bool, whole: bool) -> f64 {
     let catalog = Catalog::builtin();
     let turn = || Arc::new(Turn::new(project, About::default(), Cancel::new()));
@@ -51,7 +51,7 @@ async fn call(project: &Path, tool: &str, arguments: impl Fn(usize) -> Value, ch
     times[ROUNDS / 2]
 }
 
-/// Milliseconds of a command that does nothing, the median of [`ROUNDS`]: without limits, and with them.
+/// Milliseconds of a command that does nothing, the median of [`ROUNDS`]: unconfined, and confined.
 async fn confinement() -> [f64; 2] {
     let folder = tempfile::tempdir().expect("a folder");
     let catalog = Catalog::builtin();

@@ -1,8 +1,7 @@
-//! Embedding, indexing, edits, searches and questions to the graph on a project folder: MONOBLOC_BENCH_PROJECT, or the
-//! current one. What `monobloc bench retrieval` does, from the same code.
+//! Runs `monobloc bench retrieval` on the project folder MONOBLOC_BENCH_PROJECT, or on the current folder.
 //!
-//! Left out: how good the answers are, which `eval search` measures. Figures are of the machine it runs on and of whatever
-//! else that machine does meanwhile; nothing is asserted but that every case ran.
+//! Left out: how good the answers are, which `eval search` measures. Figures depend on the machine and on what else it
+//! does; this fails only if a measurement could not run.
 
 use std::process::{Command, ExitCode};
 

@@ -1,8 +1,9 @@
-//! Predicted beside measured memory of the models of the registry, or of the files named in MONOBLOC_BENCH_FILES
-//! (separated by colons): what `monobloc bench memory` does, from the same code.
+//! Runs `monobloc bench memory`: predicted beside measured memory.
 //!
-//! Left out: grammars, index and embedder, which other parts load when they need them. Figures are of the machine it
-//! runs on; nothing is asserted but that every case ran.
+//! The models are planner and router, or the files named in MONOBLOC_BENCH_FILES (separated by colons).
+//!
+//! Left out: grammars, index and embedder, which other parts load when they need them. Figures depend on the machine;
+//! this fails only if a measurement could not run.
 
 use std::process::{Command, ExitCode};
 

@@ -1,4 +1,4 @@
-//! Opens every layer once, bottom to top, and lends it out. Knows no user interface.
+//! `App` opens every layer once, bottom to top, and gives access to it; it contains no user-interface code.
 
 mod fit;
 
@@ -36,21 +36,21 @@ use crate::tools::{Catalog, Context, Prefilter, sandbox};
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
-/// Copies of sequences in host memory, for what slots had to give up. On SmolLM2 some 40,000 tokens.
+/// Most host memory for KV-cache copies of sequences that lost their slot: about 40,000 tokens of SmolLM2.
 const COPIES_MAX: Bytes = Bytes::mib(512);
 
-/// Fixed preambles on disk, of all models together.
+/// Most disk space for the KV caches of fixed preambles, all models together.
 const PREAMBLES_MAX: Bytes = Bytes::mib(256);
 
-/// Texts that are embedded before a request is answered: about two seconds of MiniLM on two cores.
+/// A request waits for up to this many texts to be embedded: about two seconds of MiniLM on two cores.
 const VECTORS_WAITED_FOR: usize = 128;
 
-/// Where a project keeps what monobloc knows of it.
+/// The project's database: its index and the lessons learned in it.
 pub fn database(project: &Path) -> PathBuf {
     project.join(".monobloc").join("monobloc.db")
 }
 
-/// Where a project keeps what was done in it.
+/// The project's journal: every request, call, decision and result.
 pub fn journal(project: &Path) -> PathBuf {
     project.join(".monobloc").join("journal.ndjson")
 }
@@ -64,21 +64,21 @@ pub struct App {
     permit: Permit,
     rules: Rules,
     servers: Servers,
-    /// Made when first asked for: it may have to start servers.
+    /// The tools, and notes about missing ones. Made on first use, because that may start servers.
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
-    /// Made when names are first to be masked.
+    /// Finds personal names with the router. Made when names are first masked.
     names: Arc<OnceLock<Arc<Names>>>,
-    /// What the index holds, as last measured.
+    /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
-    /// The program's own part of the ledger.
+    /// The memory of the program itself, without models.
     _process: Option<Arc<Lease>>,
 }
 
 impl App {
-    /// Asks the machine how much memory there is; loads and starts nothing. A rule that fails its examples is an error.
+    /// Finds out how much memory there is; loads and starts nothing. A rule that fails its own examples is an error.
     pub fn open(config: Config, cancel: Cancel) -> Result<App> {
         let ledger = Ledger::of(fit::machine_of(&config, None).unwrap_or_else(|_| Machine::of(Bytes::gib(4))));
-        // A budget below this lets no model in anyway, and says so then.
+        // Where even this does not fit, no model fits either; the first load reports that.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
         let servers =
@@ -97,12 +97,12 @@ impl App {
         })
     }
 
-    /// Follows the machine's free memory for as long as it is polled.
+    /// A future that adapts the ledger to the machine's free memory every two seconds; it never ends.
     pub fn watch(&self) -> impl Future<Output = ()> + Send + 'static {
         let (ledger, budget) = (self.ledger.clone(), self.config.budget);
         let accelerator = ledger.machine().accelerator;
         let total = device::host().map_or(Bytes::gib(4), |host| host.total);
-        // A budget is for where models mostly live.
+        // A configured budget limits the accelerator if there is one, else the host.
         let mut watch = Watch::new(budget.filter(|_| accelerator.is_none()).unwrap_or(total));
         let mut watch_device = accelerator.map(|one| Watch::new(budget.unwrap_or(one.total)));
         async move {
@@ -116,12 +116,12 @@ impl App {
         }
     }
 
-    /// The same, ended by another flag: for one request of a conversation.
+    /// The same app with another cancel flag, for one request of a conversation.
     pub fn until(&self, cancel: Cancel) -> App {
         App { cancel, ..self.clone() }
     }
 
-    /// The same on another folder.
+    /// The same app for another project folder.
     pub fn on(&self, project: &Path) -> App {
         App { config: Config { project: project.to_owned(), ..self.config.clone() }, ..self.clone() }
     }
@@ -130,7 +130,8 @@ impl App {
         &self.ledger
     }
 
-    /// What models there are; where the best planner does not fit into memory, the best that does plans. Reads headers only.
+    /// The models there are. If the preferred planner does not fit into memory, the best one that does takes its place.
+    /// Reads file headers only.
     pub fn registry(&self) -> Result<Registry> {
         let mut registry = Registry::open(&self.config)?;
         let all = alternatives(&registry, Role::Planner);
@@ -174,7 +175,7 @@ impl App {
         Pool::alone(self.ledger.clone(), self.permit.clone(), options)
     }
 
-    /// What engines keep beyond their own life; `preambles` on disk only where runs repeat, not in measurements.
+    /// What is kept when a model is unloaded. Measurements keep no `preambles` on disk: a rerun would be faster.
     fn engine_memory(&self, preambles: bool) -> EngineMemory {
         let cache = places::cache_dir();
         let disk = preambles.then(|| Disk::open(cache.join("preambles"), PREAMBLES_MAX));
@@ -185,7 +186,7 @@ impl App {
         }
     }
 
-    /// Most threads for inference.
+    /// Most threads for inference: the configured number, or one for each CPU.
     pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -198,7 +199,7 @@ impl App {
         embed::fingerprint(&registry.embedder()?.path, &embed::Options::default()).ok()
     }
 
-    /// The embedder, on the same ledger and the same device permit as every model. `Err` says why there is none.
+    /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
         let Some(spec) = registry.embedder() else {
             let looked: Vec<String> =
@@ -228,13 +229,13 @@ impl App {
         Embedder::open(&spec.path, options).map_err(|error| format!("no embedder: search goes by words only: {error}"))
     }
 
-    /// The project's index as it is on disk; see [`App::refresh`].
+    /// The project's index as it is on disk; [`App::refresh_for_turn`] brings it up to date.
     pub fn index(&self) -> Result<Index> {
         Ok(Index::open(&self.config.project)?)
     }
 
-    /// As much of a refresh as a request should wait for: words and graph, and vectors where few are missing. Gives the
-    /// number of texts that stay without one.
+    /// Refreshes what a request should wait for: full text, graph, and vectors if few are missing. Returns the number
+    /// of texts that still have no vector.
     pub fn refresh_for_turn(
         &self,
         index: &Index,
@@ -244,7 +245,7 @@ impl App {
         index.refresh_lexical(progress, &self.cancel)?;
         let missing = self.refresh_vectors_for_turn(index, embedder, progress)?;
         let mut indexed = self.indexed.lock().unwrap_or_else(PoisonError::into_inner);
-        // The old line goes first: it is the same memory.
+        // The old entry is released first: it stands for the same memory.
         *indexed = None;
         *indexed = Some(self.ledger.hold("index", index.memory()));
         Ok(missing)
@@ -266,7 +267,7 @@ impl App {
         Ok(0)
     }
 
-    /// The tools of the program and of the configured servers, with notes about what is not there.
+    /// The built-in tools and those of the configured servers, with notes about missing ones.
     pub fn catalog(&self) -> &(Catalog, Vec<String>) {
         self.catalog.get_or_init(|| self.catalog_now())
     }
@@ -280,7 +281,7 @@ impl App {
         (catalog, notes)
     }
 
-    /// The tools as they are now, if a running server has changed its own since this was last asked.
+    /// The new catalog if a running server has changed its tools since the last call, else `None`.
     pub fn changed_tools(&self, embedder: Option<&Embedder>) -> Result<Option<(Catalog, Prefilter)>> {
         if !self.servers.refreshed() {
             return Ok(None);
@@ -294,29 +295,28 @@ impl App {
         Prefilter::embedded(catalog.specs(), embedder, &self.cancel).context("the tools could not be embedded")
     }
 
-    /// The configured servers.
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
 
-    /// What the user consented to beforehand.
+    /// Which calls need consent: the approval mode, the user's rules, and whether commands can be confined.
     pub fn policy(&self) -> Policy {
         let policy = Policy::new(self.config.approve, self.rules.clone(), &self.config.project);
         policy.unconfined(sandbox::unconfined(&self.config.commands))
     }
 
-    /// Ends what would outlive the program.
+    /// Ends the servers, which would otherwise outlive the program.
     pub fn end(&self) {
         self.servers.end();
     }
 
-    /// Ends the process now, whatever runs.
+    /// Ends the servers and the process at once, without waiting for a running model.
     pub fn exit(&self, code: i32) -> ! {
         self.end();
         crate::engine::llama::exit(code)
     }
 
-    /// Tools, models and index for turns on this project.
+    /// What turns on this project work with: all tools, models, index, lessons.
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Index>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;
         let index = index.map(Arc::new);
@@ -333,7 +333,7 @@ impl App {
         self.toolkit_for(catalog, pool, embedder, index, Some(context))
     }
 
-    /// The built-in tools for a project, with its index if it has one.
+    /// The built-in tools for this project, with its index if there is one; no servers, no lessons.
     pub fn toolkit_of_project(&self, pool: Pool, embedder: Option<Embedder>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;
         let is_indexed = self.config.project.join(".monobloc").is_dir();
@@ -342,7 +342,7 @@ impl App {
         self.toolkit_for(Catalog::builtin(), pool, embedder, index, Some(context))
     }
 
-    /// What was learned in the project.
+    /// The lessons learned in the project.
     pub fn lessons(&self) -> Result<Lessons> {
         self.lessons_with(|| Ok(self.pool(self.registry()?)))
     }
@@ -351,7 +351,7 @@ impl App {
         Ok(Lessons::open(&database(&self.project()?))?.masking(self.mask(pool)?))
     }
 
-    /// What is masked before it is written down. One judge for everything, because it remembers.
+    /// What is masked in texts that are stored. All users share one name finder, because it caches its results.
     fn mask(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Mask> {
         match (self.config.mask_names, self.config.mask_private, self.names.get()) {
             (true, _, Some(names)) => Ok(Mask::Names(names.clone())),
@@ -364,7 +364,7 @@ impl App {
         }
     }
 
-    /// Tools of any catalogue, with or without a project.
+    /// A toolkit with the tools of `catalog`; without a `context` there is no project.
     pub fn toolkit_for(
         &self,
         catalog: Catalog,
@@ -393,19 +393,19 @@ impl App {
         })
     }
 
-    /// The project held still, to be taken back; what a killed program had begun is finished first.
+    /// Locks the project to undo changes; first finishes what a killed process had begun. `command` names the holder.
     pub fn rewinder(&self, command: &str) -> Result<Rewinder> {
         let project = self.project()?;
         Ok(Rewinder::open(command, &project, &database(&project), &journal(&project), &self.cancel)?)
     }
 
-    /// Finishes what a killed program had begun, unless somebody is at work. Gives what was done, in words.
+    /// Finishes what a killed process had begun, unless another process is at work. Returns messages about it.
     pub fn recover(&self) -> Result<Vec<String>> {
         let project = self.project()?;
         Ok(session::recover(&project, &database(&project), &journal(&project))?)
     }
 
-    /// The project's folder, without links in its path.
+    /// The project's folder, with symbolic links resolved.
     pub fn project(&self) -> Result<PathBuf> {
         Ok(Root::open(&self.config.project)?.path().to_owned())
     }
@@ -417,7 +417,7 @@ impl App {
     }
 }
 
-/// Where is kept what was measured of model files: what they can be trusted with, and how fast they are.
+/// The folder with what was measured of each model file: its capabilities and its speed.
 fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }

@@ -1,4 +1,4 @@
-//! monobloc: a whole agent in one process. The modules in the order in which they stand on each other.
+//! monobloc: an agent that runs its language models in its own process. A module uses only modules listed before it.
 
 pub mod base;
 pub mod checkpoint;

@@ -1,4 +1,4 @@
-//! The vocabulary of a turn: what can be asked, what is reported while it runs, what needs consent.
+//! Defines the types that a user interface and a session exchange: requests, events of a turn, and calls that need consent.
 
 mod cost;
 mod state;
@@ -27,12 +27,12 @@ pub enum Op {
     Models(ModelsOp),
 }
 
-/// What a user does to the models in memory. A name is a role, a file, or a part of a file's name.
+/// A change to the models in memory. A model is named by a role, a file, or a part of a file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelsOp {
     Load(String),
     Unload(String),
-    /// The second takes the place and the roles of the first.
+    /// Replaces the first model by the second, which takes over its roles.
     Swap(String, String),
     Pin(String),
     Unpin(String),
@@ -43,7 +43,7 @@ pub enum ModelsOp {
 pub struct Ask {
     pub text: String,
     pub mode: Mode,
-    /// Texts the user hands over with the request.
+    /// Texts that the user attaches to the request.
     pub given: Vec<Given>,
 }
 
@@ -58,60 +58,65 @@ pub enum Mode {
     Chat,
 }
 
-/// An earlier request of a conversation and what was answered.
+/// An earlier request of a conversation and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     pub request: String,
     pub answer: String,
 }
 
-/// A text the user hands over with a request.
+/// A text that the user attaches to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The file as it was named.
+    /// The file's name as the user wrote it.
     pub name: String,
     pub text: String,
 }
 
-/// What happens during a turn. On the wire: `{"type", "conversationId", "time", "data": {…}}`, see [`Record`].
+/// Something that happened during a turn. Serialised within a [`Record`]: `{"type", "conversationId", "time", "data": {…}}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
-    /// A model is read from disk; `share` runs from 0 to 1.
+    /// A model is being read from disk; `share` is the part that is done, from 0 to 1.
     #[serde(rename = "model-loading")]
     ModelLoading { role: String, file: String, share: f32 },
-    /// A model, the index or a phase has something to say that does not end the turn.
+    /// A message for the user that does not end the turn.
     #[serde(rename = "notice")]
     Notice { text: String },
-    /// A request was taken on. For the journal alone: who sent the request knows it.
+    /// A request begins. Only in the journal, because the sender knows the request.
     #[serde(rename = "turn-started")]
     TurnStarted { request: String, approve: String },
-    /// What the user said to a [`Proposal`]. For the journal alone.
+    /// The user's decision on a [`Proposal`]. Only in the journal.
     #[serde(rename = "decided")]
     Decided { step: StepId, tool: String, decision: String },
-    /// The turn has changed something, and this is the state before it.
+    /// The turn changed files; `checkpoint` holds the state before it, the numbers count files.
     #[serde(rename = "checkpoint-made")]
     CheckpointMade { checkpoint: String, created: usize, changed: usize, deleted: usize },
-    /// The project went back to a checkpoint; `safety` is the one that undoes it.
+    /// The project was restored to a checkpoint; `safety` is the checkpoint that undoes this.
     #[serde(rename = "rewound")]
     Rewound(Rewound),
+    /// The plan, before its first step runs.
     #[serde(rename = "plan-created")]
     PlanCreated { plan: PlanView },
+    /// A step begins.
     #[serde(rename = "step-executing")]
     StepExecuting { step: StepId, description: String },
+    /// A step enters its next state.
     #[serde(rename = "step-state")]
     StepState { step: StepId, state: StepState },
+    /// A tool call waits for the user's consent.
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
-    /// What worked before took a model's place in a phase.
+    /// Lessons from earlier turns were used instead of a model call, for the purpose `instead_of`.
     #[serde(rename = "lessons-used")]
     LessonsUsed { step: Option<StepId>, lessons: Vec<String>, problem: String, instead_of: String },
+    /// A tool call of a step has ended; a step can have several.
     #[serde(rename = "step-completed")]
     StepCompleted(StepReport),
-    /// Waiting for a slot; sent after one second and every second.
+    /// The turn waits for a slot; sent every second.
     #[serde(rename = "queue_update")]
     QueueUpdate { position: usize, eta_ms: Option<u64> },
-    /// A model is at work; sent every second.
+    /// A model is working; sent every second.
     #[serde(rename = "pulse")]
     Pulse { phase: String, waited_ms: u64 },
     /// A piece of the answer, in order.
@@ -120,93 +125,104 @@ pub enum Event {
     /// A piece of the model's thinking (`<think>`), never part of the answer.
     #[serde(rename = "thinking")]
     Thinking { text: String },
-    /// Another phase takes over, with plan and ledger.
+    /// The phase `from` gives up for `reason`; another phase goes on with the plan and the results so far.
     #[serde(rename = "fallback")]
     Fallback { from: String, reason: String },
+    /// Replies with and without tool calls in the single-model loop so far; sent after each iteration.
     #[serde(rename = "telemetry.tool_miss")]
     ToolMiss(ToolMiss),
+    /// Repeated calls and texts in the single-model loop so far; sent after each iteration.
     #[serde(rename = "telemetry.repeat")]
     Repeat(Repeat),
+    /// The single-model loop makes no progress.
     #[serde(rename = "telemetry.detection")]
     Detection(Detection),
+    /// Whether the loop made progress again after a detection.
     #[serde(rename = "telemetry.recovery")]
     Recovery(Recovery),
     /// A draft of the cognitive loop was judged.
     #[serde(rename = "VERIFICATION")]
     Verification(Verification),
-    /// It is written again, with what failed so far in mind.
+    /// The draft is written again; the model is given what failed so far.
     #[serde(rename = "REFINEMENT")]
     Refinement { iteration: usize, confidence: f64, past_failures: Vec<String> },
-    /// The cognitive loop is over; its state then.
+    /// The cognitive loop has ended, with this state.
     #[serde(rename = "cognition")]
     Cognition(CognitiveState),
+    /// The request is done.
     #[serde(rename = "turn-finished")]
     TurnFinished(TurnFinished),
-    /// What was asked could not be done; in a conversation the next request may follow.
+    /// The request failed; in a conversation the next request may follow.
     #[serde(rename = "turn-failed")]
     TurnFailed { error: String },
-    /// A [`ModelsOp`] was carried out; what is in memory now.
+    /// The models in memory were changed; `memory` is the state after it.
     #[serde(rename = "models-changed")]
     ModelsChanged { text: String, memory: Memory },
 }
 
 impl Event {
-    /// Only says that something is still going on.
+    /// Whether the event only reports that work is still going on.
     pub fn is_sign_of_life(&self) -> bool {
         matches!(self, Event::Pulse { .. } | Event::QueueUpdate { .. } | Event::ModelLoading { .. })
     }
 }
 
-/// A rewind that was carried out.
+/// The result of restoring a checkpoint.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Rewound {
+    /// The checkpoint that was restored.
     pub checkpoint: String,
+    /// The checkpoint that undoes the restore.
     pub safety: String,
-    /// The last record of the journal that counts: what came after it was taken back.
+    /// Number of the last journal record that still counts; later ones were undone.
     pub journal_seq: u64,
+    /// Files that were restored.
     pub restored: Vec<String>,
-    /// Files that stay as they are, and why.
+    /// Files that were not restored, each with the reason.
     pub left: Vec<(String, String)>,
 }
 
-/// What is in memory, and how much of it there is.
+/// What is in memory, and how much memory is left.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Memory {
     pub models: Vec<ModelRow>,
-    /// What is held by others: the embedder, say.
+    /// Memory of other holders, such as the embedder.
     pub others: Vec<(String, Bytes)>,
-    /// The load that is under way.
+    /// The load that is in progress.
     pub loading: Option<LoadingRow>,
     pub budget_bytes: Bytes,
     pub free_bytes: Bytes,
 }
 
-/// One context of a model.
+/// A model in memory with one context.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct ModelRow {
     pub roles: Vec<String>,
     pub file: String,
     pub slots: usize,
-    /// Tokens a slot.
+    /// Context window in tokens per slot.
     pub context: usize,
     pub kv_type: String,
     pub bytes: Bytes,
-    /// The same by purpose, `weights` say.
+    /// `bytes` by purpose, such as `weights`.
     pub parts: Vec<(String, Bytes)>,
     /// Its weights are counted with another context of the same file.
     pub shares_weights: bool,
+    /// LoRA adapters.
     pub lora: Vec<String>,
-    /// `None` while it is used.
+    /// Seconds since its last use; `None` while it is in use.
     pub idle_s: Option<u64>,
+    /// It is never evicted.
     pub pinned: bool,
-    /// Where it stands on the ladder of smaller settings, if not at the top.
+    /// Which settings were reduced so that it fits; `None` if none were.
     pub rung: Option<String>,
 }
 
+/// A load in progress.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct LoadingRow {
     pub file: String,
-    /// 0 to 1.
+    /// The part that is done, from 0 to 1.
     pub share: f32,
 }
 
@@ -214,12 +230,12 @@ pub struct LoadingRow {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct ModelFile {
     pub file: String,
-    /// Roles that models.toml, or a swap, gives it.
+    /// Roles that models.toml or a swap gives it.
     pub roles: Vec<String>,
     pub loaded: bool,
-    /// What a load would take beyond what is in memory; `None` if it cannot be loaded.
+    /// Memory that a load would need in addition to what is in use; `None` if it cannot be loaded.
     pub needs_bytes: Option<Bytes>,
-    /// What that is made of, or why it cannot be loaded.
+    /// The parts of `needs_bytes`, or why it cannot be loaded.
     pub detail: String,
 }
 
@@ -242,10 +258,10 @@ impl Record {
 }
 
 impl Record {
-    /// The same with what is private masked in every text of it.
+    /// A copy with private data masked in every text.
     pub fn masked(&self, mask: &Mask) -> Record {
         let masked = serde_json::to_value(self).map(|value| masked(value, mask)).and_then(serde_json::from_value);
-        // It was read from what was just written; should that ever fail, nothing of it is kept.
+        // Reading back what was just written does not fail; if it ever does, the event is dropped rather than kept unmasked.
         masked.unwrap_or_else(|error| Record {
             event: Event::Notice { text: format!("an event that could not be masked: {error}") },
             ..self.clone()
@@ -262,7 +278,7 @@ fn masked(value: Value, mask: &Mask) -> Value {
     }
 }
 
-/// A plan as it is shown (seed 002 §5).
+/// A plan as it is shown to the user.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct PlanView {
     pub steps: Vec<PlanStep>,
@@ -270,6 +286,7 @@ pub struct PlanView {
     pub status: PlanStatus,
 }
 
+/// The state of a plan or a step of it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
@@ -278,17 +295,18 @@ pub enum PlanStatus {
     Completed,
 }
 
+/// A step of a plan.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct PlanStep {
     pub id: StepId,
-    /// A few words, for lists.
+    /// A short title for lists.
     pub name: String,
-    /// The whole step, understandable without the others.
+    /// The full description, understandable without the other steps.
     pub description: String,
     pub files_affected: Vec<String>,
     /// Steps whose results this one needs.
     pub dependencies: Vec<StepId>,
-    /// 1 (one call) to 5.
+    /// From 1 (one call) to 5.
     pub estimated_complexity: u8,
     pub status: PlanStatus,
 }
@@ -301,24 +319,24 @@ pub struct StepReport {
     pub tool: String,
     pub arguments: Value,
     pub status: StepStatus,
-    /// The tool can change something; the others only read.
+    /// Whether the tool can change something; false for tools that only read.
     #[serde(default)]
     pub executing: bool,
-    /// One line for people: what was found, changed or went wrong.
+    /// One line for the user: what was found or changed, or what went wrong.
     pub summary: String,
-    /// SHA-256 of the result, without what differs from run to run.
+    /// SHA-256 of the result, without the parts that differ between runs.
     #[serde(default)]
     pub result_hash: String,
-    /// The state before the turn's first change, when the call could change something.
+    /// The checkpoint before the turn's first change, if the call could change something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// A unified diff, when the call changed a file.
+    /// A unified diff, if the call changed a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     pub wall_ms: u64,
 }
 
-/// `Failed` is never shown, counted or reported as success.
+/// How a tool call ended.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
@@ -328,16 +346,16 @@ pub enum StepStatus {
     Skipped,
 }
 
-/// A call that waits for consent, with what it would do.
+/// A tool call that waits for the user's consent, with a preview of what it would do.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct Proposal {
     pub tool: String,
     pub arguments: Map<String, Value>,
-    /// Why the user is asked.
+    /// Why consent is needed.
     pub reason: String,
     /// A unified diff or the command line.
     pub preview: String,
-    /// What [`Decision::Always`] would cover, in words; without it that is not offered.
+    /// What [`Decision::Always`] would cover, in words; null if that answer is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
 }
@@ -346,13 +364,14 @@ pub struct Proposal {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     Approve,
-    /// Approve it, and what [`Proposal::always`] says for as long as the session lasts.
+    /// Approve it, and everything that [`Proposal::always`] describes until the session ends.
     Always,
     Reject,
-    /// Run it with these arguments instead; they are checked again like any others.
+    /// Run it with these arguments instead, after the same checks.
     Modify(Map<String, Value>),
 }
 
+/// The outcome of a request.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct TurnFinished {
     pub request: String,
@@ -366,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_masked_record_keeps_its_shape_and_loses_what_is_private() {
+    fn a_masked_record_keeps_its_shape_and_loses_private_data() {
         let event = Event::TurnStarted { request: "mail ada@lovelace.org".to_owned(), approve: "Never".to_owned() };
         let masked = Record::now(&ConversationId("c1".to_owned()), event).masked(&Mask::Forms);
         let Event::TurnStarted { request, .. } = &masked.event else { panic!("{masked:?}") };

@@ -4,8 +4,9 @@ use crate::exp::exp;
 use crate::product::{COLUMNS, Left, ROWS, Right, multiply};
 use crate::simd::Simd;
 
-/// `qkv` [total tokens, 3 d] without its `bias` [3 d]: queries, keys and values side by side, each d wide and cut into
-/// `heads`. Writes softmax(q kᵀ / √(d / heads)) v to `out` [total tokens, d], sequence by sequence of `lengths` tokens.
+/// `qkv` [total tokens, 3 d], to which `bias` [3 d] is not added yet: queries, keys and values side by side, each d
+/// wide and cut into `heads`. Writes softmax(q kᵀ / √(d / heads)) v to `out` [total tokens, d], sequence by sequence of
+/// `lengths` tokens.
 ///
 /// # Panics
 /// When the slices do not have the sizes named above, or `heads` does not divide d.
@@ -33,7 +34,7 @@ pub fn attend_with(simd: Simd, qkv: &[f32], bias: &[f32], lengths: &[usize], hea
         (qkv, out) = (qkv_after, out_after);
         for head in 0..heads {
             let view = Head { qkv: sequence, bias, d, first: head * (d / heads), width: d / heads };
-            mix(simd, view, result, &mut scratch);
+            attend_head(simd, view, result, &mut scratch);
         }
     }
 }
@@ -49,7 +50,7 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Token by token the head's columns of one third (0 queries, 1 keys, 2 values), and their bias.
+    /// The head's columns of one third (0 queries, 1 keys, 2 values) for each token, and their bias.
     #[inline(always)]
     fn part(self, third: usize) -> (impl Iterator<Item = &'a [f32]>, &'a [f32]) {
         let columns = third * self.d + self.first..third * self.d + self.first + self.width;
@@ -62,11 +63,11 @@ impl<'a> Head<'a> {
 struct Scratch {
     /// [tokens, width], scaled by 1 / √width.
     queries: Vec<f32>,
-    /// [width, tokens up to COLUMNS]: transposed.
+    /// [width, tokens rounded up to COLUMNS]: transposed.
     keys: Vec<f32>,
-    /// [tokens, width up to COLUMNS].
+    /// [tokens, width rounded up to COLUMNS].
     values: Vec<f32>,
-    /// [ROWS, tokens up to COLUMNS]
+    /// [ROWS, tokens rounded up to COLUMNS].
     scores: Vec<f32>,
 }
 
@@ -83,8 +84,9 @@ impl Scratch {
     }
 }
 
-/// Block by block of queries: scores against all keys, weights, and the weighted sum of all values.
-fn mix(simd: Simd, head: Head, out: &mut [f32], scratch: &mut Scratch) {
+/// Attention of one head, for one block of queries after the other: scores with all keys, weights, and the weighted sum
+/// of all values.
+fn attend_head(simd: Simd, head: Head, out: &mut [f32], scratch: &mut Scratch) {
     let tokens = out.len() / head.d;
     let columns = tokens.next_multiple_of(COLUMNS);
     let values_stride = head.width.next_multiple_of(COLUMNS);
@@ -131,19 +133,19 @@ fn gather<const FMA: bool>(head: Head, tokens: usize, scratch: &mut Scratch) {
 /// Turns the first `tokens` scores of each of `rows` rows, `columns` apart, into weights that sum to one.
 #[inline(always)]
 fn softmax<const FMA: bool>(scores: &mut [f32], rows: usize, columns: usize, tokens: usize) {
-    // Whole registers only: a score of minus infinity weighs nothing, and no single number is left over at the end.
+    // Rows are padded to whole registers with minus infinity, which gets weight 0.
     let padded = tokens.next_multiple_of(LANES);
-    // A loop, no closure: only what is inlined here is compiled with the instruction set of the caller.
+    // A loop instead of a closure: only code inlined here is compiled with the caller's instruction set.
     for row in scores.chunks_exact_mut(columns).take(rows) {
         row[tokens..padded].fill(f32::NEG_INFINITY);
         softmax_row::<FMA>(&mut row[..padded]);
     }
 }
 
-/// Registers' worth of numbers that are added and compared side by side; divides `COLUMNS`.
+/// How many numbers are added and compared side by side; divides `COLUMNS`.
 const LANES: usize = 16;
 
-/// The row is a whole number of lanes long.
+/// Softmax of one row, whose length is a multiple of `LANES`.
 #[inline(always)]
 fn softmax_row<const FMA: bool>(row: &mut [f32]) {
     let blocks = row.as_chunks_mut::<LANES>().0;
@@ -199,7 +201,7 @@ mod tests {
     fn check(qkv: &[f32], bias: &[f32], lengths: &[usize], heads: usize) {
         let expected = by_the_formula(qkv, bias, lengths, heads);
         for simd in Simd::available() {
-            // A result that was not written would show.
+            // A result that is not written stays NaN and fails the comparison.
             let mut found = vec![f32::NAN; expected.len()];
             attend_with(simd, qkv, bias, lengths, heads, &mut found);
             for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {

@@ -1,4 +1,4 @@
-//! How alike two vectors are: the cosine of one query against many rows, the only similarity of the program.
+//! Cosine similarity of one query vector with many rows, and the choice of the best scores.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use crate::simd::{Level, Simd};
 
 /// Cosine of `query` [d] against every row of `vectors` [n, d], in order: n scores in -1..=1.
 ///
-/// The vectors need not be of unit length. A vector of length zero is like nothing: its score is 0.
+/// The vectors need not be of unit length. With a vector of length zero the score is 0.
 ///
 /// # Panics
 /// When `vectors` is not a whole number of rows as long as the query.
@@ -24,7 +24,7 @@ pub fn cosine_with(simd: Simd, query: &[f32], vectors: &[f32]) -> Vec<f32> {
     vectors.chunks_exact(query.len()).map(|row| score(query, row, sums(simd, query, row))).collect()
 }
 
-/// The `k` best scores as (row, score), best first; of equal scores the earlier row. A score that is no number is left out.
+/// The `k` best scores as (row, score), best first; of equal scores the earlier row. NaN scores are left out.
 pub fn top_k(scores: &[f32], k: usize) -> Vec<(usize, f32)> {
     let better = |a: &(usize, f32), b: &(usize, f32)| -> Ordering { b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)) };
     let mut best: Vec<(usize, f32)> = scores.iter().copied().enumerate().filter(|(_, score)| !score.is_nan()).collect();
@@ -39,7 +39,7 @@ pub fn top_k(scores: &[f32], k: usize) -> Vec<(usize, f32)> {
     best
 }
 
-/// The three sums a cosine is made of.
+/// The three sums of a cosine: the product of both vectors, and the square of each.
 #[derive(Clone, Copy)]
 struct Sums {
     dot: f32,
@@ -47,7 +47,7 @@ struct Sums {
     right: f32,
 }
 
-/// Squares outside this range lose digits, overflow or vanish in f32; such rows are done again in f64.
+/// Squares outside this range lose digits, overflow or vanish in f32; such rows are computed again in f64.
 const SAFE_SQUARES: std::ops::Range<f32> = 1e-20..1e30;
 
 fn score(query: &[f32], row: &[f32], sums: Sums) -> f32 {

@@ -1,23 +1,24 @@
-//! How sure a distribution is: entropy and varentropy of the softmax of a row of logits, in one pass over it.
+//! Entropy and varentropy of the softmax of a row of logits, in one pass: how sure a model is of its next token.
 
 use crate::exp::exp;
 use crate::simd::{Simd, multiply_add};
 
-/// Of the surprisals `-ln p` of a distribution, in nats: their mean and their variance.
+/// Mean and variance of the surprisals `-ln p` of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entropy {
-    /// 0 when one outcome is certain, `ln n` when `n` are equally likely.
+    /// In nats: 0 when one outcome is certain, `ln n` when `n` are equally likely.
     pub entropy: f32,
-    /// 0 when all outcomes that can happen are equally likely; in nats squared.
+    /// In nats squared: 0 when all possible outcomes are equally likely.
     pub varentropy: f32,
 }
 
-/// Entropy and varentropy of `softmax(logits)`. Entries of minus infinity (and NaN) cannot happen and count for nothing;
-/// where nothing can happen, both are 0.
+/// Entropy and varentropy of `softmax(logits)`. Entries of minus infinity and NaN are ignored; both are 0 if there are
+/// no others.
 ///
 /// With `d = x - max`, `s = sum e^d`, `a = sum d e^d / s` and `b = sum d² e^d / s` the surprisal of an entry is
 /// `ln s - d`, hence entropy is `ln s - a` and varentropy `b - a²`. The maximum is not known before the end: sums made with
-/// an earlier one are moved to the new one (see [`Sums::moved`]), as in online softmax (Milakov and Gimelshein, 2018).
+/// an earlier maximum are converted to the new one (see [`Sums::moved`]), as in online softmax (Milakov and Gimelshein,
+/// 2018).
 pub fn entropy(logits: &[f32]) -> Entropy {
     entropy_with(Simd::best(), logits)
 }
@@ -30,7 +31,7 @@ pub fn entropy_with(simd: Simd, logits: &[f32]) -> Entropy {
     sums.entropy()
 }
 
-/// Numbers read at a time: few enough that their second reading comes from the first cache, enough that sums are seldom moved.
+/// Logits per block: few enough that the second read comes from the L1 cache, enough that sums are seldom converted.
 const BLOCK: usize = 2048;
 /// `e^d` below this `d` is lost in an f32 sum that holds `e^0`; it also keeps minus infinity out of `d e^d`.
 const LOWEST: f32 = -87.0;
@@ -70,7 +71,7 @@ impl Sums {
             return Entropy::default();
         }
         let mean = self.first / self.zeroth;
-        // Rounding may carry either a hair below zero.
+        // Rounding may make either of them slightly negative.
         let entropy = (self.zeroth.ln() - mean).max(0.0);
         let varentropy = (self.second / self.zeroth - mean * mean).max(0.0);
         Entropy { entropy: entropy as f32, varentropy: varentropy as f32 }
@@ -122,7 +123,7 @@ fn powers<const FMA: bool>(block: &[f32], greatest: f32) -> [f64; 3] {
     for (lane, x) in rest.iter().enumerate() {
         add::<FMA>(&mut lanes, lane, x - greatest);
     }
-    // In f64: beside a likeliest entry of 1, what a thousand unlikely ones add would be lost.
+    // In f64: in f32 a thousand unlikely entries could be lost beside a likeliest one of 1.
     lanes.map(|lanes| lanes.iter().map(|&sum| f64::from(sum)).sum())
 }
 
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greater_value_in_a_later_block_is_no_surprise() {
+    fn a_greater_value_in_a_later_block_gives_the_right_entropy() {
         let rising: Vec<f32> = (0..5 * BLOCK + 3).map(|n| n as f32 / 100.0).collect();
         check(&rising, reference(&rising));
         let masked: Vec<f32> = (0..3 * BLOCK).map(|n| if n < 2 * BLOCK { f32::NEG_INFINITY } else { 0.5 }).collect();

@@ -2,10 +2,11 @@
 
 use crate::simd::multiply_add;
 
-/// `e^x` with a relative error below 3e-7. Below -87 it gives the smallest normal number, above 88 the largest power.
+/// `e^x` with a relative error below 3e-7. `x` is clamped to -87..=88, so the result is finite and above zero.
 ///
-/// `x = n ln 2 + r` with whole `n` and `|r| <= ln 2 / 2`; `e^r` is its Taylor series to the sixth power, `2^n` is written
-/// into the exponent's bits. Adding and taking away 1.5 * 2^23 rounds to a whole number (every f32 up there is one).
+/// `x = n ln 2 + r` with whole `n` and `|r| <= ln 2 / 2`; `e^r` is its Taylor series to the sixth power, and `2^n` is
+/// written into the exponent bits. Adding and subtracting 1.5 * 2^23 rounds to a whole number, as every f32 of that
+/// size is one.
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;

@@ -29,7 +29,8 @@ fn body<const FMA: bool>(rows: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// The error function is Abramowitz and Stegun's 7.1.26, off by at most 1.5e-7: the result by at most 1e-7 times |x|.
+/// GELU with the error function by formula 7.1.26 of Abramowitz and Stegun, which is off by at most 1.5e-7, so that the
+/// result is off by at most 1e-7 times |x|.
 #[inline(always)]
 fn gelu<const FMA: bool>(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;

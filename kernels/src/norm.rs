@@ -1,8 +1,8 @@
-//! The end of each half of a transformer layer: bias and residual added, then the row normalised, in place.
+//! Adds bias and residual to rows and normalises them in place, at the end of each half of a transformer layer.
 
 use crate::simd::{Simd, multiply_add};
 
-/// The parameters of one such end, each [d].
+/// The parameters of [`add_norm`], each slice [d].
 #[derive(Clone, Copy, Debug)]
 pub struct Norm<'a> {
     /// Bias of the matrix product that came before.
@@ -16,7 +16,7 @@ pub struct Norm<'a> {
 /// `x = layer_norm(x + bias + residual) * weight + shift` for every row of `rows` and `residual`, both [_, d].
 ///
 /// # Panics
-/// When rows, residual and parameters do not fit each other.
+/// When the sizes of rows, residual and parameters do not match.
 pub fn add_norm(rows: &mut [f32], residual: &[f32], norm: Norm) {
     add_norm_with(Simd::best(), rows, residual, norm);
 }

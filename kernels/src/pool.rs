@@ -1,4 +1,4 @@
-//! One vector for each text: the mean of its tokens' hidden states, brought to unit length.
+//! Mean pooling: one vector for each text, the mean of its tokens' hidden states scaled to unit length.
 
 use crate::simd::{Level, Simd};
 
@@ -6,7 +6,7 @@ use crate::simd::{Level, Simd};
 /// sequences' `lengths` in tokens give [n, d]. An empty sequence, or one whose mean is zero, stays zero.
 ///
 /// # Panics
-/// When `hidden` has not exactly the rows that `lengths` promise.
+/// When the number of rows of `hidden` is not the sum of `lengths`.
 pub fn mean_pool(hidden: &[f32], d: usize, lengths: &[usize]) -> Vec<f32> {
     mean_pool_with(Simd::best(), hidden, d, lengths)
 }
@@ -29,7 +29,7 @@ pub fn mean_pool_with(simd: Simd, hidden: &[f32], d: usize, lengths: &[usize]) -
     pooled
 }
 
-/// Scales to unit length. The mean's own divisor falls out here: a sum and a mean have the same direction.
+/// Scales to unit length. It takes the sum of the rows, which has the same direction as their mean.
 fn normalise(vector: &mut [f32]) {
     let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     if square > 0.0 {
@@ -60,7 +60,7 @@ fn portable(rows: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Adds the columns from `first` on: what is left where the row is no whole number of registers.
+/// Adds the columns from `first` on, which do not fill the registers of a whole block.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn add_columns(rows: &[f32], out: &mut [f32], first: usize) {
     for row in rows.chunks_exact(out.len()) {

@@ -1,14 +1,14 @@
-//! The product of two matrices in tiles that stay in registers: the inner part of `attention`.
+//! Multiplies two matrices in tiles that stay in registers; used by `attention`.
 
 use crate::simd::{Level, Simd, multiply_add};
 
-/// The right matrix is read in blocks of this many columns, its rows padded with anything up to a whole block.
+/// Columns of a block of the right matrix, whose rows are padded to whole blocks with any values.
 pub(crate) const COLUMNS: usize = 32;
 
 /// Rows of a tile: 8 x 32 sums are half of AVX-512's registers, and enough to keep both of its multipliers busy.
 pub(crate) const ROWS: usize = 8;
 
-/// `rows` rows, `stride` numbers apart, of which the first `inner` count.
+/// The left matrix: `rows` rows, `stride` numbers apart, of which the first `inner` are used.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
     pub numbers: &'a [f32],
@@ -17,7 +17,7 @@ pub(crate) struct Left<'a> {
     pub inner: usize,
 }
 
-/// Rows `stride` numbers apart, at least as many as the left matrix has columns; `columns` of each count.
+/// The right matrix: rows `stride` numbers apart, at least as many as the left has columns; `columns` of each are used.
 #[derive(Clone, Copy)]
 pub(crate) struct Right<'a> {
     pub numbers: &'a [f32],
@@ -43,7 +43,7 @@ pub(crate) fn multiply(simd: Simd, left: Left, right: Right, out: &mut [f32], st
     }
 }
 
-/// Copies the columns that count; says how many rows that were.
+/// Copies the first `width` columns of each row to `out`; returns the number of rows.
 #[inline(always)]
 fn store<const R: usize>(sums: [[f32; COLUMNS]; R], out: &mut [f32], stride: usize, width: usize) -> usize {
     for (out, sums) in out.chunks_mut(stride).zip(&sums) {
@@ -97,6 +97,7 @@ fn plain<const FMA: bool, const R: usize>(rows: [&[f32]; R], block: &[f32], stri
     product
 }
 
+/// The product of R rows and the first sixteen columns of `block`.
 #[inline(always)]
 fn sixteen<const FMA: bool, const R: usize>(rows: [&[f32]; R], block: &[f32], stride: usize) -> [[f32; 16]; R] {
     let mut sums = [[0.0f32; 16]; R];

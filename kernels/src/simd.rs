@@ -1,9 +1,9 @@
-//! Which vector instructions this machine has: asked once, then remembered.
+//! Detects which vector instructions this machine has, and compiles functions for each of them.
 
 use std::sync::OnceLock;
 
-/// An instruction set that this machine was seen to have. It can only be made here, after the processor was asked, so
-/// holding one is the permission to run code compiled for it.
+/// An instruction set that this machine has. Only this module makes one, after it has checked the processor, so whoever
+/// has one may run code compiled for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simd(Level);
 
@@ -19,7 +19,7 @@ pub(crate) enum Level {
 }
 
 impl Simd {
-    /// Code that runs everywhere and serves as the reference in tests.
+    /// Portable code, which runs everywhere and is the reference in tests.
     pub const PORTABLE: Simd = Simd(Level::Portable);
 
     /// The widest instruction set of this machine.
@@ -50,8 +50,8 @@ impl Simd {
     }
 }
 
-/// Compiles one generic text, `body::<FMA>(arguments)`, for every instruction set and runs the one that `simd` names.
-/// `FMA` says whether multiply-and-add is one instruction; where it is not, asking for it would be a library call.
+/// Compiles one generic function, `body::<FMA>(arguments)`, for every instruction set and calls the version for `simd`.
+/// `FMA` says whether multiply-add is one instruction; if it is not, `f32::mul_add` would be a library call.
 macro_rules! compile_for_each {
     ($simd:expr, $body:ident($($name:ident: $type:ty),* $(,)?)) => {{
         #[cfg(target_arch = "x86_64")]

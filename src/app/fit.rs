@@ -1,5 +1,4 @@
-//! What models would take on this machine or another, and on which rung they stand: behind `monobloc fit`, and the choice
-//! of a planner that fits.
+//! Calculates what models take on this machine or another one, for `monobloc fit` and to choose a planner that fits.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,17 +16,20 @@ use crate::engine::pool::Pool;
 use crate::measure::{complete, fit};
 use crate::models::{ModelSpec, Registry, Role, registry};
 
-/// What `monobloc fit` is asked.
+/// What `monobloc fit` calculates.
 #[derive(Clone, Debug, Default)]
 pub struct FitRequest {
-    /// Models to be loaded together; none means the roles of the registry.
+    /// Model files to be loaded together; empty for the roles of the registry.
     pub files: Vec<PathBuf>,
-    /// The machine, as [`DeviceName`] reads it; `None` is this one.
+    /// The machine, in the notation of [`DeviceName`]; `None` is this one.
     pub device: Option<String>,
-    /// Tokens a slot and type of keys and values, for files; without a type, that of each.
+    /// Tokens per slot, for `files` only.
     pub context: u32,
+    /// KV cache type, for `files` only; `None` is the one each file would get in a request.
     pub kv_type: Option<String>,
+    /// See [`fit::Given::overhead`].
     pub overhead: Option<Bytes>,
+    /// See [`fit::Given::activations`].
     pub activations: Option<Bytes>,
 }
 
@@ -42,7 +44,7 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
         })
     };
     let machine = match (&device, config.budget, devices::accelerator()) {
-        // A budget without a size is a machine that has that much, whatever this one has.
+        // A budget where no size is named means a machine with exactly that much memory.
         (None, Some(budget), None) => Some(Machine::of(budget)),
         (Some(device), Some(budget), _) if device.is_this_cpu() => Some(Machine::of(budget)),
         (Some(device), ..) => device.machine(),
@@ -53,32 +55,31 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
 }
 
 impl App {
-    /// What the roles of `registry` would take on this machine.
+    /// Calculates what the roles of `registry` would take on this machine.
     pub(super) fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, None)?;
         let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
         Ok(fit::report(&self.roles_asked(registry)?, &given, &machine))
     }
 
-    /// A missing or damaged embedder takes nothing: search goes by words then.
+    /// The memory of the embedder; 0 if it is missing or damaged, because search then does without it.
     fn embedder_bytes(&self, registry: &Registry) -> Bytes {
         let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
         let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
         embedder.unwrap_or(Bytes::ZERO)
     }
 
-    /// What `request` would take; a refusal comes beside the report.
+    /// Calculates what `request` would take. If it does not fit, the report comes with the refusal.
     pub fn fit(&self, request: &FitRequest) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, request.device.as_deref())?;
         let mut given =
             fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
-        let asked = match request.files.is_empty() {
-            true => {
-                let registry = Registry::open(&self.config)?;
-                given.embedder = self.embedder_bytes(&registry);
-                self.roles_asked(&registry)?
-            }
-            false => request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?,
+        let asked = if request.files.is_empty() {
+            let registry = Registry::open(&self.config)?;
+            given.embedder = self.embedder_bytes(&registry);
+            self.roles_asked(&registry)?
+        } else {
+            request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?
         };
         let (mut report, refused) = fit::report(&asked, &given, &machine);
         if request.device.is_none() {
@@ -87,7 +88,7 @@ impl App {
         Ok((report, refused))
     }
 
-    /// How the model of `file` keeps keys and values: as asked, else as it would in a request.
+    /// KV cache type for the model of `file`: `asked`, else the one it would get in a request.
     pub fn kv_type(&self, asked: Option<&str>, file: &Path) -> Result<String> {
         match asked {
             Some(asked) => Ok(asked.to_owned()),
@@ -95,22 +96,20 @@ impl App {
         }
     }
 
-    /// On which rung each role would stand if it were loaded now, by its name; what does not fit says so.
+    /// For each role, what its model would give up to fit if it were loaded now, or that it does not fit.
     pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
         let (report, _) = self.fit(&FitRequest::default())?;
         let left_out = report.left_out.into_iter().map(|name| (name, "left out: the planner plays it".to_owned()));
         Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 
-    /// The planner with what could replace it, and the router unless one file plays both.
+    /// The planner with the models that could replace it, and the router unless it is the same file.
     fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
         let planner = registry.get(Role::Planner)?.clone();
         let router = registry.get(Role::Router).ok().filter(|spec| spec.path != planner.path).cloned();
-        // What the user named is what is meant.
-        let others = match registry.is_named(Role::Planner) {
-            true => Vec::new(),
-            false => fit::alternatives(registry, Role::Planner),
-        };
+        // A planner that the user named is not replaced.
+        let others =
+            if registry.is_named(Role::Planner) { Vec::new() } else { fit::alternatives(registry, Role::Planner) };
         let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options());
         let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
         for header in others {

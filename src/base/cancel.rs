@@ -1,4 +1,4 @@
-//! The one flag that ends work early: cloned to everyone who waits or computes.
+//! Defines the cancellation flag that everyone who waits or computes holds a clone of.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,16 +1,16 @@
-//! Replaces a file as a whole: whoever reads it meanwhile, or after a kill, sees the old text or the new one.
+//! Replaces a file atomically: a reader sees the whole old or the whole new content, even if the process is killed.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
-/// Writes `bytes` beside `path` and puts that in its place; missing folders are made.
+/// Writes `bytes` to a temporary file beside `path`, then renames it to `path`; creates missing folders.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Two processes, or two threads of one, may write the same file.
+    // Process id and counter make the name unique: several processes or threads may write the same file.
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
     name.push(format!(".{}-{}.partial", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_replace_one_file_do_not_see_each_others_halves() {
+    fn threads_that_replace_one_file_never_read_a_partial_write() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         std::thread::scope(|scope| {

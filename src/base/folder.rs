@@ -1,12 +1,12 @@
-//! Lists and copies the files of a folder, up to a number of them and of their bytes.
+//! Lists and copies the files of a folder, with limits on their number and total size.
 
 use std::fs;
 use std::io::{Error, Result};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Every file and link below `folder`, without what has a name that is left out; an error if there are more than `most`. Pipes, sockets and
-/// devices are none: who opens one may wait for ever.
+/// Every file and link below `folder`, except names for which `left_out` is true; an error if there are more than `most`.
+/// Pipes, sockets and devices are skipped: opening one may block for ever.
 pub fn files(folder: &Path, most: usize, left_out: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(open) = folders.pop() {
@@ -29,7 +29,7 @@ pub fn files(folder: &Path, most: usize, left_out: &dyn Fn(&str) -> bool) -> Res
     Ok(found)
 }
 
-/// Copies those files to another folder, which is made; links stay links. An error if they have more than `most_bytes` together.
+/// Copies the files that [`files`] lists to the folder `to`, creating it; links stay links. An error above `most_bytes` bytes.
 pub fn copy(from: &Path, to: &Path, most: usize, most_bytes: u64, left_out: &dyn Fn(&str) -> bool) -> Result<()> {
     fs::create_dir_all(to)?;
     let mut bytes = 0;

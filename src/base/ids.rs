@@ -1,4 +1,4 @@
-//! Names of conversations, steps and calls, so that one is never taken for another.
+//! Defines identifiers of conversations, steps and tool calls as types of their own, so that they cannot be confused.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Keeps what is private out of what is written down: what has a form by its form, names by whoever can tell them.
+//! Masks private data in text before it is stored: patterns find keys and numbers, a [`Judge`] finds names and home addresses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,30 +7,30 @@ use std::sync::Arc;
 use super::names::{Candidate, Form, candidates};
 use super::private;
 
-/// Tells what is the name of a person or a home address.
+/// Judges whether a text is the name of a person or a home address.
 pub trait Judge: Send + Sync {
-    /// For each the logarithm of the odds that it is what its form says.
+    /// For each text, the log odds that it is what its form says.
     fn odds(&self, asked: &[(Form, &str)]) -> Vec<f64>;
 }
 
-/// What is masked.
+/// Which private data is masked.
 #[derive(Clone, Default)]
 pub enum Mask {
     #[default]
     Nothing,
-    /// What a pattern finds.
+    /// What the patterns of [`private`] find.
     Forms,
-    /// That, and what the judge takes for a name or an address.
+    /// The same, and what the judge takes for a name or an address.
     Names(Arc<dyn Judge>),
 }
 
-/// From these odds on it is masked: the least that cost no precision on one half of `tests/data/personal.txt`.
+/// Log odds from which a candidate is masked: the lowest that cost no precision on one half of `tests/data/personal.txt`.
 pub const ODDS_LEAST: f64 = 1.0;
-/// Candidates of one text that are judged; with more, which is seconds of a model, the others are masked unheard.
+/// Most candidates of one text that are judged, which already takes a model seconds; all further ones are masked.
 const JUDGED_MAX: usize = 64;
 
 impl Mask {
-    /// The text with a word in the place of each private thing.
+    /// The text with each private part replaced by its kind, such as `[email]`.
     pub fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self {
             Mask::Nothing => Cow::Borrowed(text),
@@ -56,7 +56,7 @@ impl fmt::Debug for Mask {
     }
 }
 
-/// `None` where nothing is a name.
+/// The text with names and addresses masked; `None` if there are none.
 fn without_names(text: &str, judge: &dyn Judge) -> Option<String> {
     let all = candidates(text);
     let judged = &all[..all.len().min(JUDGED_MAX)];
@@ -65,8 +65,8 @@ fn without_names(text: &str, judge: &dyn Judge) -> Option<String> {
     let mut odds = if asked.is_empty() { Vec::new() } else { judge.odds(&asked) }.into_iter();
     let (mut masked, mut at) = (String::new(), 0);
     for (place, one) in all.iter().enumerate() {
-        let heard = place < JUDGED_MAX;
-        let readings = one.readings.iter().map(|range| (range, if heard { odds.next() } else { None }));
+        let is_judged = place < JUDGED_MAX;
+        let readings = one.readings.iter().map(|range| (range, if is_judged { odds.next() } else { None }));
         let likeliest = readings.map(|(range, odds)| (range, odds.unwrap_or(f64::INFINITY)));
         let Some((range, odds)) = likeliest.reduce(|best, one| if one.1 > best.1 { one } else { best }) else {
             continue;
@@ -87,7 +87,7 @@ fn without_names(text: &str, judge: &dyn Judge) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Knows Ada, alone and with her name.
+    /// Takes texts that begin with `Ada` or `14` for private.
     struct Knows;
 
     impl Judge for Knows {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn names_go_where_the_judge_says_so_and_forms_always() {
+    fn names_are_masked_if_the_judge_says_so_and_patterns_always() {
         let mask = Mask::Names(Arc::new(Knows));
         let text = "Mail Ada Lovelace of Spring Boot, 14 Birch Lane, at ada@lovelace.org";
         assert_eq!(mask.apply(text), "Mail [name] of Spring Boot, [address], at [email]");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_bound_nothing_stays() {
+    fn candidates_beyond_the_judged_maximum_are_all_masked() {
         let many = "about Spring Boot, ".repeat(JUDGED_MAX + 2);
         let masked = Mask::Names(Arc::new(Knows)).apply(&many).into_owned();
         assert_eq!((masked.matches("Spring Boot").count(), masked.matches("[name]").count()), (JUDGED_MAX, 2));

@@ -1,5 +1,5 @@
-//! The words every layer shares: units, identifiers, cancellation, configuration, files replaced whole, folders copied, nearest names,
-//! what is private and how it is masked.
+//! Holds what every layer shares: units, identifiers, cancellation, configuration, files and folders, nearest names, and the
+//! masking of private data.
 
 pub mod cancel;
 pub mod config;

@@ -1,47 +1,48 @@
-//! Finds what may be the name of a person or a home address by its form; whether it is one, somebody else has to tell.
+//! Finds by its form what may be the name of a person or a home address; [`super::mask::Judge`] decides whether it is one.
 
 use std::ops::Range;
 
-/// What a place may be, by its form.
+/// What a candidate may be, by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// Up to three words with capital letters.
+    /// Up to three capitalised words.
     Name,
-    /// A number before or after such words.
+    /// A number before two or more capitalised words (`14 Birch Lane`), or after the name of a street (`Hauptstraße 12`).
     Address,
 }
 
-/// A place that may be private, in every way to read it: `Call Ada Lovelace` may be `Ada Lovelace` as well.
+/// A part of a text that may be private, with every way to read it: `Call Ada Lovelace` may also be `Ada Lovelace`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub form: Form,
+    /// Byte ranges in the text.
     pub readings: Vec<Range<usize>>,
 }
 
+/// Most words of one name.
 const WORDS_MAX: usize = 3;
-/// Stand before a name and belong to nobody.
+/// Titles before a name, which are not masked.
 const TITLES: [&str; 8] = ["Mr", "Mrs", "Ms", "Dr", "Prof", "Dear", "Aunt", "Uncle"];
-/// Ends of names of streets that are one word.
+/// Endings of German street names that are one word.
 const STREETS: [&str; 5] = ["straße", "strasse", "weg", "platz", "gasse"];
 
 struct Word<'t> {
     text: &'t str,
     at: Range<usize>,
-    /// What follows it at once: an end of a sentence or a comma is no part of a name.
+    /// The punctuation directly after it; a name ends there.
     mark: Option<char>,
-    /// A bracket or mark stands before it.
+    /// Whether a bracket or quote is directly before it; a name begins there.
     opened: bool,
 }
 
-/// Places in order, none inside another. A lone word that begins a sentence is none.
+/// All candidates in order, without overlaps. A single capitalised word at the beginning of a sentence is not one.
 pub fn candidates(text: &str) -> Vec<Candidate> {
-    text.split_inclusive('\n').scan(0, |from, line| Some((std::mem::replace(from, *from + line.len()), line))).fold(
-        Vec::new(),
-        |mut found, (from, line)| {
-            in_line(&words(line, from), &mut found);
-            found
-        },
-    )
+    let (mut found, mut from) = (Vec::new(), 0);
+    for line in text.split_inclusive('\n') {
+        in_line(&words(line, from), &mut found);
+        from += line.len();
+    }
+    found
 }
 
 fn in_line(words: &[Word<'_>], found: &mut Vec<Candidate>) {
@@ -68,7 +69,7 @@ fn in_line(words: &[Word<'_>], found: &mut Vec<Candidate>) {
     }
 }
 
-/// The words of a line, without the brackets and marks around them.
+/// The words of a line that begins at byte `from` of the text, without the punctuation around them.
 fn words(line: &str, from: usize) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     for part in line.split_whitespace() {
@@ -77,7 +78,7 @@ fn words(line: &str, from: usize) -> Vec<Word<'_>> {
             opened.trim_end_matches([',', '.', ';', ':', '!', '?', ')', '"', '\'', '`', '’', '»', '”', ']', '>', '*']);
         let mark = opened[closed.len()..].chars().next();
         let text = closed.strip_suffix("'s").or_else(|| closed.strip_suffix("’s")).unwrap_or(closed);
-        // A part of `line`, so the distance of their beginnings is its place.
+        // `opened` is a slice of `line`, so the difference of their addresses is its offset in the line.
         let start = from + (opened.as_ptr() as usize - line.as_ptr() as usize);
         let mark = mark.or_else(|| (text.len() < closed.len()).then_some('\''));
         words.push(Word { text, at: start..start + text.len(), mark, opened: opened.len() < part.len() });
@@ -85,7 +86,7 @@ fn words(line: &str, from: usize) -> Vec<Word<'_>> {
     words
 }
 
-/// How many words from here on may be one name.
+/// How many words from the first on may be one name.
 fn run(words: &[Word<'_>]) -> usize {
     let mut count = 0;
     for word in words.iter().take(WORDS_MAX) {
@@ -142,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beside_them_may_be_an_address() {
+    fn a_number_beside_capital_words_may_be_an_address() {
         check("ship to 14 Birch Lane, Leeds", &[&["14 Birch Lane"], &["Leeds"]]);
         check("lives at Hauptstraße 12 now", &[&["Hauptstraße 12"]]);
         check("in 2024 Python grew", &[&["Python"]]);
     }
 
     #[test]
-    fn code_and_beginnings_of_sentences_are_none() {
+    fn code_and_the_first_word_of_a_sentence_are_no_names() {
         check("Read README.md and OrderService. Run it. It works: Fine", &[]);
         check("let Some(x) = y::Z; # Title", &[]);
         check("", &[]);

@@ -1,9 +1,9 @@
-//! The name that a misspelt one was most likely meant to be.
+//! Finds the known name that is nearest to a misspelt one.
 
-/// Longest name looked at.
+/// Characters of a name that are compared; bounds the time.
 const CHARS_MAX: usize = 128;
 
-/// Edit distance (insert, delete, replace), over at most 128 characters a side.
+/// Levenshtein distance (insert, delete, replace) of the first 128 characters of each.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(CHARS_MAX).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -18,7 +18,7 @@ pub fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The nearest of `names`, unless it is too far to have been meant.
+/// The nearest of `names`; `None` if it differs in more than 2 characters and in more than a third of its bytes.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (far, near) = names.into_iter().map(|one| (distance(name, one), one)).min_by_key(|(far, _)| *far)?;
     (far <= (near.len() / 3).max(2)).then_some(near)
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_understood_and_another_word_is_not() {
+    fn a_typo_finds_the_nearest_name_and_an_unrelated_word_finds_none() {
         check("paralel", Some("parallel"));
         check("bugdet", Some("budget"));
         check("colour", None);

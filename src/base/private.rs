@@ -1,4 +1,4 @@
-//! Finds what is private in a text by its form: addresses, numbers of phones, cards and accounts, keys and passwords.
+//! Finds private data in a text by patterns: email addresses, phone, card and account numbers, keys and passwords.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What was found.
+/// A kind of private data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Key,
@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What stands in its place.
+    /// The text that replaces it.
     pub fn mask(self) -> &'static str {
         match self {
             Kind::Key => "[secret]",
@@ -29,12 +29,12 @@ impl Kind {
     }
 }
 
-/// Places of private things, in order, none inside another. Takes time linear in the text.
+/// Byte ranges of private data, in order, without overlaps.
 pub fn find(text: &str) -> Vec<(Kind, Range<usize>)> {
     let mut found: Vec<(Kind, Range<usize>)> = Vec::new();
     for (kind, pattern, holds) in &*PATTERNS {
         for groups in pattern.captures_iter(text) {
-            // The group named `it` is the private part, where there is more to go by.
+            // A pattern that also matches context names its private part `it`.
             let Some(part) = groups.name("it").or_else(|| groups.get(0)) else { continue };
             let free = found.iter().all(|(_, other)| part.end() <= other.start || other.end <= part.start());
             if free && holds(text, part.range()) {
@@ -46,7 +46,7 @@ pub fn find(text: &str) -> Vec<(Kind, Range<usize>)> {
     found
 }
 
-/// The text with a word in the place of each private thing.
+/// The text with each private part replaced by [`Kind::mask`].
 pub fn mask(text: &str) -> Cow<'_, str> {
     let found = find(text);
     if found.is_empty() {
@@ -64,7 +64,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 type Test = fn(&str, Range<usize>) -> bool;
 
-/// In the order in which they claim text: what is surest first.
+/// Tried in order: text that an earlier pattern matched is not matched again, so the most certain ones come first.
 static PATTERNS: LazyLock<Vec<(Kind, Regex, Test)>> = LazyLock::new(|| {
     let pattern =
         |text: &str| Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in base/private"));
@@ -103,30 +103,30 @@ fn any(_: &str, _: Range<usize>) -> bool {
     true
 }
 
-/// Not a part of a longer word or number.
+/// Whether the match is not part of a longer word or number.
 fn whole(text: &str, at: Range<usize>) -> bool {
     let joins = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text[..at.start].ends_with(joins) && !text[at.end..].starts_with(joins) && !text[at.end..].starts_with(".0")
 }
 
-/// Letters and digits mixed, as in no word.
+/// Whether the value mixes letters and digits, which ordinary words do not.
 fn varied(text: &str, at: Range<usize>) -> bool {
     let value = &text[at];
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// A value written out, not a name, a call or a placeholder that stands for one.
+/// Whether the value is a literal, not a variable's name, a call or a placeholder.
 fn literal(text: &str, at: Range<usize>) -> bool {
     let value = &text[at.clone()];
-    let stands_for =
+    let placeholder =
         value.starts_with(['$', '%', '<', '*', '&', '@']) || value.contains("env") || value.contains("...");
     // `password: String`, `secret = config.secret`, `token = getToken(`: code.
     let name = value.bytes().all(|b| b.is_ascii_alphabetic() || b"_.:".contains(&b)) || text[at.end..].starts_with('(');
     let repeated = value.bytes().all(|b| b == value.as_bytes()[0]);
-    !stands_for && !name && !repeated
+    !placeholder && !name && !repeated
 }
 
-/// `git@host:path` is how repositories are named; `name@1.2` is a version.
+/// Whether it is a person's address, not a git remote (`git@host:path`), an example domain or a file's name (`icon@2x.png`).
 fn address(text: &str, at: Range<usize>) -> bool {
     let value = &text[at.clone()];
     let repository = value.starts_with("git@") || text[at.end..].starts_with(':') && !text[at.end..].starts_with(": ");
@@ -136,7 +136,7 @@ fn address(text: &str, at: Range<usize>) -> bool {
     !repository && !sample && !file && !value.starts_with('.')
 }
 
-/// ISO 13616: moved about, letters as numbers, the rest of the division by 97 is 1.
+/// Checks an IBAN by ISO 13616: the first four characters moved to the end and letters as numbers, it is 1 modulo 97.
 fn iban(text: &str, at: Range<usize>) -> bool {
     let plain: Vec<u8> = text[at].bytes().filter(|b| *b != b' ').collect();
     if !(15..=34).contains(&plain.len()) {
@@ -149,7 +149,7 @@ fn iban(text: &str, at: Range<usize>) -> bool {
     plain[4..].iter().chain(&plain[..4]).fold(0, digit) == 1
 }
 
-/// Luhn's sum (ISO/IEC 7812), over 13 to 19 digits that are not a part of a longer number.
+/// Checks a card number by its Luhn sum (ISO/IEC 7812): 13 to 19 digits, not all equal, not part of a longer number.
 fn card(text: &str, at: Range<usize>) -> bool {
     let digits: Vec<u32> = text[at.clone()].chars().filter_map(|c| c.to_digit(10)).collect();
     let double = |n: u32| if n > 4 { 2 * n - 9 } else { 2 * n };
@@ -160,7 +160,7 @@ fn card(text: &str, at: Range<usize>) -> bool {
         && whole(text, at)
 }
 
-/// E.164: 8 to 15 digits.
+/// Checks a phone number: 8 to 15 digits (E.164), not part of a longer number.
 fn phone(text: &str, at: Range<usize>) -> bool {
     let digits = text[at.clone()].bytes().filter(u8::is_ascii_digit).count();
     (8..=15).contains(&digits) && whole(text, at)
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_is_masked_and_the_rest_stays() {
+    fn private_data_is_masked_and_the_rest_stays() {
         assert_eq!(mask("mail ada@lovelace.org or +44 20 7946 0958!"), "mail [email] or [phone]!");
         assert_eq!(mask("password = \"hunter2x\""), "password = \"[secret]\"");
         assert!(matches!(mask("nothing here, version 1.2.3"), Cow::Borrowed(_)));

@@ -1,4 +1,4 @@
-//! Amounts of memory that carry their unit in the type, read and printed as people write them.
+//! Defines amounts of memory as a type that parses and prints them as people write them.
 
 use std::fmt;
 use std::iter::Sum;
@@ -77,7 +77,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The text is no amount of memory.
+/// The error for a text that is not an amount of memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no amount of memory; write it like 8GiB, 512MiB or a number of bytes")]
 pub struct NotBytes(String);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named_in_the_error() {
+    fn a_text_that_is_no_amount_is_named_in_the_error() {
         assert!("much".parse::<Bytes>().unwrap_err().to_string().contains("`much`"));
         assert!("8 furlongs".parse::<Bytes>().is_err());
     }

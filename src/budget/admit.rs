@@ -1,10 +1,10 @@
-//! Lets a model in if it fits, and if not says which setting would make it fit.
+//! Reserves memory for a model, or refuses and says which settings would make it fit.
 
 use super::place::{self, Footprint, Settings};
 use super::{Estimate, Ledger, Refused, Reservation, Wanted};
 use crate::models::ModelSpec;
 
-/// Reserves what `spec` will need. Nothing is allocated; a refusal names the arithmetic and what would help.
+/// Reserves the memory that `spec` will need; nothing is allocated. A refusal names the parts of that memory and a way out.
 pub fn admit(ledger: &Ledger, spec: &ModelSpec, settings: &Settings) -> Result<(Reservation, Footprint), Refused> {
     let need = place::need(&spec.header, settings, &ledger.machine());
     match ledger.reserve(&spec.role.to_string(), need.all()) {
@@ -17,7 +17,7 @@ pub fn admit(ledger: &Ledger, spec: &ModelSpec, settings: &Settings) -> Result<(
     }
 }
 
-/// Smaller settings, mildest first; the first that fits is the advice.
+/// Advice after a refusal: the mildest reduction of settings that would fit, else a smaller model.
 fn way_out(spec: &ModelSpec, wanted: &Wanted, refused: &Refused) -> String {
     let one_slot = Wanted { slots: 1, ..wanted.clone() };
     let short = Wanted { context: wanted.context.min(2048), ..one_slot.clone() };
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_reserved_by_its_role() {
+    fn a_model_that_fits_is_reserved_under_its_role() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(Bytes::mib(100));
         let spec = spec(dir.path());

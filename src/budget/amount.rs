@@ -1,4 +1,4 @@
-//! Bytes of two accounts: the host's memory, and an accelerator's.
+//! Defines an amount of memory on two accounts, the host's and an accelerator's.
 
 use std::fmt;
 use std::iter::Sum;
@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign};
 
 use crate::base::Bytes;
 
-/// Bytes on each account of a machine. Where both share one memory, what the accelerator holds counts on both
+/// Bytes on each account of a machine. If both share one memory, the accelerator's bytes count on both accounts
 /// ([`Machine::amount`](super::machine::Machine::amount)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
@@ -15,7 +15,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Whether `other` is at least as much on each account.
+    /// Whether this is at most `other` on each account.
     pub fn fits(self, other: Amount) -> bool {
         self.host <= other.host && self.device <= other.device
     }
@@ -30,7 +30,7 @@ impl Amount {
     }
 }
 
-/// What is said without a place lies in the host's memory.
+/// Plain bytes are host memory.
 impl From<Bytes> for Amount {
     fn from(host: Bytes) -> Amount {
         Amount { host, device: Bytes::ZERO }

@@ -1,4 +1,4 @@
-//! How much memory this machine has for us: what the system has free, or what a container leaves, whichever is less.
+//! Reads how much host memory this process may use: what the system has available, or less if a container limits it.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use crate::base::Bytes;
 /// Host memory at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostMemory {
-    /// All of it, or the container's limit if that is less.
+    /// The machine's memory, or the container's limit if that is less.
     pub total: Bytes,
-    /// What may be used now without pushing anyone out.
+    /// Memory that can be used now without swapping.
     pub available: Bytes,
 }
 
-/// Reads the numbers of this machine; `None` where they are not known (neither Linux nor macOS).
+/// The memory of this machine; `None` on systems other than Linux and macOS.
 pub fn host() -> Option<HostMemory> {
     if cfg!(target_os = "macos") { macos() } else { linux(Path::new("/")) }
 }
@@ -34,15 +34,15 @@ fn linux(root: &Path) -> Option<HostMemory> {
     Some(host)
 }
 
-/// A cgroup whose limit holds for this process.
+/// A cgroup whose limit applies to this process.
 struct Group {
-    /// Below the root of the file system.
+    /// Relative to the root of the file system.
     dir: String,
     version_2: bool,
 }
 
-/// Reads `0::/a/b` (version 2) and `4:memory:/a/b` (version 1). Every ancestor's limit holds too; inside a container
-/// the path may be the host's and not exist here, then the mount's own root is what counts.
+/// Parses `/proc/self/cgroup`: `0::/a/b` (version 2) and `4:memory:/a/b` (version 1). Ancestors are included, because their
+/// limits apply too, and because inside a container the path may be the host's: then only the mount's root exists.
 fn groups(own: &str) -> Vec<Group> {
     let mut groups = Vec::new();
     for line in own.lines() {
@@ -65,8 +65,8 @@ fn groups(own: &str) -> Vec<Group> {
     groups
 }
 
-/// Limit and use of one group. File pages are given back under pressure (mapped weights are such pages), so they do not
-/// count as used; `MemAvailable` of the whole machine sees them the same way.
+/// Limit and use of one group. File pages (such as mapped weights) are reclaimed under pressure, so they do not count as
+/// used, as in `MemAvailable` of the whole machine.
 fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     let dir = root.join(&group.dir);
     let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
@@ -75,7 +75,7 @@ fn limit(root: &Path, group: &Group) -> Option<(Bytes, Bytes)> {
     } else {
         (read("memory.limit_in_bytes")?, read("memory.usage_in_bytes")?, "total_")
     };
-    // "max" in version 2, a number near 2^63 in version 1 (which the minimum with the machine's memory takes care of).
+    // No limit is "max" in version 2, and a number near 2^63 in version 1, more than any machine's memory.
     let limit = limit.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
     let stat = read("memory.stat").unwrap_or_default();
@@ -89,7 +89,7 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// macOS, from the system's own tools. Written from their manuals; not yet run on such a machine.
+/// macOS, from the system's own tools. Written from their manuals; not yet tested on a Mac.
 fn macos() -> Option<HostMemory> {
     let run = |program: &str, arguments: &[&str]| {
         let output = std::process::Command::new(program).args(arguments).output().ok()?;
@@ -99,7 +99,7 @@ fn macos() -> Option<HostMemory> {
     Some(HostMemory { total: Bytes(total), available: vm_stat(&run("/usr/bin/vm_stat", &[])?)? })
 }
 
-/// Pages that are free or can be had without writing anything out:
+/// Memory that is free or can be reclaimed without writing anything out, from the output of `vm_stat`:
 /// `Mach Virtual Memory Statistics: (page size of 16384 bytes)`, then lines like `Pages free:   3990.`
 fn vm_stat(text: &str) -> Option<Bytes> {
     let page: u64 = text.split_once("page size of ")?.1.split_whitespace().next()?.parse().ok()?;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_container_the_system_decides() {
+    fn without_a_container_the_systems_numbers_count() {
         check(&[], (Bytes::gib(16), Bytes::gib(8)));
         check(
             &[("proc/self/cgroup", "4:memory:/a\n"), ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "nonsense")],
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_1_limit_holds_with_its_idle_file_pages_given_back() {
+    fn a_version_1_limit_applies_and_file_pages_are_not_used_memory() {
         let dir = "sys/fs/cgroup/memory/a/";
         check(
             &[
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_2_limit_holds_and_max_means_none() {
+    fn a_version_2_limit_applies_and_max_means_none() {
         check(
             &[
                 ("proc/self/cgroup", "0::/a/b\n"),

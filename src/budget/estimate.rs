@@ -1,4 +1,4 @@
-//! What a model will take in memory, computed from its header before anything is loaded.
+//! Estimates the memory that a model will take, from its header, before anything is loaded.
 
 use std::fmt;
 
@@ -6,49 +6,49 @@ use super::{cache, repack};
 use crate::base::Bytes;
 use crate::models::gguf::Header;
 
-/// How a model is to be loaded.
+/// Settings with which a model is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Tokens a slot.
+    /// Context window in tokens per slot.
     pub context: u32,
     pub slots: usize,
-    /// Type of keys and values, `q8_0` say.
+    /// Type of the KV cache, for example `q8_0`.
     pub kv_type: String,
-    /// Tokens computed at once (`n_ubatch`).
+    /// Most tokens computed in one call (`n_ubatch`).
     pub rows: u32,
-    /// Rows of them whose logits are asked for (`n_outputs_max`).
+    /// Most rows of a call with logits (`n_outputs_max`).
     pub outputs: u32,
-    /// Whether matrices are copied into the order that the CPU code likes best (`use_extra_bufts`).
+    /// Whether matrices are copied into the layout that is fastest on the CPU (`use_extra_bufts`).
     pub repack: bool,
-    /// Checkpoints kept a slot, at most, where a sequence cannot be cut back.
+    /// Most checkpoints per slot, for models whose sequences cannot be truncated.
     pub marks: u32,
-    /// Whether layers with a sliding window keep the whole context all the same (`swa_full`).
+    /// Whether layers with a sliding window keep the whole context (`swa_full`).
     pub swa_full: bool,
 }
 
 /// Memory of one loaded model, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Tensors used as they lie in the file.
+    /// Tensors used as they are in the file.
     pub weights: Bytes,
-    /// Tensors that the CPU code copies into an order of its own.
+    /// Tensors that the CPU code copies into another layout.
     pub repacked: Bytes,
-    /// Keys and values of all slots.
+    /// KV cache of all slots.
     pub kv: Bytes,
     /// Recurrent and convolution state of all slots.
     pub state: Bytes,
-    /// The graph's working memory for one batch.
+    /// Working memory of the compute graph for one batch.
     pub compute: Bytes,
-    /// Logits handed out.
+    /// Logits, one row per slot.
     pub output: Bytes,
     /// Checkpoints of all slots.
     pub marks: Bytes,
-    /// Vocabulary, graphs, and what is noted of every cell.
+    /// Vocabulary, graphs and metadata of cells.
     pub host: Bytes,
 }
 
-/// What the program takes before any model: 19 MiB of its own code and libraries as they lie in their files, and 3 MiB
-/// of threads and tables (measured on Linux).
+/// Memory of the program without models: 19 MiB of mapped code and libraries, and 3 MiB of threads and tables (measured on
+/// Linux).
 pub const PROCESS: Bytes = Bytes::mib(22);
 
 impl Estimate {
@@ -71,12 +71,12 @@ impl Estimate {
         self.parts().into_iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// What weights alone take: it outlives a context.
+    /// Memory of the weights, which several contexts of a file share.
     pub fn of_weights(&self) -> Bytes {
         self.weights + self.repacked
     }
 
-    /// What a context takes beside its weights.
+    /// Memory of one context, without the weights.
     pub fn of_context(&self) -> Bytes {
         self.total().saturating_sub(self.of_weights())
     }
@@ -95,7 +95,7 @@ impl Estimate {
     }
 }
 
-/// `weights 98.0 MiB, KV 85.0 MiB, …`, without what is nothing.
+/// `weights 98.0 MiB, KV 85.0 MiB, …`, without parts of zero bytes.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.parts().into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
@@ -103,10 +103,10 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// What lives at the same time, in f32, for every token of a batch: five hidden vectors (a convolution's three inputs
-/// with what goes in and out), then the logits of the rows that want them or the feed-forward blocks or, where attention
-/// is computed in products, every head's scores with their copy in f16; the attention mask, in f16 or for products in
-/// f32, and a second one for a sliding window; and the threads' copy of a matrix's input in 8 bits.
+/// Working memory of the graph: the tensors that exist at the same time. Per token of a batch, in f32, these are five hidden
+/// vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows, feed-forward
+/// activations, or attention scores of every head if attention is computed in products (with a copy in f16). Then the
+/// attention mask, in f16 or for products in f32, and a second one for a sliding window.
 fn compute(header: &Header, wanted: &Wanted) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
@@ -121,20 +121,22 @@ fn compute(header: &Header, wanted: &Wanted) -> Bytes {
     Bytes(4 * values + 2 * scores + masked * cells + window)
 }
 
-/// A vocabulary in the maps of llama.cpp and in our own list.
+/// Memory of the vocabulary in llama.cpp's maps and in our own list.
 fn vocabulary(header: &Header) -> Bytes {
     TOKEN * u64::from(header.vocabulary) + MERGE * u64::from(header.merges)
 }
 
-/// Measured: SmolLM2 (49,152 tokens), LFM2 (65,536) with 48,900 merges each, Gemma (262,144, no merges).
+/// Bytes per token and per merge, measured with SmolLM2 (49,152 tokens) and LFM2 (65,536), with 48,900 merges each, and Gemma
+/// (262,144 tokens, no merges).
 const TOKEN: Bytes = Bytes(275);
 const MERGE: Bytes = Bytes(147);
 
-/// Three graphs of up to eight nodes a tensor, at least 1,024 (`graph_max_nodes`), with their tensors' descriptions.
+/// Memory of three graphs of up to eight nodes per tensor, at least 1,024 (`graph_max_nodes`), with their tensor descriptions.
 fn graphs(header: &Header) -> Bytes {
     NODE * (8 * header.tensors.len() as u64).max(1024) * 3
 }
 
+/// Bytes per node of a graph.
 const NODE: Bytes = Bytes(450);
 
 #[cfg(test)]
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
     use crate::budget::example::{self, hybrid};
 
-    /// The layers of LFM2-24B-A2B that keep something: forty, of which ten attend.
+    /// The shape of LFM2-24B-A2B without tensors: forty layers, ten of them with attention.
     fn lfm2_24b() -> Header {
         Header { feed_forward: 11_776, expert_feed_forward: 1536, tensors: Vec::new(), ..hybrid(40, 2048, 64, "q4_0") }
     }
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_are_told_and_add_up() {
+    fn parts_are_printed_and_add_up() {
         let estimate = Estimate { weights: Bytes::mib(98), kv: Bytes::mib(85), ..Estimate::default() };
         assert_eq!(estimate.to_string(), "weights 98.0 MiB, KV 85.0 MiB");
         assert_eq!(estimate.total(), Bytes::mib(183));

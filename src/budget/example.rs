@@ -1,4 +1,4 @@
-//! Headers for tests: shapes with their tensors, without a file.
+//! Makes model headers with tensors for tests, without a file.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::Wanted;
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Tensor, TensorType};
 
-/// A hybrid with `layers` layers of which every fourth attends, `experts` of them (0: dense), matrices of type `kind`.
+/// A hybrid model of `layers` layers, every fourth with attention, with `experts` experts (0: dense) and matrices of type `kind`.
 pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
     let kind = TensorType::by_name(kind).expect("a type of the table");
     let mut tensors = Vec::new();

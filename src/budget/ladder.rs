@@ -1,8 +1,8 @@
 //! Decides, before anything is loaded, what models give up so that all of them fit a machine together.
 //!
-//! Everything starts as asked for. While too much is asked, the one step is taken that frees most of what is missing per
-//! share of its model's speed that it costs; at the end, steps that turned out needless are taken back. Another file is
-//! chosen only where no settings make the first one fit.
+//! Every model starts with the settings asked for. While memory is missing, the step is taken that frees most of it per share of
+//! speed lost; at the end, steps that turned out needless are undone. Another file is chosen only if no settings make the
+//! first one fit.
 
 pub mod steps;
 #[cfg(test)]
@@ -20,36 +20,33 @@ use crate::models::gguf::Header;
 /// A model to be placed.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What it is for, `planner` say.
+    /// Its purpose, for example `planner`.
     pub name: String,
-    /// Files that could do it, best first, each with the settings one would like.
+    /// Files for this purpose, best first, each with the settings wished for.
     pub candidates: Vec<(Arc<Header>, Wanted)>,
-    /// Layers that may lie on the accelerator; `None` is all.
+    /// Most layers on the accelerator; `None` means all.
     pub gpu_layers: Option<u32>,
-    /// May be left out, because another model can do its work.
+    /// Whether it may be left out because another model can do its work.
     pub optional: bool,
 }
 
-/// Where one model stands.
+/// A model with the settings that fit.
 #[derive(Clone, Debug)]
 pub struct Placed {
     pub name: String,
     pub header: Arc<Header>,
     pub settings: Settings,
     pub need: Footprint,
-    /// Predicted, for one slot, at most.
+    /// Predicted upper bound of the decoding speed of one slot.
     pub tokens_per_second: f64,
-    /// What was given up, in words; empty if all is as asked.
+    /// Reduced settings, in words; empty if all is as asked.
     pub given_up: Vec<String>,
 }
 
 impl Placed {
-    /// `as asked`, or what was given up.
+    /// `as asked`, or the reduced settings.
     pub fn rung(&self) -> String {
-        match self.given_up.is_empty() {
-            true => "as asked".to_owned(),
-            false => self.given_up.join(", "),
-        }
+        if self.given_up.is_empty() { "as asked".to_owned() } else { self.given_up.join(", ") }
     }
 }
 
@@ -59,19 +56,20 @@ pub struct Fitted {
     pub models: Vec<Placed>,
     /// Optional models that did not fit.
     pub left_out: Vec<String>,
-    /// What is still free.
+    /// Memory that is still free, on the accelerator if there is one.
     pub free: Bytes,
-    /// What the user could change to get more.
+    /// What the user could change to fit the first candidate.
     pub hint: Option<String>,
 }
 
-/// Tokens a slot that an agent works well with (seed 003's limit).
+/// Context window in tokens per slot that is enough for an agent: the default of the setting `context_tokens`.
 pub const CONTEXT_GOOD: u32 = 8192;
-/// Candidates of a model that are tried; a folder may hold a hundred files.
+/// Most candidates of a model that are tried; a folder may hold a hundred files.
 const CANDIDATES_MAX: usize = 8;
 
-/// Places all models, `fixed` bytes of other things beside them. The first model's file is changed last of all, an
-/// optional model left out before that; but a context of [`CONTEXT_GOOD`] tokens goes before a larger file.
+/// Finds settings with which all models fit beside `fixed` bytes of other things. Optional models are left out before the first
+/// model's file is changed, but a smaller file with a context of [`CONTEXT_GOOD`] tokens is preferred to a larger file with less.
+/// Fails if even the smallest settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
     let mut least: Option<Amount> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;
@@ -91,16 +89,17 @@ pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, 
     }
 }
 
-/// Whether the first model has a context that an agent works well with, or as much as was asked for.
+/// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or of all that were asked for.
 fn works(models: &[Settled]) -> bool {
     let is_long = |model: &Settled| model.now.wanted.context >= CONTEXT_GOOD.min(model.asked.wanted.context);
     models.first().is_none_or(is_long)
 }
 
-/// For every model the number of its candidate, or `None` if it is left out.
+/// For every model the index of its candidate, or `None` if it is left out.
 type Choice = Vec<Option<usize>>;
 
-/// Best first: every candidate of the first model, with the others, then without those that may be missing.
+/// All choices, best first: for every candidate of the first model, the others with their best file, then with their smallest,
+/// then without optional ones.
 fn choices(asked: &[Asked]) -> Vec<Choice> {
     let mut choices = Vec::new();
     let first = asked.first().map_or(0, |model| model.candidates.len().min(CANDIDATES_MAX));
@@ -118,7 +117,7 @@ fn choices(asked: &[Asked]) -> Vec<Choice> {
     choices
 }
 
-/// The model of a choice and its settings so far.
+/// A model of a choice with the settings asked for and those so far.
 #[derive(Clone)]
 struct Settled {
     index: usize,
@@ -127,14 +126,14 @@ struct Settled {
     now: Settings,
 }
 
-/// Steps down until all fits and back up where there is room; `Err` is what is needed on the lowest rung.
+/// Takes steps down until all fits, then steps up while there is room. `Err` is the memory needed with the smallest settings.
 fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Amount> {
     let mut models = start(asked, choice, machine);
     let total = |models: &[Settled]| -> Amount {
         models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
     };
     let mut missing = overrun(total(&models), machine);
-    // Every step lowers a setting that is finite, and none is raised here.
+    // This ends because every step lowers a finite setting and none is raised.
     while missing > Bytes::ZERO {
         let mut best: Option<(f64, usize, Settings, Bytes)> = None;
         for (index, model) in models.iter().enumerate() {
@@ -168,7 +167,7 @@ fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
     models
 }
 
-/// The first step up that still fits. Each undoes a step down, so there are no more of them.
+/// The first step up that still fits. There are only as many as steps down, because each undoes one.
 fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(usize, Settings)> {
     for (index, model) in models.iter().enumerate() {
         for higher in steps::up(&model.now, &model.asked) {
@@ -219,16 +218,16 @@ fn placed(asked: &[Asked], model: Settled, machine: &Machine) -> Placed {
     }
 }
 
-/// The same shape in other bytes.
+/// Whether both have the same shape, so that they differ only in quantisation.
 fn is_same_model(a: &Header, b: &Header) -> bool {
     (&a.architecture, a.layers, a.embedding_length, a.experts)
         == (&b.architecture, b.layers, b.embedding_length, b.experts)
 }
 
-/// What the system itself needs on an Apple machine before it starts to swap.
+/// Memory that macOS itself needs before it starts to swap.
 const APPLE_SYSTEM: Bytes = Bytes::mib(2048);
 
-/// Apple limits what a program may give to the GPU; the user can raise that.
+/// A hint to raise macOS's limit on GPU memory, if `need` exceeds it; `None` on other machines.
 fn wired_limit_hint(need: Amount, machine: &Machine) -> Option<String> {
     let gpu = machine.accelerator.filter(|gpu| gpu.kind == Kind::Metal)?;
     if need.device <= gpu.free {
@@ -236,13 +235,12 @@ fn wired_limit_hint(need: Amount, machine: &Machine) -> Option<String> {
     }
     let limit = need.device.0.div_ceil(1 << 20);
     let left = gpu.total.saturating_sub(need.host);
-    Some(match left >= APPLE_SYSTEM {
-        true => format!(
-            "`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves {left} for everything else"
-        ),
-        false => format!(
+    Some(if left >= APPLE_SYSTEM {
+        format!("`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves {left} for everything else")
+    } else {
+        format!(
             "`sudo sysctl iogpu.wired_limit_mb={limit}` would let it load but leave {left} for everything else, too little; a quantisation of about 3 bits would fit"
-        ),
+        )
     })
 }
 

@@ -1,4 +1,4 @@
-//! The account of memory of the whole process, the host's and an accelerator's: reserve before allocating, commit when
+//! Keeps the account of the process's memory, the host's and an accelerator's: reserve before allocating, commit what was
 //! measured, release by dropping.
 
 use std::collections::BTreeMap;
@@ -9,34 +9,34 @@ use super::Amount;
 use super::machine::Machine;
 use crate::base::Bytes;
 
-/// The account. Clones share it. What it has promised never exceeds its capacity.
+/// The account of memory. Clones share it. It never promises more than its capacity.
 #[derive(Clone, Debug)]
 pub struct Ledger(Arc<Mutex<Account>>);
 
 #[derive(Debug)]
 struct Account {
-    /// What may be used in each memory, and whether they are one.
+    /// The capacity of each memory, and whether host and accelerator share one.
     machine: Machine,
     promised: Amount,
     next: u64,
     entries: BTreeMap<u64, Entry>,
 }
 
-/// One line of the account.
+/// One entry of the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub label: String,
-    /// What is held for it.
+    /// Memory promised to it.
     pub bytes: Amount,
-    /// What was measured after loading; `None` while only reserved.
+    /// Memory measured after loading; `None` while only reserved.
     pub measured: Option<Amount>,
 }
 
-/// Memory set aside for something about to be loaded. Dropping it gives the memory back.
+/// Memory reserved for something about to be loaded. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Reservation(Held);
 
-/// Memory of something that is loaded. Dropping it gives the memory back.
+/// Memory of something that is loaded. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Lease(Held);
 
@@ -46,16 +46,16 @@ struct Held {
     id: u64,
 }
 
-/// There is not enough left in one of the memories.
+/// The error that one of the memories does not have enough left.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refused {
     pub label: String,
     pub needed: Bytes,
     pub free: Bytes,
     pub capacity: Bytes,
-    /// It is the accelerator's memory that is short.
+    /// Whether the accelerator's memory is short instead of the host's.
     pub on_device: bool,
-    /// What the needed memory is made of, `weights 98.0 MiB, KV 85.0 MiB` say; empty if nobody explained.
+    /// The parts of the needed memory, such as `weights 98.0 MiB, KV 85.0 MiB`; may be empty.
     pub parts: String,
     /// What to do about it.
     pub way_out: String,
@@ -73,7 +73,7 @@ impl fmt::Display for Refused {
 }
 
 impl Refused {
-    /// `needed` is more than is `free`: says so of the memory that is short.
+    /// The error that `needed` exceeds `free`, with the numbers of the memory that is short.
     pub fn of(label: &str, needed: Amount, free: Amount, capacity: Amount) -> Refused {
         let on_device = needed.device > free.device;
         let short = |amount: Amount| if on_device { amount.device } else { amount.host };
@@ -90,23 +90,23 @@ impl Refused {
 }
 
 impl Ledger {
-    /// Of `capacity` bytes of host memory, and no accelerator.
+    /// An account of `capacity` bytes of host memory, without an accelerator.
     pub fn new(capacity: Bytes) -> Ledger {
         Ledger::of(Machine::of(capacity))
     }
 
-    /// Of what `machine` has for us in each of its memories.
+    /// An account of the memories of `machine`.
     pub fn of(machine: Machine) -> Ledger {
         let account = Account { machine, promised: Amount::default(), next: 0, entries: BTreeMap::new() };
         Ledger(Arc::new(Mutex::new(account)))
     }
 
-    /// The machine with what may be used of it now, promised or not.
+    /// The machine with its present capacity, promised or not.
     pub fn machine(&self) -> Machine {
         self.account().machine
     }
 
-    /// Sets `bytes` aside, or says why not. Nothing is allocated either way.
+    /// Reserves `bytes`, or fails if less is free. Nothing is allocated either way.
     pub fn reserve(&self, label: &str, bytes: impl Into<Amount>) -> Result<Reservation, Refused> {
         let (mut account, bytes) = (self.account(), bytes.into());
         let (free, capacity) = (account.free(), account.machine.capacity());
@@ -120,26 +120,26 @@ impl Ledger {
         Ok(Reservation(Held { ledger: self.clone(), id }))
     }
 
-    /// Puts what is in memory already on the account, as far as there is room on it.
+    /// Adds an entry for something that is already in memory, with at most what is free.
     pub fn hold(&self, label: &str, measured: impl Into<Amount>) -> Lease {
         let none = self.reserve(label, Amount::default()).expect("nothing always fits; this is a bug in fits");
         none.commit(measured)
     }
 
-    /// There is more or less host memory than before. What is promised stays promised, even where it is now too much:
-    /// then nothing new is let in until enough was given back.
+    /// Changes the capacity of the host. Promises stay, even if they now exceed it: then every further reservation fails until
+    /// enough is released.
     pub fn set_capacity(&self, host: Bytes) {
         self.account().machine.host.available = host;
     }
 
-    /// The same for an accelerator's memory.
+    /// Changes the capacity of the accelerator, in the same way.
     pub fn set_device_capacity(&self, device: Bytes) {
         if let Some(accelerator) = &mut self.account().machine.accelerator {
             accelerator.free = device;
         }
     }
 
-    /// What is promised in all, of each account.
+    /// The sum of all entries.
     pub fn promised(&self) -> Amount {
         self.account().promised
     }
@@ -152,18 +152,18 @@ impl Ledger {
         self.account().free()
     }
 
-    /// Free bytes where models mostly live.
+    /// Free memory of the accelerator if there is one, else of the host.
     pub fn main_free(&self) -> Bytes {
         let account = self.account();
         account.machine.main(account.free())
     }
 
-    /// The account line by line, oldest first.
+    /// All entries, oldest first.
     pub fn entries(&self) -> Vec<Entry> {
         self.account().entries.values().cloned().collect()
     }
 
-    /// The account is changed in single steps that cannot panic half-way, so a poisoned lock still guards the truth.
+    /// Ignores poisoning: changes to the account cannot panic half-way, so it is consistent even after a panic.
     fn account(&self) -> MutexGuard<'_, Account> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,7 +176,7 @@ impl Account {
 }
 
 impl Reservation {
-    /// Books `bytes` of what is set aside apart, under a name of its own: weights outlive their first context, say.
+    /// Moves `bytes` of this reservation into one of its own: weights, for example, outlive their first context.
     pub fn split(&self, label: &str, bytes: impl Into<Amount>) -> Reservation {
         let bytes = bytes.into();
         let ledger = &self.0.ledger;
@@ -193,23 +193,24 @@ impl Reservation {
         Reservation(Held { ledger: ledger.clone(), id })
     }
 
-    /// Notes what was really taken. Less than reserved frees the rest at once; more is held as far as the capacity goes.
+    /// Records what was really taken. If less than reserved, the rest is released; if more, as much of the excess as is free is
+    /// added.
     pub fn commit(self, measured: impl Into<Amount>) -> Lease {
         let (Reservation(held), measured) = (self, measured.into());
         let mut account = held.ledger.account();
         let free = account.free();
         let mut change = (Amount::default(), Amount::default());
         if let Some(entry) = account.entries.get_mut(&held.id) {
-            let holds = measured.min(entry.bytes + free);
-            if holds != measured {
+            let booked = measured.min(entry.bytes + free);
+            if booked != measured {
                 tracing::warn!(
                     "{} took {measured}, {} were reserved and the rest is not free; memory may run short",
                     entry.label,
                     entry.bytes
                 );
             }
-            change = (entry.bytes, holds);
-            entry.bytes = holds;
+            change = (entry.bytes, booked);
+            entry.bytes = booked;
             entry.measured = Some(measured);
         }
         account.promised = account.promised.saturating_sub(change.0) + change.1;
@@ -219,7 +220,7 @@ impl Reservation {
 }
 
 impl Lease {
-    /// What is held.
+    /// The memory of its entry.
     pub fn bytes(&self) -> Amount {
         self.0.ledger.account().entries.get(&self.0.id).map_or(Amount::default(), |entry| entry.bytes)
     }
@@ -244,7 +245,7 @@ mod tests {
     use crate::budget::machine::Kind;
 
     #[test]
-    fn a_refusal_carries_the_arithmetic() {
+    fn a_refusal_names_needed_and_free_memory() {
         let ledger = Ledger::new(Bytes::mib(50));
         let held = ledger.reserve("embedder", Bytes::mib(20)).unwrap();
         let refused = ledger.reserve("planner", Bytes::mib(212)).unwrap_err();
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_split_off_is_given_back_on_its_own() {
+    fn a_part_split_off_is_released_on_its_own() {
         let ledger = Ledger::new(Bytes(100));
         let whole = ledger.reserve("context", Bytes(60)).unwrap();
         let weights = whole.split("weights", Bytes(40)).commit(Bytes(40));
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_above_the_reservation_is_held_as_far_as_there_is_room() {
+    fn a_commit_above_the_reservation_takes_what_is_free() {
         let ledger = Ledger::new(Bytes(100));
         let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(150));
         assert_eq!((lease.bytes().host, ledger.free().host), (Bytes(100), Bytes::ZERO));
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shrunken_account_lets_nothing_in_and_throws_nobody_out() {
+    fn a_smaller_capacity_refuses_new_reservations_and_keeps_old_ones() {
         let ledger = Ledger::new(Bytes(100));
         let lease = ledger.reserve("a", Bytes(60)).unwrap().commit(Bytes(60));
         ledger.set_capacity(Bytes(50));
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_a_shared_memory_counts_on_both_accounts() {
+    fn shared_memory_counts_on_both_accounts() {
         let mac = Ledger::of(Machine::metal(Bytes::gib(16)));
         let before = mac.free();
         let planner = mac.machine().amount(Bytes::gib(1), Bytes::gib(6));
@@ -328,16 +329,16 @@ mod tests {
         assert_eq!(mac.free(), before);
     }
 
-    /// Reserves, commits and drops as told; the first number picks the deed.
-    fn act(ledger: &Ledger, deeds: &[(u8, u64)]) {
+    /// Reserves, commits and drops; in each action the first number picks what is done.
+    fn act(ledger: &Ledger, actions: &[(u8, u64)]) {
         let (mut reserved, mut leased) = (Vec::new(), Vec::new());
-        for &(deed, bytes) in deeds {
-            match deed % 4 {
+        for &(action, bytes) in actions {
+            match action % 4 {
                 0 | 1 => reserved.extend(ledger.reserve("x", Bytes(bytes))),
                 2 => leased.extend(reserved.pop().map(|held: Reservation| held.commit(Bytes(bytes)))),
                 _ => drop(leased.pop()),
             }
-            // Held memory and free memory are read one after the other, so only the sum within the account is exact.
+            // Other threads may act between two calls, so only the sum of one reading of the entries is exact.
             let held: Amount = ledger.entries().iter().map(|entry| entry.bytes).sum();
             assert!(held.fits(ledger.capacity()), "{held} of {} promised", ledger.capacity());
         }
@@ -347,12 +348,12 @@ mod tests {
         #[test]
         fn no_more_is_promised_than_there_is(
             capacity in 0u64..2000,
-            deeds in proptest::collection::vec(proptest::collection::vec((any::<u8>(), 0u64..1000), 0..40), 1..4),
+            threads in proptest::collection::vec(proptest::collection::vec((any::<u8>(), 0u64..1000), 0..40), 1..4),
         ) {
             let ledger = Ledger::new(Bytes(capacity));
             thread::scope(|scope| {
-                for deeds in &deeds {
-                    scope.spawn(|| act(&ledger, deeds));
+                for actions in &threads {
+                    scope.spawn(|| act(&ledger, actions));
                 }
             });
             prop_assert_eq!(ledger.free().host, Bytes(capacity));

@@ -1,4 +1,4 @@
-//! Where models can live: the processor's memory, and an accelerator's beside or inside it.
+//! Describes the memories where models can be placed: the host's, and an accelerator's own or shared one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,17 +29,17 @@ impl fmt::Display for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerator {
     pub kind: Kind,
-    /// Its memory is a part of the host's, up to a limit; else it is its own, behind a bus.
+    /// Whether it uses a part of the host's memory; if false it has its own.
     pub shared: bool,
     pub total: Bytes,
-    /// What one program may still take: on Metal the working set, less what is in use.
+    /// Memory that this program may still take: on Metal the working set, less what is in use.
     pub free: Bytes,
-    /// Bytes a second its memory gives.
+    /// Bytes per second that can be read from its memory.
     pub bandwidth: Bytes,
 }
 
 impl Accelerator {
-    /// As a driver reports it.
+    /// An accelerator as its driver reports it, with an assumed bandwidth.
     pub fn found(kind: Kind, shared: bool, total: Bytes, free: Bytes) -> Accelerator {
         let bandwidth = match (kind, shared) {
             (Kind::Metal, _) => METAL_BANDWIDTH,
@@ -54,46 +54,46 @@ impl Accelerator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     pub host: HostMemory,
-    /// Bytes a second the host's memory gives to all cores together.
+    /// Bytes per second that all cores together can read from the host's memory.
     pub host_bandwidth: Bytes,
     pub accelerator: Option<Accelerator>,
 }
 
-/// What a driver and its libraries take on the device before any model (seed 003, appendix B: 0.7 GB on a 16 GB card).
+/// Memory that driver and libraries take on a card before any model: 0.7 GB on a 16 GB card.
 const CARD_OVERHEAD: Bytes = Bytes(700_000_000);
 
-/// Assumed where nobody measured: two channels of DDR5-5600 at half their 90 GB/s, an RTX 4060 class card, a plain M4.
+/// Assumed bandwidths, bytes per second: two channels of DDR5-5600 at half their 90 GB/s, a card like the RTX 4060, a base M4.
 const HOST_BANDWIDTH: Bytes = Bytes(45_000_000_000);
 const CARD_BANDWIDTH: Bytes = Bytes(256_000_000_000);
 const METAL_BANDWIDTH: Bytes = Bytes(120_000_000_000);
 
-/// Left to the rest of the machine.
+/// Memory left to other programs.
 pub const HEADROOM: Bytes = Bytes::mib(512);
 
 impl Machine {
-    /// This machine's host memory alone; `None` where the system does not say.
+    /// This machine without its accelerator; `None` if its memory is unknown.
     pub fn here() -> Option<Machine> {
         Some(Machine { host: device::host()?, host_bandwidth: HOST_BANDWIDTH, accelerator: None })
     }
 
-    /// A machine that has `bytes` for us, and nothing else.
+    /// A machine with `bytes` of available host memory and no accelerator.
     pub fn of(bytes: Bytes) -> Machine {
         let host = HostMemory { total: bytes, available: bytes };
         Machine { host, host_bandwidth: HOST_BANDWIDTH, accelerator: None }
     }
 
-    /// With a card of `bytes` beside the host's memory.
+    /// The machine with a card of `bytes` of its own memory.
     pub fn with_card(self, kind: Kind, bytes: Bytes) -> Machine {
         let free = bytes.saturating_sub(CARD_OVERHEAD);
         self.with(Some(Accelerator::found(kind, false, bytes, free)))
     }
 
-    /// With what a driver reported.
+    /// The machine with this accelerator.
     pub fn with(self, accelerator: Option<Accelerator>) -> Machine {
         Machine { accelerator, ..self }
     }
 
-    /// An Apple machine with `bytes` of memory for everything.
+    /// An Apple machine with `bytes` of memory, shared by host and GPU.
     pub fn metal(bytes: Bytes) -> Machine {
         let available = bytes.saturating_sub(HEADROOM);
         let gpu = Accelerator::found(Kind::Metal, true, bytes, working_set(bytes));
@@ -101,13 +101,12 @@ impl Machine {
         Machine { host, host_bandwidth: METAL_BANDWIDTH, accelerator: Some(gpu) }
     }
 
-    /// Host and accelerator have a memory each, so that moving something frees something.
+    /// Whether host and accelerator have separate memories, so that moving a layer frees memory.
     pub fn is_separate(&self) -> bool {
         self.accelerator.is_some_and(|gpu| !gpu.shared)
     }
 
-    /// Most that may be used in all, at most `budget`. A budget is for what models mostly live in: the card's memory
-    /// where there is one, else the host's.
+    /// The machine with at most `budget` bytes to use: of the accelerator's memory if there is one, else of the host's.
     pub fn limited_to(mut self, budget: Bytes) -> Machine {
         match &mut self.accelerator {
             Some(gpu) => gpu.free = gpu.free.min(budget),
@@ -116,13 +115,13 @@ impl Machine {
         self
     }
 
-    /// What may be used in each memory.
+    /// Usable bytes of each memory.
     pub fn capacity(&self) -> Amount {
         Amount { host: self.host.available, device: self.accelerator.map_or(Bytes::ZERO, |gpu| gpu.free) }
     }
 
-    /// So many bytes used by the processor and by the accelerator, as amounts of their accounts: what lies in a memory
-    /// that they share counts on both.
+    /// Bytes used by the CPU and by the accelerator, as an amount on the two accounts: in a shared memory, the accelerator's bytes
+    /// count on both.
     pub fn amount(&self, host: Bytes, device: Bytes) -> Amount {
         match self.accelerator {
             Some(gpu) if gpu.shared => Amount { host: host + device, device },
@@ -136,27 +135,24 @@ impl Machine {
         if self.is_separate() { amount.host + amount.device } else { amount.host }
     }
 
-    /// Of `amount` what lies where models mostly live: on the accelerator if there is one.
+    /// The part of `amount` in the main memory for models: the accelerator's if there is one, else the host's.
     pub fn main(&self, amount: Amount) -> Bytes {
         if self.accelerator.is_some() { amount.device } else { amount.host }
     }
 
-    /// What models mostly live in.
+    /// Capacity of the main memory for models, see [`Machine::main`].
     pub fn main_memory(&self) -> Bytes {
         self.main(self.capacity())
     }
 }
 
-/// What Metal lets one program hold (`recommendedMaxWorkingSetSize`): two thirds of small machines, three quarters of
-/// those above 36 GB, unless `iogpu.wired_limit_mb` says otherwise.
+/// GPU memory that Metal allows one program (`recommendedMaxWorkingSetSize`): two thirds of the memory up to 36 GiB, three
+/// quarters above, unless `iogpu.wired_limit_mb` is set.
 fn working_set(total: Bytes) -> Bytes {
-    match total <= Bytes::gib(36) {
-        true => Bytes(total.0 / 3 * 2),
-        false => Bytes(total.0 / 4 * 3),
-    }
+    if total <= Bytes::gib(36) { Bytes(total.0 / 3 * 2) } else { Bytes(total.0 / 4 * 3) }
 }
 
-/// As a user names a machine: `cpu`, `cpu:16GiB`, `cuda:8GiB`, `vulkan:8GiB+16GiB` (with that much host memory), `metal:16GiB`.
+/// A machine as a user writes it: `cpu`, `cpu:16GiB`, `cuda:8GiB`, `vulkan:8GiB+16GiB` (card and host memory), `metal:16GiB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceName {
     kind: Option<Kind>,
@@ -196,12 +192,12 @@ impl FromStr for DeviceName {
 }
 
 impl DeviceName {
-    /// The host's memory, without a size.
+    /// Whether it is `cpu` without a size.
     pub fn is_this_cpu(&self) -> bool {
         self.kind.is_none() && self.size.is_none()
     }
 
-    /// The machine that is meant; where host memory is not named, this machine's.
+    /// The machine it names; host memory that is not named is this machine's. `None` if that is unknown.
     pub fn machine(&self) -> Option<Machine> {
         Some(match (self.kind, self.size) {
             (Some(Kind::Metal), Some(size)) => Machine::metal(size),

@@ -1,4 +1,4 @@
-//! Memory and processor time as things that run out: what there is, what a model needs, who holds how much.
+//! Manages memory and compute: how much there is, how much a model needs, who holds how much, whose turn it is.
 
 pub mod admit;
 pub mod amount;

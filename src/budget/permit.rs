@@ -1,4 +1,4 @@
-//! The right to use a device: one holder at a time, taken per chunk of work, the most urgent first.
+//! Schedules access to a device: one holder at a time, for one chunk of work, the most urgent waiter first.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,16 +10,16 @@ use crate::base::Cancel;
 pub enum Priority {
     /// Indexing, warming up.
     Background,
-    /// A step of somebody's plan.
+    /// A step of a plan.
     Step,
-    /// A user waits for these words.
+    /// Output that a user waits for.
     User,
 }
 
-/// A waiter rises one level each time it has waited this long, so that nobody starves. Some eight chunks of 250 ms.
+/// A waiter rises one level each time it has waited this long (some eight chunks of 250 ms), so that none starves.
 const AGEING: Duration = Duration::from_secs(2);
 
-/// How often a waiter looks whether it was cancelled.
+/// How often a waiter checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The permit of one device. Clones share it.
@@ -47,7 +47,7 @@ struct Waiter {
     since: Instant,
 }
 
-/// The device, until dropped.
+/// The right to use the device, until dropped.
 #[derive(Debug)]
 pub struct Guard(Arc<Shared>);
 
@@ -82,19 +82,19 @@ impl Permit {
         }
     }
 
-    /// Whether somebody more urgent than `priority` waits: a holder may then cut its chunk short.
+    /// Whether a waiter is more urgent than `priority`; a holder may then shorten its chunk.
     pub fn is_wanted_above(&self, priority: Priority) -> bool {
         self.0.lock().waiting.iter().any(|waiter| waiter.priority > priority)
     }
 
-    /// Waiters at this moment.
+    /// The number of waiters.
     pub fn waiting(&self) -> usize {
         self.0.lock().waiting.len()
     }
 }
 
 impl Shared {
-    /// The state is changed in single steps that cannot panic half-way, so a poisoned lock still guards the truth.
+    /// Ignores poisoning: changes to the state cannot panic half-way, so it is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,7 +107,7 @@ impl Drop for Guard {
     }
 }
 
-/// The ticket whose turn it is: the highest level, and who came first among equals.
+/// The ticket whose turn it is: the one of highest level, among equals the oldest.
 fn first(waiting: &[Waiter], now: Instant) -> Option<u64> {
     let level = |waiter: &Waiter| {
         let waited = now.saturating_duration_since(waiter.since);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_makes_urgent() {
+    fn waiters_become_more_urgent_with_time() {
         use Priority::{Background, Step, User};
         check(&[(Background, 2), (Step, 0)], Some(0));
         check(&[(Background, 3), (User, 0)], Some(1));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_device_has_one_holder_and_passes_by_priority() {
+    fn the_device_has_one_holder_and_goes_to_the_most_urgent_waiter() {
         let permit = Permit::new();
         let (sender, order) = channel();
         let held = permit.take(Priority::Background);

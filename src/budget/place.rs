@@ -1,4 +1,4 @@
-//! What a model takes in each memory of a machine when it is placed so and so, and how fast that can be.
+//! Computes how much memory a model takes on host and accelerator with given settings, and how fast it can decode.
 
 use super::machine::Machine;
 use super::repack::{self, TOKENS, is_tied};
@@ -6,20 +6,20 @@ use super::{Amount, Estimate, Wanted, cache};
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Tensor};
 
-/// How a model is loaded, and which part of it stays on the host where there is an accelerator.
+/// How a model is loaded, and which layers stay on the host if there is an accelerator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub wanted: Wanted,
-    /// The first layers live on the host; `layers + 1` is all of them, the output matrix included.
+    /// Number of first layers on the host; `layers + 1` is all of them with the output matrix.
     pub layers_on_host: u32,
-    /// Of the first layers the experts alone live on the host.
+    /// Number of first layers whose experts are on the host.
     pub experts_on_host: u32,
 }
 
-/// What a model takes, by how long it lives.
+/// Memory of a model, by lifetime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// For as long as any context stands on them.
+    /// Held as long as any context uses them.
     pub weights: Amount,
     pub context: Amount,
 }
@@ -30,7 +30,7 @@ impl Footprint {
     }
 }
 
-/// Bytes of `amount` that are too many for `machine`; zero if all fits.
+/// By how many bytes `amount` exceeds the memory of `machine`; zero if it fits.
 pub fn overrun(amount: Amount, machine: &Machine) -> Bytes {
     let missing = amount.saturating_sub(machine.capacity());
     if machine.is_separate() { missing.host + missing.device } else { missing.host.max(missing.device) }
@@ -47,7 +47,7 @@ impl Settings {
         Settings { wanted, layers_on_host: 0, experts_on_host: 0 }
     }
 
-    /// The last `gpu_layers` of the layers on the accelerator where there is one; `None` is all of them.
+    /// The last `gpu_layers` layers on the accelerator, if there is one; `None` means all layers.
     pub fn asked(header: &Header, wanted: Wanted, gpu_layers: Option<u32>, machine: &Machine) -> Settings {
         let on_device = if machine.accelerator.is_some() { gpu_layers.unwrap_or(u32::MAX) } else { 0 };
         let layers_on_host = (header.layers + 1).saturating_sub(on_device);
@@ -60,7 +60,7 @@ impl Settings {
     }
 }
 
-/// What the model takes where.
+/// The memory that a model needs on the machine.
 pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprint {
     let all = Estimate::of(header, &settings.wanted);
     if machine.accelerator.is_none() || settings.gpu_layers(header) == 0 {
@@ -68,11 +68,12 @@ pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprin
     }
     let (mut weights, mut context) = (Amount::default(), Amount::default());
     for tensor in &header.tensors {
-        match is_on_host(header, settings, tensor) {
-            true => weights.host += tensor.bytes,
-            false => weights.device += tensor.bytes,
+        if is_on_host(header, settings, tensor) {
+            weights.host += tensor.bytes;
+        } else {
+            weights.device += tensor.bytes;
         }
-        // The table is looked up on the host and multiplied on the device.
+        // A tied token table is looked up on the host and multiplied on the device.
         if tensor.name == TOKENS && is_tied(header) {
             weights.device += tensor.bytes;
         }
@@ -91,13 +92,13 @@ pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprin
     Footprint { weights: charged(weights), context: charged(context) }
 }
 
-/// Recurrent layers in all, and on the host.
+/// The number of recurrent layers in all, and on the host.
 fn recurrent(header: &Header, on_host: impl Fn(usize) -> bool) -> (u64, u64) {
     let layers = header.kv_heads.iter().enumerate().filter(|(_, heads)| **heads == 0);
     layers.fold((0, 0), |(all, here), (layer, _)| (all + 1, here + u64::from(on_host(layer))))
 }
 
-/// The token table is always looked up on the host; what belongs to no layer goes where the last layer goes.
+/// Whether a tensor is on the host. The token table always is; tensors outside layers are where the last layer is.
 fn is_on_host(header: &Header, settings: &Settings, tensor: &Tensor) -> bool {
     if tensor.name == TOKENS {
         return true;
@@ -106,27 +107,27 @@ fn is_on_host(header: &Header, settings: &Settings, tensor: &Tensor) -> bool {
     layer < settings.layers_on_host || (is_expert(tensor) && layer < settings.experts_on_host)
 }
 
-/// `blk.12.ffn_up_exps.weight` belongs to layer 12.
+/// The layer of a tensor: 12 for `blk.12.ffn_up_exps.weight`.
 fn layer_of(tensor: &Tensor) -> Option<u32> {
     tensor.name.strip_prefix("blk.")?.split('.').next()?.parse().ok()
 }
 
-/// One matrix for every expert.
+/// Whether a tensor holds one matrix per expert.
 pub fn is_expert(tensor: &Tensor) -> bool {
     tensor.name.contains("_exps")
 }
 
-/// The first layer with experts and the one behind the last.
+/// The first layer with experts, and the one after the last.
 pub fn expert_layers(header: &Header) -> Option<(u32, u32)> {
     let layers = || header.tensors.iter().filter(|tensor| is_expert(tensor)).filter_map(layer_of);
     Some((layers().min()?, layers().max()? + 1))
 }
 
-/// Decoding without repacked weights, as a share of decoding with them: 17 of 28 tokens a second (24B, two AVX-512 cores).
+/// Decoding speed without repacked weights relative to repacked ones: 17 instead of 28 tokens per second (24B, two AVX-512 cores).
 const PLAIN_SPEED: f64 = 17.0 / 28.0;
 
-/// Tokens a second that one slot decodes at most: each token reads every active weight and half a full cache once, and
-/// memory gives so many bytes a second. A prediction; real programs reach 30 to 60 % of it.
+/// Upper bound of the tokens per second of one slot, from memory bandwidth: each token reads every active weight and half of a
+/// full KV cache once. Real programs reach 30 to 60 % of it.
 pub fn tokens_per_second(header: &Header, settings: &Settings, machine: &Machine) -> f64 {
     let (mut host, mut device) = (0.0, 0.0);
     for tensor in &header.tensors {
@@ -138,9 +139,10 @@ pub fn tokens_per_second(header: &Header, settings: &Settings, machine: &Machine
             Some(_) if output => settings.gpu_layers(header) == 0,
             Some(_) => is_on_host(header, settings, tensor),
         };
-        match on_host {
-            true => host += read / if plain { PLAIN_SPEED } else { 1.0 },
-            false => device += read,
+        if on_host {
+            host += read / if plain { PLAIN_SPEED } else { 1.0 };
+        } else {
+            device += read;
         }
     }
     let on_host = |layer: usize| machine.accelerator.is_none() || layer < settings.layers_on_host as usize;
@@ -153,8 +155,8 @@ pub fn tokens_per_second(header: &Header, settings: &Settings, machine: &Machine
     if seconds > 0.0 { 1.0 / seconds } else { 0.0 }
 }
 
-/// Bytes of a tensor that one token reads: of experts those that are used, of the token table one row, unless it is the
-/// output matrix too.
+/// Bytes of a tensor that one token reads: of experts only those used, of the token table none unless it is also the output
+/// matrix.
 fn read_per_token(header: &Header, tensor: &Tensor) -> f64 {
     let bytes = tensor.bytes.0 as f64;
     match header.experts {

@@ -1,4 +1,4 @@
-//! Which matrices the CPU code copies into an order of its own, and what the copies take.
+//! Determines which matrices the CPU code copies into another layout, and the size of the copies.
 
 use std::sync::OnceLock;
 
@@ -12,17 +12,17 @@ pub(super) fn is_tied(header: &Header) -> bool {
     header.tensors.iter().all(|tensor| tensor.name != "output.weight")
 }
 
-/// The copies a processor's matrix kernels want.
+/// The layout of copies for a CPU's matrix kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Rows side by side (`ggml-cpu/repack.cpp`).
+    /// Interleaved rows (`ggml-cpu/repack.cpp`).
     Rows,
-    /// Tiles of AMX first (`ggml-cpu/amx`), for the rest rows side by side.
+    /// AMX tiles where possible (`ggml-cpu/amx`), else interleaved rows.
     Tiles,
 }
 
-/// Of this machine. ggml compiles its AMX kernels for a processor that has them and AVX-512 VNNI, and the system tells in
-/// the processor's flags whether it saves their registers.
+/// The layout on this machine. ggml compiles its AMX kernels for CPUs with AMX and AVX-512 VNNI; the flags in `/proc/cpuinfo`
+/// say whether the system supports AMX.
 fn order() -> Order {
     static ORDER: OnceLock<Order> = OnceLock::new();
     *ORDER.get_or_init(|| {
@@ -34,12 +34,12 @@ fn order() -> Order {
     })
 }
 
-/// Whether matrices may lie in tiles on this machine at all.
+/// Whether this machine uses AMX tiles.
 pub fn has_tiles() -> bool {
     order() == Order::Tiles
 }
 
-/// What the copy of a matrix takes; `None` if it is used as it lies in the file.
+/// Size of the copy of a matrix; `None` if it is used as it is in the file.
 pub(super) fn copy(tensor: &Tensor) -> Option<Bytes> {
     copy_in(order(), tensor)
 }
@@ -49,8 +49,8 @@ fn copy_in(order: Order, tensor: &Tensor) -> Option<Bytes> {
     tiles.or_else(|| in_rows(tensor).then_some(tensor.bytes))
 }
 
-/// Matrices without experts whose rows fill pairs of tiles (`ggml::cpu::amx::extra_buffer_type`). Some blocks grow: by
-/// a sum in 32 bits, or by scales that were packed.
+/// Size of the copy of a matrix in AMX tiles; `None` for experts and for matrices that do not fill pairs of tiles
+/// (`ggml::cpu::amx::extra_buffer_type`). Some blocks grow by a 32-bit sum or by unpacked scales.
 fn tiles(tensor: &Tensor) -> Option<Bytes> {
     let &[columns, rows] = tensor.shape.as_slice() else { return None };
     let (block, more) = match tensor.kind.name {
@@ -66,16 +66,17 @@ fn tiles(tensor: &Tensor) -> Option<Bytes> {
     fits.then(|| tensor.bytes + Bytes(more * rows * (columns / block)))
 }
 
-/// Where a matrix lies that is kept out of tiles.
+/// The layout of a matrix that must not be in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lies {
+    /// Interleaved rows.
     InRows,
     AsInFile,
 }
 
-/// The matrices of a model that would lie in tiles and must not: its products with a batch of sequences would take it
-/// for as many matrices as there are sequences, and read beyond it (`ggml-cpu/amx/mmq.cpp`; the kernels for rows side by
-/// side go through the batch).
+/// The matrices of a model that must not be in tiles although they could, because they are multiplied with a batch of sequences:
+/// the AMX kernel would take such a matrix for one matrix per sequence and read beyond it (`ggml-cpu/amx/mmq.cpp`; the kernels
+/// for interleaved rows handle batches).
 pub fn untiled(header: &Header) -> Vec<(&Tensor, Lies)> {
     untiled_in(order(), header)
 }
@@ -86,13 +87,14 @@ fn untiled_in(order: Order, header: &Header) -> Vec<(&Tensor, Lies)> {
     header.tensors.iter().filter(would).map(|tensor| (tensor, lies(tensor))).collect()
 }
 
-/// The convolutions of LFM2 multiply one matrix with a batch of sequences.
+/// Whether a matrix is multiplied with a batch of sequences: those of LFM2's convolutions are.
 fn is_batched(tensor: &Tensor) -> bool {
     let layer = tensor.name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
     layer.is_some_and(|(_, matrix)| ["shortconv.in_proj.weight", "shortconv.out_proj.weight"].contains(&matrix))
 }
 
-/// On x86 with AVX2 in groups of eight rows (`ggml_repack_get_optimal_repack_type`), on ARM also these.
+/// Whether a matrix is copied into interleaved rows, in groups of eight (`ggml_repack_get_optimal_repack_type`, for x86 with AVX2
+/// and for ARM).
 fn in_rows(tensor: &Tensor) -> bool {
     let rows = tensor.shape.get(1).copied().unwrap_or(1);
     let everywhere = matches!(tensor.kind.name, "Q4_0" | "Q4_K" | "IQ4_NL" | "MXFP4");
@@ -104,17 +106,17 @@ fn in_rows(tensor: &Tensor) -> bool {
     tensor.shape.len() > 1 && (everywhere || here) && rows.is_multiple_of(8)
 }
 
-/// Whether any matrix of a model is copied. Such a file is read, others are mapped.
+/// Whether any matrix of a model is copied. Such files are read instead of mapped.
 pub fn copies(header: &Header) -> bool {
     header.tensors.iter().any(|tensor| copy(tensor).is_some())
 }
 
-/// What the copies of a model take, and what is used as it lies in the file.
+/// Size of the copies of a model, and of the tensors that are used as they are in the file.
 pub(super) fn split(header: &Header, repack: bool) -> (Bytes, Bytes) {
     if !repack {
         return (Bytes::ZERO, header.tensor_bytes());
     }
-    // Without an output matrix the token table serves as one: multiplied from its copy, looked up in the original.
+    // A tied token table exists twice: the copy is multiplied as output matrix, the original is used for lookups.
     let is_multiplied = |tensor: &&Tensor| tensor.name != TOKENS || is_tied(header);
     let is_kept = |tensor: &&Tensor| tensor.name == TOKENS || copy(tensor).is_none();
     let copies = header.tensors.iter().filter(is_multiplied).filter_map(copy).sum();
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_order_copies_what_it_has_kernels_for() {
+    fn each_layout_copies_the_types_that_it_has_kernels_for() {
         check(Order::Rows, "q4_0", &[256, 64], Some(0));
         check(Order::Rows, "q4_0", &[256, 60], None);
         check(Order::Rows, "q4_1", &[256, 64], None);
@@ -146,7 +148,7 @@ mod tests {
         check(Order::Tiles, "q4_1", &[256, 64], Some(0));
         check(Order::Tiles, "q8_0", &[256, 64], Some(4 * 64 * 8));
         check(Order::Tiles, "q4_k", &[512, 64], Some(4 * 64 * 2));
-        // Half a pair of tiles, and experts: rows side by side.
+        // Rows that do not fill pairs of tiles, and experts: interleaved rows.
         check(Order::Tiles, "q4_0", &[256, 40], Some(0));
         check(Order::Tiles, "q4_0", &[256, 64, 8], Some(0));
         check(Order::Tiles, "q4_1", &[256, 64, 8], None);
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn convolutions_lie_in_rows_where_there_are_kernels_for_that_and_never_in_tiles() {
+    fn convolutions_are_in_interleaved_rows_or_as_in_the_file_but_never_in_tiles() {
         let mut header = hybrid(4, 256, 0, "q8_0");
         let one = |name, kind| tensor(name, kind, &[256, 64], Bytes(1_000_000), 0);
         let (in_rows, as_in_file) = ("blk.0.shortconv.in_proj.weight", "blk.1.shortconv.out_proj.weight");
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_counted_once_but_a_shared_token_table_twice() {
+    fn copies_are_counted_once_but_a_tied_token_table_twice() {
         let eight = |name, kind, number: u64| tensor(name, kind, &[256, 64], Bytes::mib(8), number * Bytes::mib(8).0);
         let mut header = hybrid(4, 256, 64, "q4_0");
         header.tensors = vec![eight(TOKENS, "q4_0", 0), eight("blk.0.ffn_up.weight", "q4_0", 1), eight("b", "f32", 2)];

@@ -1,19 +1,19 @@
-//! Follows the machine's free memory with the ledger's capacity: down at once, up only after a while.
+//! Adjusts the ledger's capacity to the machine's available memory: down at once, up only after several readings.
 
 use super::Ledger;
 use super::machine::HEADROOM;
 use crate::base::Bytes;
 
-/// How far two readings must differ before anything changes: other programs come and go by this much all the time.
+/// Differences below this are ignored, because other programs cause them all the time.
 const SMALL_CHANGE: Bytes = Bytes::mib(256);
 
-/// Readings in a row that must show more memory before it is believed.
+/// Readings in a row that must show more memory before the capacity rises.
 const PATIENCE: u32 = 5;
 
-/// Remembers how long there has been more memory than the ledger has.
+/// The state between readings.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// Never more than this, whatever is free.
+    /// Most capacity, however much is available.
     ceiling: Bytes,
     more_seen: u32,
     least_more: Bytes,
@@ -24,8 +24,8 @@ impl Watch {
         Watch { ceiling, more_seen: 0, least_more: Bytes::ZERO }
     }
 
-    /// The new capacity, if it is to change: `available` on the machine now, beside what this process `holds` of its own
-    /// (mapped weights count as available: the system can take them back).
+    /// The new capacity if it has to change, from the memory `available` on the machine and the anonymous memory that this process
+    /// `holds` (mapped weights count as available, because the system can reclaim them).
     pub fn next(&mut self, capacity: Bytes, available: Bytes, holds: Bytes) -> Option<Bytes> {
         let possible = (available + holds).saturating_sub(HEADROOM).min(self.ceiling);
         if possible + SMALL_CHANGE <= capacity {
@@ -45,9 +45,9 @@ impl Watch {
         Some(self.least_more)
     }
 
-    /// Takes one reading of this machine and changes `ledger` by it.
+    /// Takes one reading of this machine and adjusts the host capacity of `ledger`.
     pub fn poll(&mut self, ledger: &Ledger) {
-        // Without knowing what is our own, every load of ours would look like a loss.
+        // Without the memory of this process, each of our own loads would look like less available memory.
         let Some((holds, _)) = super::process::anonymous_and_mapped() else { return };
         let Some(host) = super::device::host() else { return };
         let before = ledger.capacity().host;
@@ -57,14 +57,14 @@ impl Watch {
         }
     }
 
-    /// The same for an accelerator that has `free` bytes now. While something is being loaded nobody knows how much of
-    /// it is there already.
+    /// Adjusts the capacity of an accelerator that has `free` bytes now. Does nothing during a load, because it is unknown how much
+    /// of it is already in memory.
     pub fn poll_device(&mut self, ledger: &Ledger, free: Bytes) {
         if ledger.entries().iter().any(|entry| entry.measured.is_none()) {
             return;
         }
         let (before, holds) = (ledger.capacity().device, ledger.promised().device);
-        // The driver says what may be taken; the rest of the machine lives elsewhere.
+        // No headroom on the accelerator: `free` is what may be taken, and other programs use the host.
         if let Some(capacity) = self.next(before, free + HEADROOM, holds) {
             tracing::info!("{capacity} of the accelerator's memory are there for models, {before} before");
             ledger.set_device_capacity(capacity);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn less_memory_counts_at_once_and_more_only_when_it_stays() {
+    fn capacity_falls_at_once_and_rises_only_after_several_readings() {
         check(&[4096, 4000, 4300], 4096);
         check(&[2000], 2000);
         check(&[6000, 6000, 6000, 6000], 4096);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_process_holds_is_no_loss() {
+    fn memory_of_this_process_does_not_lower_the_capacity() {
         let mut watch = Watch::new(Bytes::gib(8));
         assert_eq!(watch.next(Bytes::gib(4), Bytes::gib(1) + HEADROOM, Bytes::gib(3)), None);
     }

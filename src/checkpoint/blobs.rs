@@ -1,4 +1,4 @@
-//! Contents by their hash: each kept once, packed, checked whenever it is read.
+//! Stores contents by their hash: each once, compressed with LZ4, and verified whenever it is read.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -14,7 +14,7 @@ use super::entry::{Entry, Hash};
 use super::scan::{FILE_MAX, Kind, Stat};
 use super::store::Store;
 
-/// A file that is written to while it is read is read again, so often.
+/// Attempts to read a file that is being written to.
 const TRIES: usize = 3;
 
 pub fn hash(bytes: &[u8]) -> Hash {
@@ -26,7 +26,7 @@ impl Store {
         Ok(self.row("SELECT 1 FROM blobs WHERE hash = ?1", [hash.0], |_| Ok(()))?.is_some())
     }
 
-    /// Keeps a content, once.
+    /// Stores a content, unless it is stored already.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<Hash, CheckpointError> {
         let hash = hash(bytes);
         if self.has_blob(hash)? {
@@ -42,7 +42,7 @@ impl Store {
         Ok(hash)
     }
 
-    /// The content, if it is still what it was.
+    /// The content with this hash; an error if it is missing or damaged.
     pub fn blob(&self, wanted: Hash) -> Result<Vec<u8>, CheckpointError> {
         let sql = "SELECT size, packed, bytes FROM blobs WHERE hash = ?1";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get(2)?));
@@ -54,14 +54,14 @@ impl Store {
         if hash(&bytes) == wanted { Ok(bytes) } else { Err(damaged()) }
     }
 
-    /// Bytes that contents take in the database.
+    /// Bytes of all contents in the database, as stored.
     pub fn blob_bytes(&self) -> Result<u64, CheckpointError> {
-        // Kept beside them: adding them up would read them all.
+        // The sum is stored, because adding the contents up would read them all.
         let sum = self.row("SELECT value FROM meta WHERE name = 'content_bytes'", [], |row| row.get::<_, i64>(0))?;
         Ok(sum.unwrap_or(0) as u64)
     }
 
-    /// What stands at a path, with its content kept where there is one and it is not too large.
+    /// Stores the content at a path and gives its entry. The inner error says why it could not be read or is too large.
     pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
         match stat.kind {
             Kind::Dir => Ok(Ok((Entry::Dir { mode: stat.mode }, stat))),
@@ -83,7 +83,7 @@ impl Store {
     }
 }
 
-/// A file's content with the state it was read in.
+/// A file's content with a `Stat` that was the same before and after reading.
 fn read_steady(path: &Path, mut stat: Stat) -> Result<(Vec<u8>, Stat), String> {
     for _ in 0..TRIES {
         if stat.size > FILE_MAX.0 {
@@ -102,7 +102,7 @@ fn read_steady(path: &Path, mut stat: Stat) -> Result<(Vec<u8>, Stat), String> {
     Err("it is being written to".to_owned())
 }
 
-/// No link is followed and no pipe waited for.
+/// Reads a file without following links or blocking on pipes.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     let file: File = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;

@@ -1,4 +1,4 @@
-//! What stands at one path of a project: a file with its content's hash, a folder or a link, and its mode.
+//! Defines the entry at a path of a project: a file with its content's hash, a link or a folder, with its mode.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,11 +36,11 @@ impl FromStr for Hash {
     }
 }
 
-/// Written `f 644 <hash>`, `l 777 <hash>`, `d 755`; `f 644 ?` is a file whose content was never kept; `-` is nothing.
+/// Written as `f 644 <hash>`, `l 777 <hash>`, `d 755`; `f 644 ?` is a file whose content was not stored; `-` is nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     Absent,
-    /// `None`: only its size and times are known, so its content cannot come back.
+    /// Without a hash its content was not stored, so it cannot be restored.
     File {
         mode: u32,
         hash: Option<Hash>,
@@ -54,7 +54,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Content that has to be at hand to bring this entry back.
+    /// The stored content that is needed to restore this entry.
     pub fn content(&self) -> Option<Hash> {
         match self {
             Entry::File { hash, .. } => *hash,
@@ -63,7 +63,7 @@ impl Entry {
         }
     }
 
-    /// Whether it can be brought back at all.
+    /// Whether it can be restored.
     pub fn is_restorable(&self) -> bool {
         !matches!(self, Entry::File { hash: None, .. })
     }
@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(entry in entries()) {
+        fn a_written_entry_is_read_back(entry in entries()) {
             prop_assert_eq!(entry.to_string().parse(), Ok(entry));
         }
 

@@ -1,4 +1,4 @@
-//! The right to change a project: held by one process at a time, which says who it is.
+//! Locks a project for changes by one process at a time, and says which process holds the lock.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::CheckpointError;
 use crate::base::Cancel;
 
-/// How long somebody else is waited for: most calls are over by then, and a person has not yet given up.
+/// Longest wait for another process: most calls end within this time, and a user still waits.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
-/// More in the lock file is not a holder's name.
+/// Most bytes of the lock file that are read.
 const HOLDER_BYTES_MAX: u64 = 4 << 10;
 
 /// Who holds a lock.
@@ -35,15 +35,15 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Held until it is dropped. The system gives it back when its process ends, however that ends: no lock is ever stale,
-/// and a name that a dead process left in the file means nothing.
+/// The lock, held until dropped. The system releases it when the process ends in any way, so it is never stale, and the holder
+/// that a dead process left in the file has no effect.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
 impl Lock {
-    /// Takes the lock of a project, waiting at most [`WAIT_MAX`] for somebody else.
+    /// Takes the lock of a project; waits at most [`WAIT_MAX`] for another process.
     pub fn wait(project: &Path, command: &str, cancel: &Cancel) -> Result<Lock, CheckpointError> {
         let until = Instant::now() + WAIT_MAX;
         loop {
@@ -56,7 +56,7 @@ impl Lock {
         }
     }
 
-    /// The lock, or who has it.
+    /// The lock, or its holder if another process has it.
     pub fn try_take(project: &Path, command: &str) -> Result<Result<Lock, Holder>, CheckpointError> {
         let path: PathBuf = project.join(".monobloc").join("lock");
         let failed = |source| CheckpointError::Folder { path: path.clone(), source };
@@ -80,7 +80,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only a courtesy to who reads the file: the lock itself goes with the descriptor.
+        // Removes the holder's name; closing the file releases the lock itself.
         let _ = self.file.set_len(0);
     }
 }
@@ -88,7 +88,7 @@ impl Drop for Lock {
 fn holder(file: &mut File) -> Holder {
     let mut text = String::new();
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(HOLDER_BYTES_MAX).read_to_string(&mut text));
-    // Between lock and name a moment passes.
+    // The file may be empty: the holder writes its name shortly after taking the lock.
     read.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_hears_who_is_first_and_gets_it_when_that_is_gone() {
+    fn a_second_process_learns_the_holder_and_gets_the_lock_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
         let holder = Lock::try_take(folder.path(), "monobloc undo").unwrap().unwrap_err();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_wrote_is_no_lock() {
+    fn a_lock_file_of_a_dead_process_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(".monobloc")).unwrap();
         let left = r#"{"pid":4194304,"since":"2020-01-01T00:00:00Z","command":"monobloc ask"}"#;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_can_be_cancelled() {
+    fn waiting_for_the_lock_can_be_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let _first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
         let cancel = Cancel::new();

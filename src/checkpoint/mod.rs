@@ -1,4 +1,4 @@
-//! Takes a project back to what it was: what every change overwrote is kept, and every restore is journalled.
+//! Restores a project to an earlier state: stores what every change overwrites, and journals every restore.
 
 mod blobs;
 mod entry;
@@ -24,7 +24,7 @@ pub use scan::FILE_MAX;
 pub use store::{Change, Origin, Store};
 pub use turn::{About, Anchor, Reach, Summary, Turn};
 
-/// Why a checkpoint could not be made or gone back to. Nothing is changed then that is not kept.
+/// Why a checkpoint could not be made or restored. Nothing is overwritten in that case that is not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     #[error("the folder {path} cannot be written: {source}; make the project writable or work on a copy")]

@@ -1,4 +1,4 @@
-//! Keeps the checkpoints of a project small: the oldest go, and contents that nothing needs any more.
+//! Limits the checkpoints of a project: removes the oldest ones, and contents that are no longer needed.
 
 use std::collections::HashSet;
 
@@ -6,15 +6,16 @@ use super::CheckpointError;
 use super::entry::{Entry, Hash};
 use super::store::Store;
 
-/// Checkpoints kept: weeks of work.
+/// Most checkpoints: weeks of work.
 pub const CHECKPOINTS_MAX: usize = 200;
-/// Bytes of contents above which the oldest checkpoints go; half of what may be reached within one turn.
+/// Bytes of contents above which the oldest checkpoints are removed; half of `CONTENTS_MAX`, the limit within a turn.
 pub const CONTENTS_GOAL: u64 = 512 << 20;
-/// Checkpoints given up at once, so that unneeded contents are not looked for after every turn.
+/// Checkpoints removed at once, so that this work is not needed after every turn.
 const STEP: usize = 20;
 
 impl Store {
-    /// Gives up the oldest checkpoints while there are too many or they take too much; the newest always stays.
+    /// Removes the oldest checkpoints while there are too many or they are too large; the newest always stays. Returns how many
+    /// were removed.
     pub fn prune(&mut self) -> Result<usize, CheckpointError> {
         self.prune_to(CHECKPOINTS_MAX, CONTENTS_GOAL)
     }
@@ -27,7 +28,7 @@ impl Store {
             let surplus = if self.blob_bytes()? > contents_goal { STEP } else { 0 };
             let drop_count = match excess {
                 0 => surplus,
-                // A few more than needed, so that the next turns have nothing to do here.
+                // A few more than needed, so that the next turns need not prune.
                 excess => excess + STEP.min(checkpoints_max / 4),
             };
             let drop_count = drop_count.min(all.len().saturating_sub(1));
@@ -48,7 +49,7 @@ impl Store {
         Ok(gone)
     }
 
-    /// Removes contents that no path, change or checkpoint needs.
+    /// Deletes contents that no path, change, restore or checkpoint needs.
     fn collect(&self) -> Result<(), CheckpointError> {
         let mut needed: HashSet<Hash> = HashSet::new();
         let texts = "SELECT entry FROM known UNION SELECT old FROM changes UNION SELECT new FROM changes
@@ -77,7 +78,7 @@ mod tests {
     use crate::checkpoint::{About, Reach, Turn};
 
     #[test]
-    fn the_oldest_go_and_what_is_left_still_works() {
+    fn the_oldest_checkpoints_are_removed_and_the_others_still_work() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         let bytes =

@@ -1,24 +1,24 @@
-//! Cleans up after a program that was killed: its call is closed, its restore carried on.
+//! Cleans up after a process that was killed during a call.
 
 use std::path::Path;
 
 use super::CheckpointError;
 use super::store::Store;
 
-/// Closes what ran when the program was killed; what it had changed by then counts as changed by it. Gives the
-/// checkpoints of the turns that were interrupted. The caller holds the project's lock.
+/// Ends calls that ran when the process was killed; changes found now count as made by them. Returns the checkpoints of the
+/// interrupted turns. The caller must hold the project's lock.
 pub fn recover(store: &mut Store, project: &Path) -> Result<Vec<i64>, CheckpointError> {
     calls(store, project)
 }
 
 impl Store {
-    /// Whether a program was killed here, or is still at work.
+    /// Whether a call or restore was interrupted or is still running.
     pub fn is_unfinished(&self) -> Result<bool, CheckpointError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE open = 1) OR EXISTS (SELECT 1 FROM restore)";
         Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// Whether a tool was run in the turn of a checkpoint or later.
+    /// Whether a tool ran in the turn of a checkpoint or later.
     pub fn ran_since(&self, tool: &str, checkpoint: i64) -> Result<bool, CheckpointError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE tool = ?1 AND checkpoint >= ?2)";
         Ok(self.row(sql, (tool, checkpoint), |row| row.get(0))?.unwrap_or(false))

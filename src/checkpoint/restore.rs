@@ -1,4 +1,4 @@
-//! Brings files back as a plan in the database says, step by step; whoever finds the plan unfinished carries on.
+//! Restores files by a plan stored in the database, so that an interrupted restore can be continued.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions, Permissions};
@@ -18,40 +18,41 @@ use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// A restore that is not over.
+/// A restore that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
+    /// The checkpoint that is restored.
     pub target: i64,
-    /// The checkpoint of the state before it: going there undoes it.
+    /// The checkpoint of the state before the restore, which undoes it.
     pub safety: i64,
-    /// Files are back; what is left is to say so.
+    /// Whether all files are restored, so that it only remains to report it.
     pub applied: bool,
-    /// Files of others that were left alone.
+    /// Number of files that were not restored.
     pub kept: usize,
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     pub restored: Vec<PathBuf>,
-    /// Left as they are, and why.
+    /// Paths that were not restored, each with the reason.
     pub skipped: Vec<(PathBuf, String)>,
 }
 
 impl Store {
-    /// Looks at the whole project, so that a plan made next knows what others have done, and removes what writes that
-    /// were killed have left behind. The caller holds the project's lock, so no write is under way.
+    /// Records changes by others in the whole project, as a plan needs them, and removes temporary files of interrupted writes.
+    /// The caller must hold the project's lock, so that no write is in progress.
     pub fn look(&mut self, project: &Path) -> Result<(), CheckpointError> {
         let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside)?.all())?;
         for leftover in leftovers {
-            // It is found again the next time if this fails.
+            // If this fails, the next look finds it again.
             let _ = fs::remove_file(project.join(leftover));
         }
         Ok(())
     }
 
-    /// Writes down what is to be done, after keeping what it will overwrite and checking that all it needs is whole.
-    /// Nothing is changed yet. `memory` are the lessons as they are now.
+    /// Stores the plan of a restore, after checking that all contents it needs are intact and storing what it will overwrite.
+    /// Changes no file yet. `memory` are the present lessons.
     pub fn prepare(
         &mut self,
         project: &Path,
@@ -79,7 +80,7 @@ impl Store {
         })
     }
 
-    /// The restore that is under way, or was when the program was killed.
+    /// The restore that is in progress or was interrupted.
     pub fn pending(&self) -> Result<Option<Pending>, CheckpointError> {
         self.row("SELECT target, safety, phase, kept FROM restore", [], |row| {
             let applied = row.get_ref(2)?.as_str()? == "applied";
@@ -87,7 +88,7 @@ impl Store {
         })
     }
 
-    /// Does what the plan says and is not done yet. What somebody has changed since the plan was made is left alone.
+    /// Carries out the steps of the stored plan that are not done yet. Files that were changed since the plan was made are skipped.
     pub fn apply(&mut self, project: &Path, pending: &Pending) -> Result<Applied, CheckpointError> {
         let steps = self.rows("SELECT path, old, new FROM restore_plan ORDER BY path", [], |row| {
             Ok(Step { path: path(row, 0)?, now: entry(row, 1)?, then: entry(row, 2)?, foreign: false })
@@ -120,29 +121,30 @@ impl Store {
         Ok(applied)
     }
 
-    /// The restore is over and known to be.
+    /// Forgets the restore, after its end was reported.
     pub fn settled(&mut self) -> Result<(), CheckpointError> {
         self.run("DELETE FROM restore", []).map(drop)
     }
 
+    /// Records a restored path and its change.
     fn note(&self, project: &Path, step: &Step, target: i64) -> Result<(), CheckpointError> {
         let stat = Stat::at(&project.join(&step.path)).ok().flatten();
         let known = stat.map(|stat| Known { entry: step.then, stat, fresh: stat.is_fresh(now_ns()) });
         self.set_known(&step.path, known.as_ref().filter(|_| step.then != Entry::Absent))?;
-        match step.now == step.then {
-            true => Ok(()),
-            false => self.add_change(Origin::Rewind(target), &step.path, step.now, step.then),
+        if step.now == step.then {
+            return Ok(());
         }
+        self.add_change(Origin::Rewind(target), &step.path, step.now, step.then)
     }
 
-    /// Whether a path is as the plan found it, as the plan wants it, or on the way.
+    /// Whether a path is as the plan found it, as the plan wants it, or in a state between both.
     fn still_expected(&self, project: &Path, step: &Step) -> io::Result<bool> {
         let at = project.join(&step.path);
         let found = Entry::at(&at)?;
         let on_the_way = match (step.now, step.then) {
             (now, then) if found == now || found == then => return Ok(true),
             (Entry::Dir { .. }, Entry::Dir { .. }) => found.is_dir(),
-            // One kind gives way to another through nothing.
+            // An entry of another kind is removed before the new one is made.
             (now, then) if std::mem::discriminant(&now) != std::mem::discriminant(&then) => {
                 found == Entry::Absent || (found.is_dir() && (now.is_dir() || then.is_dir()))
             }
@@ -151,8 +153,8 @@ impl Store {
         Ok(on_the_way)
     }
 
-    /// What goes first: what is to be gone, deepest first; then folders, outermost first; files and links; modes of
-    /// folders last, since a folder may not let anything in.
+    /// Runs all steps: removes entries, deepest first; makes folders, outermost first; writes files and links; sets modes of
+    /// folders last, because they may forbid writing. Gives the result of every action.
     fn work_through<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, Result<(), String>)> {
         let mut ends: Vec<(&Step, Result<(), String>)> = Vec::new();
         let mut run = |step: &'a Step, work: &dyn Fn(&Path) -> io::Result<()>| {
@@ -190,7 +192,7 @@ fn changes_kind(step: &Step) -> bool {
 }
 
 impl Entry {
-    /// What stands at a path, read whole.
+    /// The present entry at a path, with its whole content hashed.
     pub fn at(path: &Path) -> io::Result<Entry> {
         let Some(stat) = Stat::at(path).map_err(io::Error::other)? else { return Ok(Entry::Absent) };
         Ok(match stat.kind {
@@ -201,13 +203,13 @@ impl Entry {
     }
 }
 
-/// Refuses to work through a link: every folder above `path` has to be a real one.
+/// Fails if a folder above `path` is a link or a file, so that nothing outside the project is touched.
 fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
         match fs::symlink_metadata(project.join(folder)) {
             Ok(about) if about.is_dir() => {}
             Ok(_) => return Err(io::Error::other(format!("`{}` is no folder", folder.display()))),
-            // It is made on the way, or what is below it is gone with it.
+            // A step will make it, or everything below it is removed too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -215,7 +217,7 @@ fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets its owner work in a folder, until its own mode comes back.
+/// Gives the owner all rights on a folder, until its mode is restored.
 fn open_up(at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(about) if about.is_dir() && about.permissions().mode() & 0o700 != 0o700 => {
@@ -225,7 +227,7 @@ fn open_up(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what is there, unless it is there already as it should be. A folder with something else in it stays.
+/// Removes the entry at a path, unless it is already of the kind of `then`. Fails for a folder that is not empty.
 fn remove(at: &Path, then: Entry) -> io::Result<()> {
     let gone = match fs::symlink_metadata(at) {
         Ok(about) if about.is_dir() && then.is_dir() => Ok(()),
@@ -250,7 +252,7 @@ fn make_folder(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes beside the path and renames into place, so that a reader, or a kill, meets the old content or the new one.
+/// Writes an entry atomically: to a temporary file beside the path, which is then renamed.
 pub(super) fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
     let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! Decides what going back to a checkpoint means for each path, and which of them somebody else has changed.
+//! Plans the restore of a checkpoint for each path, and finds the paths that others have changed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::entry::{Entry, Hash};
 use super::store::{Change, Origin, Store};
 use super::turn::Anchor;
 
-/// A state that can be gone back to: the one before a turn's first change, or before a rewind.
+/// A state that can be restored: the one before a turn's first change, or before a rewind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub id: i64,
@@ -18,36 +18,39 @@ pub struct Checkpoint {
     pub reason: String,
     pub conversation: String,
     pub request: String,
+    /// Number of the last change before it.
     pub position: i64,
     pub anchor: Anchor,
+    /// The content that lists the hashes of the lessons.
     pub memory: Hash,
 }
 
-/// What happens to files that somebody else has changed meanwhile.
+/// What happens to files that others have changed meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     Overwrite,
-    /// They stay as they are; all others go back.
+    /// They stay as they are; all others are restored.
     Keep,
 }
 
-/// One path that differs from what it was.
+/// A path that differs from its state at the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub path: PathBuf,
-    /// What is there, and what was.
+    /// The present entry.
     pub now: Entry,
+    /// The entry to restore.
     pub then: Entry,
-    /// Somebody else has changed it since.
+    /// Whether others have changed it since the checkpoint.
     pub foreign: bool,
 }
 
-/// What going back would change.
+/// What a restore would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// By path.
+    /// Sorted by path.
     pub steps: Vec<Step>,
-    /// What cannot come back, because its content was never kept.
+    /// Paths that cannot be restored, because their content was not stored.
     pub lost: Vec<PathBuf>,
 }
 
@@ -57,7 +60,7 @@ impl Plan {
     }
 }
 
-/// What it takes to undo `changes`, all that happened since, in their order. Pure.
+/// Plans how to undo `changes`, which must be all changes since the checkpoint, in order. A pure function.
 pub fn plan(changes: &[Change]) -> Plan {
     let mut by_path: BTreeMap<&PathBuf, Vec<&Change>> = BTreeMap::new();
     for change in changes {
@@ -79,8 +82,8 @@ pub fn plan(changes: &[Change]) -> Plan {
     plan
 }
 
-/// Whether what stands at a path now came, at least in part, from outside. Going back takes this with it: a path that
-/// was brought back is as foreign as it was then.
+/// Whether the present entry of a path comes at least in part from others. A restored entry counts as foreign if it did when it
+/// was first there.
 fn is_foreign(start: Entry, changes: &[&Change]) -> bool {
     let mut past = vec![(start, false)];
     let mut foreign = false;
@@ -101,7 +104,7 @@ const COLUMNS: &str =
     "SELECT id, time, reason, conversation, request, position, journal_seq, journal_hash, memory FROM checkpoints";
 
 impl Store {
-    /// All of them, oldest first.
+    /// All checkpoints, oldest first.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, CheckpointError> {
         self.rows(&format!("{COLUMNS} ORDER BY id"), [], checkpoint)
     }
@@ -110,19 +113,19 @@ impl Store {
         self.row(&format!("{COLUMNS} WHERE id = ?1"), [id], checkpoint)
     }
 
-    /// What going back to it would change, as far as the changes are known.
+    /// What restoring the checkpoint would change, by the changes recorded so far.
     pub fn plan_to(&self, checkpoint: &Checkpoint) -> Result<Plan, CheckpointError> {
         Ok(plan(&self.changes_after(checkpoint.position)?))
     }
 
-    /// The lessons of a checkpoint, one a row.
+    /// The lessons of a checkpoint, one item per lesson.
     pub fn memory_of(&self, checkpoint: &Checkpoint) -> Result<Vec<Vec<u8>>, CheckpointError> {
         let list = self.blob(checkpoint.memory)?;
         let (hashes, _) = list.as_chunks::<32>();
         hashes.iter().map(|hash| self.blob(Hash(*hash))).collect()
     }
 
-    /// What is not covered, and why.
+    /// Paths that checkpoints do not cover, each with the reason.
     pub fn uncovered(&self) -> Result<Vec<(PathBuf, String)>, CheckpointError> {
         self.rows("SELECT path, why FROM uncovered ORDER BY path", [], |row| {
             Ok((super::store::path(row, 0)?, row.get(1)?))
@@ -154,7 +157,7 @@ mod tests {
     const OURS: Origin = Origin::Call(1);
     const BACK: Origin = Origin::Rewind(1);
 
-    /// Changes of one path, by who made them and what they made of it.
+    /// Checks the plan for changes of one path, each with its origin and new entry.
     fn check(start: Entry, changes: &[(Origin, Entry)], expected: Option<(Entry, bool)>) {
         let mut old = start;
         let mut all = Vec::new();
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_old_entry_is_what_comes_back() {
+    fn the_entry_before_the_first_change_is_restored() {
         check(A, &[(OURS, B), (OURS, C)], Some((A, false)));
         check(Entry::Absent, &[(OURS, B)], Some((Entry::Absent, false)));
         check(A, &[(OURS, Entry::Absent)], Some((A, false)));
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_did_is_marked_until_it_is_gone_again() {
+    fn changes_by_others_are_marked_until_they_are_undone() {
         check(A, &[(Origin::Outside, B)], Some((A, true)));
         check(A, &[(OURS, B), (Origin::Outside, C)], Some((A, true)));
         check(A, &[(Origin::Outside, B), (OURS, C)], Some((A, true)));
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_that_was_never_kept_cannot_come_back() {
+    fn a_content_that_was_not_stored_cannot_be_restored() {
         check(UNKNOWN, &[(Origin::Outside, B)], None);
         let change = Change { seq: 1, origin: Origin::Outside, path: "a".into(), old: UNKNOWN, new: B };
         assert_eq!(plan(&[change]).lost, [PathBuf::from("a")]);

@@ -1,4 +1,4 @@
-//! Lists what a checkpoint covers: every entry that ignore rules let through, with what tells a change without reading.
+//! Lists the entries that a checkpoint covers (all that are not ignored), with metadata that shows changes without reading.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -9,23 +9,23 @@ use ignore::WalkBuilder;
 
 use crate::base::Bytes;
 
-/// Most entries a checkpoint covers; a home folder given by mistake ends here.
+/// Most entries that a checkpoint covers, in case a home folder is given by mistake.
 pub const ENTRIES_MAX: usize = 200_000;
-/// A larger file is data; its content is not kept.
+/// Largest file whose content is stored; larger ones are data.
 pub const FILE_MAX: Bytes = Bytes::mib(32);
 /// Deepest folder that is entered.
 const DEPTH_MAX: usize = 128;
-/// Reasons that are kept; the rest is counted.
+/// Most uncovered paths that are listed.
 const UNCOVERED_MAX: usize = 1_000;
 
-/// What the file system says about one entry. Equal before and after means: not touched, unless [`Stat::is_fresh`].
+/// The metadata of an entry. If it is equal at two times the entry was not changed between them, unless [`Stat::is_fresh`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub kind: Kind,
     pub mode: u32,
     pub size: u64,
     pub mtime_ns: i64,
-    /// Cannot be set by a program, unlike the one above.
+    /// Unlike `mtime_ns` it cannot be set by programs.
     pub ctime_ns: i64,
     pub inode: u64,
 }
@@ -37,11 +37,11 @@ pub enum Kind {
     Link,
 }
 
-/// Clocks of file systems tick this coarsely at worst (100 Hz), and a second change in one tick leaves no trace.
+/// Coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.
 pub const TICK_NS: i64 = 20_000_000;
 
 impl Stat {
-    /// `None` for what is neither file, folder nor link.
+    /// `None` if it is neither file, folder nor link.
     pub fn of(about: &Metadata) -> Option<Stat> {
         let kind = match about.file_type() {
             kind if kind.is_file() => Kind::File,
@@ -54,7 +54,7 @@ impl Stat {
         Some(Stat {
             kind,
             mode: about.permissions().mode() & 0o7777,
-            // What a folder holds is told by its entries; its own size and times change with them.
+            // Size and times of a folder change with its entries, which are compared themselves.
             size: if folder { 0 } else { about.size() },
             mtime_ns: if folder { 0 } else { ns(about.mtime(), about.mtime_nsec()) },
             ctime_ns: ns(about.ctime(), about.ctime_nsec()),
@@ -62,7 +62,8 @@ impl Stat {
         })
     }
 
-    /// What stands at `path` now, links not followed. `Err`: it cannot be seen, or is none of the three kinds.
+    /// The present entry at `path`, without following links; `None` if there is none, an error if it cannot be read or is of
+    /// another kind.
     pub fn at(path: &Path) -> Result<Option<Stat>, String> {
         match fs::symlink_metadata(path) {
             Ok(about) => Stat::of(&about).map(Some).ok_or_else(|| "neither file, folder nor link".to_owned()),
@@ -73,34 +74,34 @@ impl Stat {
         }
     }
 
-    /// Changed so shortly before `now_ns` that another change could look the same.
+    /// Whether the file was changed so shortly before `now_ns` that a further change could have the same metadata.
     pub fn is_fresh(&self, now_ns: i64) -> bool {
         self.kind == Kind::File && self.ctime_ns >= now_ns.saturating_sub(TICK_NS)
     }
 }
 
-/// Now, on the clock of the stamps above.
+/// The present time in nanoseconds since 1970, as in [`Stat`].
 pub fn now_ns() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// What stands in a project.
+/// The entries of a project.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// By path relative to the project.
     pub entries: BTreeMap<PathBuf, Stat>,
-    /// What is seen but not covered, and why.
+    /// Paths that are not covered, each with the reason.
     pub uncovered: Vec<(PathBuf, String)>,
-    /// Left behind by a write that was killed.
+    /// Temporary files of interrupted writes.
     pub leftovers: Vec<PathBuf>,
 }
 
-/// Everything below `project` but what ignore rules, version control and this program keep for themselves.
+/// Lists everything below `project`, except ignored entries and the folders of version control and of this program.
 pub fn scan(project: &Path) -> Scan {
     let mut scan = Scan::default();
     let mut walk = WalkBuilder::new(project);
-    // Ignore files outside the project say nothing about it: what is covered must not depend on the machine.
+    // Ignore files outside the project are not read, so that what is covered does not depend on the machine.
     walk.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
     walk.max_depth(Some(DEPTH_MAX)).filter_entry(|entry| entry.depth() == 0 || !is_private(entry.file_name().to_str()));
     for entry in walk.build() {
@@ -144,7 +145,7 @@ fn is_private(name: Option<&str>) -> bool {
     matches!(name, Some(".git" | ".monobloc" | ".hg" | ".svn"))
 }
 
-/// A name under which this program writes a file before it is renamed into place.
+/// A new name for a file that is written before it is renamed.
 pub fn temporary_name() -> String {
     format!(".monobloc-{:016x}", fastrand::u64(..))
 }
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignored_files_are_left_out_and_leftovers_named() {
+    fn ignored_files_are_left_out_and_temporary_files_listed() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str| {
             let path = folder.path().join(path);

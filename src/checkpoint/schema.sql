@@ -1,7 +1,7 @@
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 INSERT INTO meta VALUES ('content_bytes', 0);
 
--- Contents by their SHA-256, packed with LZ4 where that makes them smaller.
+-- Contents by their SHA-256, compressed with LZ4 if that makes them smaller.
 CREATE TABLE blobs (
     hash BLOB PRIMARY KEY,
     size INTEGER NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE blobs (
     bytes BLOB NOT NULL
 ) STRICT;
 
--- What stood at each path when it was last looked at.
+-- The state of each path when it was last compared.
 CREATE TABLE known (
     path BLOB PRIMARY KEY,
     entry TEXT NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE known (
     fresh INTEGER NOT NULL
 ) WITHOUT ROWID, STRICT;
 
--- What could have been changed without being covered.
+-- Paths that checkpoints do not cover, each with the reason.
 CREATE TABLE uncovered (path BLOB PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID, STRICT;
 
 CREATE TABLE checkpoints (
@@ -40,7 +40,7 @@ CREATE TABLE checkpoints (
     memory BLOB NOT NULL
 ) STRICT;
 
--- What runs, or was running when the program was killed.
+-- Calls that may change the project; open: 1 while in progress, or if the process was killed during the call.
 CREATE TABLE calls (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     checkpoint INTEGER NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE calls (
 ) STRICT;
 CREATE TABLE call_paths (call INTEGER NOT NULL, path BLOB NOT NULL, PRIMARY KEY (call, path)) WITHOUT ROWID, STRICT;
 
--- Every change of every path, in order. origin: call, rewind or outside; number: of the call, of the checkpoint gone to.
+-- Every change of every path, in order. origin: call, rewind or outside; number: the call, or the checkpoint restored.
 CREATE TABLE changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     origin TEXT NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE changes (
 ) STRICT;
 CREATE INDEX changes_path ON changes (path, seq);
 
--- The restore that is under way, at most one: finished by whoever opens the project next.
+-- The restore in progress, at most one; an interrupted one is finished later.
 CREATE TABLE restore (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     target INTEGER NOT NULL,

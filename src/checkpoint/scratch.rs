@@ -1,4 +1,4 @@
-//! Builds a project as it was at a checkpoint somewhere else, to try things out on.
+//! Copies a project as it was at a checkpoint to another folder, to try things out there.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -13,7 +13,7 @@ use super::scan::Stat;
 use super::store::Store;
 
 impl Store {
-    /// Every covered path as it was. Ignored files are not among them.
+    /// The entry of every covered path at the checkpoint. Ignored files are not covered.
     pub fn entries_at(&self, checkpoint: &Checkpoint) -> Result<BTreeMap<PathBuf, Entry>, CheckpointError> {
         let known = self.known()?;
         let mut entries: BTreeMap<PathBuf, Entry> =
@@ -25,7 +25,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// Writes the project as it was into an empty folder. Gives the paths whose content is not to be had.
+    /// Writes the project as it was at the checkpoint into an empty folder. Returns the paths whose content is not available.
     pub fn copy_to(
         &self,
         project: &Path,
@@ -43,7 +43,7 @@ impl Store {
                 Entry::Dir { .. } => fs::create_dir_all(&to).map_err(wrong)?,
                 Entry::Link { hash } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
                 Entry::File { hash: Some(hash), .. } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
-                // Never kept, because nothing ever threatened it: then it is still what it was.
+                // Not stored, because no call could overwrite it: if unchanged, the project still has its content.
                 Entry::File { mode, hash: None } => {
                     let same = known.get(path).is_some_and(|known| {
                         known.entry == *entry && Stat::at(&project.join(path)) == Ok(Some(known.stat))

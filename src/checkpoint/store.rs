@@ -1,4 +1,4 @@
-//! The database of checkpoints: contents, what is known of each path, and every change in order.
+//! Accesses the database of checkpoints: contents, the last known state of each path, and every change in order.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use super::scan::{Kind, Stat};
 
 /// Raised whenever the schema changes.
 const VERSION: i64 = 1;
-/// Whoever writes holds the project's lock, so only a reader can be in the way, and briefly.
+/// Longest wait for a database lock. Writers hold the project's lock, so only readers can block, and only briefly.
 const BUSY: Duration = Duration::from_secs(10);
 
 /// One connection to `.monobloc/checkpoints.db`.
@@ -25,26 +25,27 @@ pub struct Store {
     file: PathBuf,
 }
 
-/// A path as it was when it was last looked at.
+/// The state of a path when it was last compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     pub entry: Entry,
     pub stat: Stat,
-    /// It may have changed again without a trace: read it the next time.
+    /// It may have changed since without different metadata, so the next comparison must read it.
     pub fresh: bool,
 }
 
 /// Who changed a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A tool, by the number of its call.
+    /// A tool, with the number of its call.
     Call(i64),
-    /// Going back, by the checkpoint gone to.
+    /// A restore, with the checkpoint restored.
     Rewind(i64),
-    /// Somebody else.
+    /// Others, such as the user's editor.
     Outside,
 }
 
+/// A change of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub seq: i64,
@@ -55,13 +56,13 @@ pub struct Change {
 }
 
 impl Store {
-    /// Opens or makes the database; the folder is there.
+    /// Opens the database, creating it if it is missing.
     pub fn open(project: &Path) -> Result<Store, CheckpointError> {
         let folder = project.join(".monobloc");
         let file = folder.join("checkpoints.db");
         let unwritable = |source| CheckpointError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(unwritable)?;
-        // It holds copies of files, which may be private: readable by its owner alone.
+        // Only its owner may read it, because it holds copies of files, which may be private.
         let made = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&file).map_err(unwritable)?;
         if made.metadata().is_ok_and(|about| about.permissions().mode() & 0o077 != 0) {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
@@ -70,12 +71,10 @@ impl Store {
         Store::connect(&file).map(|db| Store { db, file: file.clone() }).map_err(failed)
     }
 
-    /// The database if there is one.
+    /// Opens the database; `None` if there is none.
     pub fn existing(project: &Path) -> Result<Option<Store>, CheckpointError> {
-        match project.join(".monobloc/checkpoints.db").exists() {
-            true => Store::open(project).map(Some),
-            false => Ok(None),
-        }
+        let exists = project.join(".monobloc/checkpoints.db").exists();
+        exists.then(|| Store::open(project)).transpose()
     }
 
     fn connect(file: &Path) -> rusqlite::Result<Connection> {
@@ -83,11 +82,11 @@ impl Store {
         db.busy_timeout(BUSY)?;
         let fresh: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if fresh == 0 {
-            // Space of pruned contents goes back to the disk; has to be said before the first table.
+            // Returns the space of pruned contents to the disk. It must be set before the first table exists.
             db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         db.pragma_update(None, "journal_mode", "WAL")?;
-        // What was changed after a checkpoint must not be on disk before the checkpoint is, even if the power fails.
+        // A checkpoint must be on disk before the changes after it, even if power fails.
         db.pragma_update(None, "synchronous", "FULL")?;
         let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let version: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -108,7 +107,7 @@ impl Store {
         CheckpointError::Database { file: self.file.clone(), source }
     }
 
-    /// All of `work` or, if it fails or the program is killed, nothing.
+    /// Runs `work` in a transaction: if it fails or the process is killed, nothing of it is stored.
     pub fn atomically<T>(
         &mut self,
         work: impl FnOnce(&Store) -> Result<T, CheckpointError>,
@@ -156,7 +155,7 @@ impl Store {
         Ok(self.row(sql, [bytes(path)], known)?.map(|(_, known)| known))
     }
 
-    /// `None` forgets the path.
+    /// Stores the state of a path; `None` deletes it.
     pub fn set_known(&self, path: &Path, known: Option<&Known>) -> Result<(), CheckpointError> {
         let Some(Known { entry, stat, fresh }) = known else {
             return self.run("DELETE FROM known WHERE path = ?1", [bytes(path)]).map(drop);
@@ -209,7 +208,7 @@ impl Store {
 
     /// The number of the last change.
     pub fn position(&self) -> Result<i64, CheckpointError> {
-        // Not the largest number there is: the last change may have been pruned.
+        // Not the largest number in `changes`, because the last change may have been pruned.
         let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'";
         Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or(0))
     }
@@ -232,7 +231,7 @@ fn known(row: &Row<'_>) -> rusqlite::Result<(PathBuf, Known)> {
     Ok((path(row, 0)?, Known { entry: entry(row, 1)?, stat, fresh: row.get(8)? }))
 }
 
-/// A path as it lies in the database: file names need not be UTF-8.
+/// A path as stored in the database: as bytes, because file names need not be UTF-8.
 pub(super) fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }

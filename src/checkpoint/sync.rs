@@ -1,4 +1,4 @@
-//! Compares a project with what is known of it: every difference becomes a change, and what may be needed again is kept.
+//! Compares a project with its last known state, records every difference as a change, and stores contents that may be needed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
@@ -12,21 +12,21 @@ use super::store::{Known, Origin, Store, bytes};
 /// Most bytes of contents in a project's checkpoints.
 pub const CONTENTS_MAX: u64 = 1 << 30;
 
-/// How differences are taken.
+/// One comparison.
 pub struct Look<'a> {
     pub store: &'a Store,
     pub project: &'a Path,
-    /// Who made them.
+    /// Who made the differences.
     pub origin: Origin,
-    /// Keep the content of every file, not only of those that changed: anything may be overwritten next.
+    /// Store the content of every file, not only of changed ones, because the next call may overwrite any of them.
     pub everything: bool,
-    /// When the call began that made them. What is older and new here was there before, not covered then.
+    /// When the call that made the differences began. An unknown path that is older existed before, uncovered.
     pub began_ns: Option<i64>,
-    /// Bytes that may still be kept.
+    /// Bytes of contents that may still be stored.
     pub(super) room: Cell<u64>,
     pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
     pub(super) now_ns: i64,
-    /// Inodes that were known when the whole project was looked at: met at another path, they were moved there.
+    /// All inodes known before the comparison of a whole project: a new path with one of them was moved there.
     pub(super) inodes: RefCell<HashSet<u64>>,
 }
 
@@ -46,19 +46,19 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// The whole project. Gives what was left behind by a killed write.
+    /// Compares the whole project. Returns temporary files of interrupted writes.
     pub fn all(&self) -> Result<Vec<PathBuf>, CheckpointError> {
         let known = self.store.known()?;
         self.inodes.borrow_mut().extend(known.values().map(|known| known.stat.inode));
         let first = known.is_empty() && self.store.position()? == 0;
         let Scan { mut entries, uncovered, leftovers } = scan(self.project);
         self.uncovered.borrow_mut().extend(uncovered);
-        // What ignore rules have hidden since is still covered.
+        // Known paths stay covered even if ignore rules hide them now.
         for path in known.keys().filter(|path| !entries.contains_key(*path)).cloned().collect::<Vec<_>>() {
             match Stat::at(&self.project.join(&path)) {
                 Ok(Some(stat)) => drop(entries.insert(path, stat)),
                 Ok(None) => {}
-                // It cannot be seen, which does not mean that it is gone.
+                // An entry that cannot be read still exists.
                 Err(why) => {
                     if let Some(known) = known.get(&path) {
                         entries.insert(path.clone(), known.stat);
@@ -80,7 +80,7 @@ impl<'a> Look<'a> {
         Ok(leftovers)
     }
 
-    /// These paths with the folders above them; their contents are kept, or it fails.
+    /// Compares these paths and the folders above them, and stores their contents; fails if that is not possible.
     pub fn paths(&self, paths: &[PathBuf]) -> Result<(), CheckpointError> {
         let mut all: BTreeMap<&Path, ()> = BTreeMap::new();
         for path in paths {
@@ -90,7 +90,7 @@ impl<'a> Look<'a> {
             let wrong = |why| CheckpointError::Path { path: path.to_owned(), why };
             let stat = Stat::at(&self.project.join(path)).map_err(wrong)?;
             let known = self.store.known_at(path)?;
-            // A path that ignore rules hide is met here for the first time; if it is there, it was there before.
+            // An ignored path is not known yet; if it exists it has existed before.
             let baseline = known.is_none() && self.origin == Origin::Outside;
             self.settle(path, known.as_ref(), stat, (baseline, true))?;
         }
@@ -100,7 +100,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// `baseline`: what is not known yet was there before, and nobody made it. `keep`: its content too, changed or not.
+    /// Compares one path and records the difference. `baseline`: the path existed before, so it is no change. `keep`: store its
+    /// content even if unchanged.
     fn settle(
         &self,
         path: &Path,
@@ -125,7 +126,7 @@ impl<'a> Look<'a> {
         let moved = self.inodes.borrow().contains(&stat.inode);
         let baseline = baseline || (known.is_none() && older && !moved);
         let ours = self.origin != Origin::Outside;
-        // What nobody of ours touched and nobody may overwrite next is not read.
+        // A new file of others that no call may overwrite next is not read.
         let wanted = keep || stat.kind != Kind::File || (known.is_some() && kept) || (ours && !baseline);
         let (new, stat) = if wanted { self.kept(path, stat)? } else { (unkept(stat), stat) };
         let fresh = stat.is_fresh(self.now_ns);
@@ -134,7 +135,7 @@ impl<'a> Look<'a> {
             let (before, now) = (known.stat, stat);
             (before.kind, before.mode, before.size, before.mtime_ns) != (now.kind, now.mode, now.size, now.mtime_ns)
         });
-        // Where only one side's content is known, times decide; where both are, the contents do.
+        // If both contents are stored they are compared, else the metadata.
         let differs = if kept && new.is_restorable() { old != new } else { touched };
         if differs && !baseline {
             self.store.add_change(self.origin, path, old, new)?;
@@ -142,6 +143,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
+    /// Stores the content at a path; if that is not possible, adds the path to `uncovered` and gives an entry without content.
     fn kept(&self, path: &Path, stat: Stat) -> Result<(Entry, Stat), CheckpointError> {
         let refuse = |why: String| {
             self.uncovered.borrow_mut().push((path.to_owned(), why));
@@ -160,10 +162,11 @@ impl<'a> Look<'a> {
     }
 }
 
+/// An entry without stored content.
 fn unkept(stat: Stat) -> Entry {
     match stat.kind {
         Kind::Dir => Entry::Dir { mode: stat.mode },
-        // A link is always read; one that could not be is treated like a file that could not.
+        // A link without content is one that could not be read.
         Kind::File | Kind::Link => Entry::File { mode: stat.mode, hash: None },
     }
 }

@@ -1,4 +1,4 @@
-//! What one turn changes: a checkpoint before its first change, and every change put down to the call that made it.
+//! Tracks the changes of a turn: makes a checkpoint before its first change, and assigns every change to the call that made it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,15 +16,15 @@ use super::store::{Change, Origin, Store, bytes};
 use super::sync::Look;
 use crate::base::Cancel;
 
-/// What a call may change.
+/// Which paths a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// These paths, relative to the project, and folders above them.
+    /// These, relative to the project, and the folders above them.
     Paths(Vec<PathBuf>),
     Everything,
 }
 
-/// The last record of the journal: what was written before a checkpoint stays written.
+/// The last journal record before a checkpoint; a restore does not undo records up to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anchor {
     /// 0 before the first record.
@@ -32,17 +32,17 @@ pub struct Anchor {
     pub hash: String,
 }
 
-/// For whom a checkpoint is made.
+/// What a checkpoint is made for.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub conversation: String,
     pub request: String,
     pub anchor: Anchor,
-    /// What others are told that runs here.
+    /// The command that runs, for other processes that wait for the lock.
     pub command: String,
 }
 
-/// What a turn has changed in the end.
+/// The net changes of a turn, as numbers of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub checkpoint: i64,
@@ -51,7 +51,7 @@ pub struct Summary {
     pub deleted: usize,
 }
 
-/// One turn. Nothing is opened, locked or written before its first call that may change something.
+/// One turn. Opens, locks and writes nothing before its first call that may change something.
 pub struct Turn {
     project: PathBuf,
     about: About,
@@ -68,7 +68,7 @@ enum State {
 struct Open {
     store: Store,
     checkpoint: i64,
-    /// The call that runs.
+    /// The call in progress.
     call: Option<i64>,
     _lock: Lock,
 }
@@ -78,8 +78,8 @@ impl Turn {
         Turn { project: project.to_owned(), about, cancel, state: Mutex::new(State::Untouched) }
     }
 
-    /// Before a call: whatever it may overwrite is kept. The first one waits for the project's lock and makes the
-    /// checkpoint, whose number is given. `memory` are the lessons as they are now. If this fails the call must not run.
+    /// Prepares a call: stores everything that it may overwrite. The first one of a turn waits for the project's lock and makes the
+    /// checkpoint. Returns the checkpoint's number. `memory` gives the present lessons. If this fails the call must not run.
     pub fn begin(
         &self,
         tool: &str,
@@ -90,7 +90,7 @@ impl Turn {
         self.begin_in(&mut state, tool, reach, memory)
     }
 
-    /// The same for work that is done here and now, and cannot be left half way: runs it and ends the call.
+    /// Prepares a call, runs its `work` and ends it, for work that runs here and is not interrupted.
     pub fn during<T>(
         &self,
         tool: &str,
@@ -98,7 +98,7 @@ impl Turn {
         memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
         work: impl FnOnce() -> T,
     ) -> Result<(T, i64), CheckpointError> {
-        // Whoever finishes the turn waits for the work.
+        // The lock is held during the work, so that the turn cannot be finished meanwhile.
         let mut state = self.state();
         let checkpoint = self.begin_in(&mut state, tool, reach, memory)?;
         let done = work();
@@ -151,7 +151,7 @@ impl Turn {
         Ok(checkpoint)
     }
 
-    /// After a call, however it ended.
+    /// Records the changes of a call, whether it succeeded or not.
     pub fn end(&self) -> Result<(), CheckpointError> {
         match &mut *self.state() {
             State::Open(open) => open.end(&self.project),
@@ -159,7 +159,7 @@ impl Turn {
         }
     }
 
-    /// After the turn: others may change the project again. `None`: no checkpoint was made.
+    /// Ends the turn and releases the project's lock. `None` if no checkpoint was made.
     pub fn finish(&self) -> Result<Option<Summary>, CheckpointError> {
         let State::Open(mut open) = std::mem::replace(&mut *self.state(), State::Finished) else { return Ok(None) };
         open.end(&self.project)?;
@@ -168,7 +168,7 @@ impl Turn {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // The database keeps itself whole, so a panic under this lock spoils nothing.
+        // Poisoning is ignored, because the database stays consistent after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,7 +183,7 @@ impl Open {
 }
 
 impl Store {
-    /// A checkpoint of what is known now.
+    /// Adds a checkpoint of the last known state.
     pub(super) fn add_checkpoint(
         &self,
         reason: &str,
@@ -224,7 +224,7 @@ impl Store {
         Ok(call)
     }
 
-    /// Puts what is different now down to the call, and removes what a killed write left behind.
+    /// Records the differences found now as changes of the call, and removes temporary files of interrupted writes.
     pub(super) fn end_call(&self, project: &Path, call: i64) -> Result<(), CheckpointError> {
         let sql = "SELECT started_ns, everything FROM calls WHERE id = ?1";
         let found = self.row(sql, [call], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -232,7 +232,7 @@ impl Store {
         let look = Look { began_ns: everything.then_some(began), ..Look::new(self, project, Origin::Call(call))? };
         if everything {
             for leftover in look.all()? {
-                // It is found again the next time if this fails.
+                // If this fails, the next look finds it again.
                 let _ = fs::remove_file(project.join(leftover));
             }
         } else {
@@ -243,11 +243,11 @@ impl Store {
         self.run("UPDATE calls SET open = 0 WHERE id = ?1", [call]).map(drop)
     }
 
-    /// What the calls of a checkpoint's turn have changed, taken together.
+    /// The net changes by the calls of a checkpoint's turn.
     pub fn summary(&self, checkpoint: i64) -> Result<Summary, CheckpointError> {
         let mut summary = Summary { checkpoint, ..Summary::default() };
         for (old, new) in net(&self.changes_of(checkpoint)?).into_values() {
-            // Folders come and go with what is in them.
+            // Folders are not counted, because they come and go with their files.
             match (old, new) {
                 (Entry::Dir { .. } | Entry::Absent, Entry::Dir { .. } | Entry::Absent) => {}
                 (Entry::Absent, _) => summary.created += 1,
@@ -258,7 +258,7 @@ impl Store {
         Ok(summary)
     }
 
-    /// Every change that the calls of a checkpoint's turn have made.
+    /// Every change by the calls of a checkpoint's turn.
     pub fn changes_of(&self, checkpoint: i64) -> Result<Vec<Change>, CheckpointError> {
         let sql = "SELECT id FROM calls WHERE checkpoint = ?1";
         let calls: Vec<i64> = self.rows(sql, [checkpoint], |row| row.get(0))?;
@@ -269,7 +269,7 @@ impl Store {
     }
 }
 
-/// First old and last new entry of every path that differs in the end.
+/// The first old and last new entry of every path that differs in the end.
 pub(super) fn net(changes: &[Change]) -> BTreeMap<&Path, (Entry, Entry)> {
     let mut net: BTreeMap<&Path, (Entry, Entry)> = BTreeMap::new();
     for change in changes {

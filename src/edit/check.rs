@@ -1,6 +1,7 @@
-//! Judges a changed file before it counts: what no longer parses, is gone, was left open, or is used and defined nowhere.
+//! Finds problems of a changed file: syntax errors, lost or duplicate definitions, unfinished code, undefined names.
 //!
-//! Each problem is worded for the model that wrote the change. A false alarm costs more than a miss, so what is not sure is not said.
+//! Each problem is worded for the model that wrote the change. A false alarm costs more than a miss, so unsure cases
+//! are not reported.
 
 mod data;
 mod kept;
@@ -11,7 +12,7 @@ use crate::edit::text::{Source, line_of};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
-/// Most problems that are told: the first ones explain the others.
+/// Most problems that are reported; later ones usually follow from the first.
 const PROBLEMS_MAX: usize = 12;
 
 /// What is wrong with a changed file.
@@ -22,7 +23,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Two texts of one file.
+/// The old and the new text of one file, with their parsed parts.
 struct Pair<'a> {
     path: &'a str,
     language: &'static str,
@@ -38,8 +39,8 @@ impl Pair<'_> {
     }
 }
 
-/// Problems of `after` that `before` did not have. `asked` are names that the request allows to vanish; `known` says whether the
-/// project defines a name anywhere.
+/// Problems of `after` that `before` did not have, at most `PROBLEMS_MAX`. `asked` are names that the request allows to
+/// vanish; `known` says whether the project defines a name anywhere.
 pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
     let (before, after) = (Source::new(before).text, Source::new(after).text);
     if let Some(found) = data::unreadable(path, &before, &after) {
@@ -68,7 +69,7 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     found
 }
 
-/// The first line that is not understood and was not there before.
+/// The problem for the first line that does not parse and was not there before.
 fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> Problem {
     let line = |text: &str, number: usize| text.lines().nth(number - 1).unwrap_or_default().trim().to_owned();
     let known: Vec<String> = old_faults.iter().map(|number| line(pair.before, *number)).collect();

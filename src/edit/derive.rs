@@ -1,4 +1,4 @@
-//! Has a type of Rust derive more traits: `#[derive(Clone, Debug)]` above it.
+//! Adds traits to the `#[derive(…)]` of a Rust type.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 /// The traits of the standard library that can be derived.
 const TRAITS: &[&str] = &["Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"];
 
-/// The traits that `task` wants to be derived.
+/// The derivable traits that `task` names, if it asks to derive something.
 pub fn asked(task: &str) -> Vec<&'static str> {
     static DERIVES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?i)\bderiv(?:e|es|ing)\b").expect("a pattern"));
     if !DERIVES.is_match(task) {
@@ -17,7 +17,8 @@ pub fn asked(task: &str) -> Vec<&'static str> {
     TRAITS.iter().copied().filter(|name| words.contains(name)).collect()
 }
 
-/// `text` with the type `name` deriving `traits` too; `None` where it does already, or is not defined here.
+/// `text` with `traits` added to those that the type `name` derives. `None` if it derives all of them already, or is
+/// not defined here.
 pub fn add(text: &str, name: &str, traits: &[&str]) -> Option<String> {
     static DERIVE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*#\[derive\(([^()]*)\)\]\s*$").expect("a pattern"));
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_derives_more() {
+    fn traits_are_added_to_a_derive() {
         let text = "use a;\n\n/// A b.\n#[derive(Eq)]\n#[repr(C)]\npub struct A<T>(T);\n\nenum Ab {}\n";
         let more = add(text, "A", &["Clone", "Eq"]).unwrap();
         assert_eq!(more, text.replace("derive(Eq)", "derive(Eq, Clone)"));

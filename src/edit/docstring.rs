@@ -1,14 +1,14 @@
-//! Docstrings of Python: a model that writes a function again need not write what is said about it, which often is the longer part.
+//! Puts back long Python docstrings that a model left out when it rewrote a function.
 
 use std::ops::Range;
 
-/// A shorter one is written again without loss.
+/// Fewest lines of a docstring that may be left out; a model rewrites a shorter one without loss.
 const LINES_MIN: usize = 4;
 
-/// The lines of a definition that are its docstring, counted from 0, if that is a long one.
+/// The lines, counted from 0, of a definition's docstring, if it has at least `LINES_MIN` lines.
 pub fn long(definition: &str) -> Option<Range<usize>> {
     let lines: Vec<&str> = definition.lines().collect();
-    let start = body(&lines)?;
+    let start = body_start(&lines)?;
     let bare = lines.get(start)?.trim_start().trim_start_matches(['r', 'R']);
     let mark = ["\"\"\"", "'''"].into_iter().find(|mark| bare.starts_with(mark))?;
     if bare[mark.len()..].contains(mark) {
@@ -18,10 +18,10 @@ pub fn long(definition: &str) -> Option<Range<usize>> {
     (end - start >= LINES_MIN).then_some(start..end)
 }
 
-/// `new` with the long docstring that `old` has, if `new` has none.
+/// `new` with the long docstring of `old`, re-indented, if `new` has no docstring.
 pub fn restored(old: &str, new: &str) -> String {
     let lines: Vec<&str> = new.lines().collect();
-    let Some((docstring, at)) = long(old).zip(body(&lines)) else { return new.to_owned() };
+    let Some((docstring, at)) = long(old).zip(body_start(&lines)) else { return new.to_owned() };
     let Some(first) = lines.get(at).filter(|line| !line.trim_start().starts_with(['"', '\''])) else {
         return new.to_owned();
     };
@@ -38,8 +38,8 @@ pub fn restored(old: &str, new: &str) -> String {
     all.join("\n")
 }
 
-/// The line behind the head of a function or class.
-fn body(lines: &[&str]) -> Option<usize> {
+/// The first line, counted from 0, of the body of a function or class.
+fn body_start(lines: &[&str]) -> Option<usize> {
     let first = lines.iter().position(|line| {
         let line = line.trim_start();
         ["def ", "async def ", "class "].iter().any(|head| line.starts_with(head))

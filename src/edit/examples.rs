@@ -1,4 +1,4 @@
-//! Reads the examples of a request: `slug('A b') is 'a-b'`, `ordinal(13) returns 13rd, should be 13th`.
+//! Reads the examples that a request gives: `slug('A b') is 'a-b'`, `ordinal(13) returns 13rd, should be 13th`.
 
 mod command;
 
@@ -9,63 +9,66 @@ use regex::Regex;
 
 pub use command::{command, given, wrong};
 
-/// A call and what it has to give.
+/// A call and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// The function that is called.
+    /// The called function.
     pub name: String,
+    /// The call as the request writes it.
     pub call: String,
-    /// A literal, a word, or the name of an error, as it was written.
+    /// The result as the request writes it: a literal, a bare word, or the name of an error.
     pub expected: String,
-    /// `expected` is what it gives now and must not.
+    /// `expected` is the wrong result that the call returns now; any other result is right.
     pub is_wrong: bool,
 }
 
-/// What no function gives.
-const NOTHING: &str = "nothing-gives-this";
-/// Most examples that are read of one request.
+/// An expected result that no function returns.
+const IMPOSSIBLE: &str = "nothing-gives-this";
+/// Most examples that are read from one request.
 const EXAMPLES_MAX: usize = 8;
-/// Longest call.
+/// Longest call, in bytes.
 const CALL_BYTES_MAX: usize = 160;
-/// Words that say what something gives, and that it is not so yet.
+/// Words and signs before what a call returns.
 const GIVES: &[&str] = &[
     "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt",
     "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
 ];
+/// Words before what a call should return.
 const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "doit", "debe", "debería", "has"];
-/// Words behind what something gives that say that it is wrong.
+/// Words behind a result that say it is wrong.
 const BUT: &[&str] = &["but", "wrong", "bug", "fix", "although", "incorrect", "aber", "falsch", "mais", "pero", "но"];
-const BETWEEN: &[&str] = &[
+/// Filler words between one of these and the result.
+const FILLERS: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
     "devolver", "a", "an",
 ];
 
-/// The examples that `text` gives. `new` are the functions that it names and that are to be written, `is_new` says whether a function is one that is still to be written: for one that is there, what it is
-/// said to give may be what is wrong with it, and only what it should give counts.
+/// The examples that `text` gives. `new` are functions that it names and that do not exist yet; `is_new` says whether a
+/// function is one. Of an existing function the stated result may be the bug, so only what it should return counts.
 pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     let calls = calls(text);
     let mut found = Vec::new();
-    let mut open: Vec<&(Range<usize>, String)> = Vec::new();
-    // What the request says to be wrong, of calls for which it does not say what would be right.
+    let mut pending: Vec<&(Range<usize>, String)> = Vec::new();
+    // Results that the request calls wrong without saying which ones would be right.
     let mut wrong = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let end = calls.get(at + 1).map_or(text.len(), |next| next.0.start);
-        let said = Said::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
-        // `so f(1) is 2` says what is wanted.
+        let claim = Claim::of(&text[call.0.end..end], first_text(&text[call.0.clone()]));
+        // `so f(1) is 2` says what is wanted, not what is returned now.
         let before = text[..call.0.start].trim_end_matches(['`', ' ']).to_lowercase();
         let is_goal =
             [" so", ",so", "so that", "such that", "sodass", "damit"].iter().any(|words| before.ends_with(words));
-        match said.expected(is_goal || is_new(&call.1)) {
+        match claim.expected(is_goal || is_new(&call.1)) {
             Some(expected) => found.push(example(text, call, expected)),
-            None if said.later.is_empty() => {
-                open.push(call);
-                let now = said.stated.clone().filter(|_| said.is_wrong && !is_new(&call.1));
+            None if claim.later.is_empty() => {
+                pending.push(call);
+                let now = claim.stated.clone().filter(|_| claim.is_wrong && !is_new(&call.1));
                 wrong.extend(now.map(|now| Example { is_wrong: true, ..example(text, call, now) }));
             }
             None => {
-                // `f(1) returns a, same with f(2). Should be b and c.`
-                open.push(call);
-                let pairs = open.drain(..).zip(&said.later);
+                // The later results belong to all pending calls: `f(1) returns a, same with f(2). Should be b and c.`
+                pending.push(call);
+                let pairs = pending.drain(..).zip(&claim.later);
                 found.extend(pairs.map(|(call, expected)| example(text, call, expected.clone())));
             }
         }
@@ -81,8 +84,8 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
     found
 }
 
-/// The calls in `text` of functions that are there, as examples that expect [`NOTHING`]: what they give now may not stay. None where a request
-/// wants something to stay, or an error to be raised.
+/// The calls in `text` of existing functions, as examples that expect an impossible result: running them prints what
+/// they return now, which has to change. Empty if a request wants something to stay, or an error to be raised.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     const STAYS: &[&str] = &[
         "still",
@@ -108,7 +111,7 @@ pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
     let mut found: Vec<Example> = Vec::new();
     for call in calls {
-        let one = example(text, &call, NOTHING.to_owned());
+        let one = example(text, &call, IMPOSSIBLE.to_owned());
         if !found.contains(&one) {
             found.push(one);
         }
@@ -116,13 +119,13 @@ pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     found
 }
 
-/// The text that a call begins its arguments with: `goose` of `plural('goose')`.
+/// The string that is the first argument of a call: `goose` of `plural('goose')`. Empty if there is none.
 fn first_text(call: &str) -> &str {
     let inside = call.split_once('(').map_or("", |(_, inside)| inside);
     inside.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next()).unwrap_or_default()
 }
 
-/// What one new function makes of values: `'A b' becomes 'a-b'`, `3661 -> "1h 1m 1s"`.
+/// Examples of the one new function `name`, given as pairs of values: `'A b' becomes 'a-b'`, `3661 -> "1h 1m 1s"`.
 fn pairs(text: &str, name: &str) -> Vec<Example> {
     static PAIR: LazyLock<Regex> = LazyLock::new(|| {
         let quoted = r#""[^"]*"|'[^']*'"#;
@@ -139,7 +142,7 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
     found.collect()
 }
 
-/// The same without quotation marks: `cat becomes cat's, boss becomes boss'`.
+/// Like [`pairs`], without quotation marks: `cat becomes cat's, boss becomes boss'`.
 fn plain_pairs(text: &str, name: &str) -> Vec<Example> {
     static PAIR: LazyLock<Regex> = LazyLock::new(|| {
         let pair = r#"(?:^|[\s:(])([^\s,;:()"'`]+)\s+(?:becomes|wird zu|devient|->|=>|→)\s+([^\s,;()"`]+)"#;
@@ -157,7 +160,7 @@ fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Examp
     Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected, is_wrong: false }
 }
 
-/// Calls of plain functions with literals as arguments, and the names of the functions.
+/// Calls of plain functions with literals as arguments: their bytes and the name of the function.
 fn calls(text: &str) -> Vec<(Range<usize>, String)> {
     let mut found: Vec<(Range<usize>, String)> = Vec::new();
     for (open, _) in text.match_indices('(') {
@@ -180,7 +183,7 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// Behind the bracket that closes the one at `open`.
+/// The offset behind the bracket that closes the one at `open`; brackets in strings do not count.
 fn closed(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut quote: Option<char> = None;
@@ -202,10 +205,10 @@ fn closed(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Names that stand for values in the languages that are tried.
+/// Names of values in the languages that examples can be run in.
 const CONSTANTS: &[&str] = &["True", "False", "None", "true", "false", "null", "undefined"];
 
-/// Whether arguments name nothing but values; none at all is no example of anything.
+/// Whether all arguments are literals; false if there are none.
 fn is_literal(arguments: &str) -> bool {
     let mut quote: Option<char> = None;
     let mut outside = String::new();
@@ -229,27 +232,29 @@ fn is_literal(arguments: &str) -> bool {
         && words.into_iter().all(|word| is_value(word) || named(word))
 }
 
-/// What is said behind a call.
+/// What the text behind a call says about its result.
 #[derive(Debug, Default)]
-struct Said {
-    /// What it gives.
+struct Claim {
+    /// The result it is said to return.
     stated: Option<String>,
-    /// What it should give instead.
+    /// The result it should return instead.
     should: Option<String>,
-    /// What several calls should give, said in a sentence of its own.
+    /// Results that several calls should return, listed in a later sentence.
     later: Vec<String>,
-    /// What it gives is said to be wrong.
+    /// The text says that `stated` is wrong.
     is_wrong: bool,
 }
 
-impl Said {
+impl Claim {
+    /// The result it should return or, for a new function, is said to return.
     fn expected(&self, is_new: bool) -> Option<String> {
         self.should.clone().or(self.stated.clone().filter(|_| is_new))
     }
 
-    /// `given` is the text that the call is about: what begins as it does is a text too, quoted or not.
-    fn of(text: &str, given: &str) -> Said {
-        let mut said = Said::default();
+    /// Reads the `text` behind a call. `given` is the call's first string; a bare word that resembles it is a result
+    /// too.
+    fn of(text: &str, given: &str) -> Claim {
+        let mut claim = Claim::default();
         let mut rest = text.trim_start_matches(['`', ' ']);
         let mut first = true;
         let mut but = "";
@@ -265,46 +270,47 @@ impl Said {
             match follows {
                 Some(true) => {
                     let values = values(after, given);
-                    match (values.as_slice(), first || said.stated.is_some() && !ended(text, after)) {
-                        ([one], true) => said.should = Some(one.clone()),
-                        (many, _) => said.later = many.to_vec(),
+                    match (values.as_slice(), first || claim.stated.is_some() && !ended(text, after)) {
+                        ([one], true) => claim.should = Some(one.clone()),
+                        (many, _) => claim.later = many.to_vec(),
                     }
                     break;
                 }
-                Some(false) if first => said.stated = values(after, given).into_iter().next(),
-                // `gives a instead of b`: b is right; `should give b instead of a` has ended already.
-                None if BUT.contains(&low.as_str()) && said.stated.is_some() => {
-                    but = if said.is_wrong { but } else { after };
-                    said.is_wrong = true;
+                Some(false) if first => claim.stated = values(after, given).into_iter().next(),
+                None if BUT.contains(&low.as_str()) && claim.stated.is_some() => {
+                    but = if claim.is_wrong { but } else { after };
+                    claim.is_wrong = true;
                 }
+                // `gives a instead of b`: b is right. At `should give b instead of a` the loop has ended before.
                 None if instead => {
-                    said.should = values(&after.trim_start()[2..], given).into_iter().next();
+                    claim.should = values(&after.trim_start()[2..], given).into_iter().next();
                     break;
                 }
                 _ => {}
             }
             first = false;
         }
-        if said.is_wrong && said.should.is_none() {
-            said.should = said.stated.as_deref().and_then(|stated| other_number(but, stated));
+        if claim.is_wrong && claim.should.is_none() {
+            claim.should = claim.stated.as_deref().and_then(|stated| other_number(but, stated));
         }
-        said
+        claim
     }
 }
 
-/// The one number that something is said to be behind a `but`: `gives 2 but two pairs are 4`.
+/// The only other number that the clause behind a `but` gives: `gives 2 but two pairs are 4`. `None` if there are
+/// several.
 fn other_number(but: &str, stated: &str) -> Option<String> {
     const ARE: &[&str] = &["is", "are", "be", "makes", "make", "ist", "sind", "est", "sont", "es", "son"];
     stated.parse::<f64>().ok()?;
     let sentence = but.split(". ").next().unwrap_or(but);
     let words: Vec<&str> =
         sentence.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', '!', '?'])).collect();
-    let said = words.windows(2).filter(|pair| ARE.contains(&pair[0].to_lowercase().as_str()));
-    let mut numbers = said.map(|pair| pair[1]).filter(|word| *word != stated && word.parse::<f64>().is_ok());
+    let named = words.windows(2).filter(|pair| ARE.contains(&pair[0].to_lowercase().as_str()));
+    let mut numbers = named.map(|pair| pair[1]).filter(|word| *word != stated && word.parse::<f64>().is_ok());
     numbers.next().filter(|_| numbers.next().is_none()).map(str::to_owned)
 }
 
-/// Whether a sentence ends between the beginning of `text` and `rest`, its end.
+/// Whether a sentence ends in `text` before `rest`, which is the end of `text`.
 fn ended(text: &str, rest: &str) -> bool {
     text[..text.len() - rest.len()].contains(". ")
 }
@@ -316,13 +322,13 @@ fn word_of(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The values that a text begins with: `'a'`, `be 13th and 113th`.
+/// The values that a text begins with, after filler words: `'a'`, `be 13th and 113th`.
 fn values(text: &str, given: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches([' ', '`', ':']);
-        if let Some((word, after)) = word_of(rest).filter(|(word, _)| BETWEEN.contains(&word.to_lowercase().as_str())) {
+        if let Some((word, after)) = word_of(rest).filter(|(word, _)| FILLERS.contains(&word.to_lowercase().as_str())) {
             debug_assert!(!word.is_empty());
             rest = after;
             continue;
@@ -338,7 +344,7 @@ fn values(text: &str, given: &str) -> Vec<String> {
     found
 }
 
-/// A literal or a plain word, and what follows it.
+/// A literal or a bare word at the beginning of `text`, and what follows it.
 fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
     let first = text.chars().next()?;
     let end = match first {
@@ -355,7 +361,7 @@ fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
     (is_text || is_word).then(|| (value.to_owned(), &text[end..]))
 }
 
-/// Whether a word is another form of what a call is about, alike in half of its letters: `geese` of `goose`.
+/// Whether a word is an inflected form of `given`, equal in half of its letters from both ends: `geese` of `goose`.
 fn is_form(value: &str, given: &str) -> bool {
     let same =
         |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
@@ -381,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_show_what_may_not_stay() {
+    fn calls_of_existing_functions_are_read() {
         let text = "ms should know fortnights: ms('1 fortnight') and ms('2 fortnights') are 14 and 28 days";
         let found = called(text, &|_| false);
         assert_eq!(found.len(), 2);
@@ -389,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_function_is_to_give_is_read() {
+    fn examples_of_a_new_function_are_read() {
         check(
             "Add a function tail(path), so tail('a.b') is 'b' and tail('c') is 'c'",
             true,
@@ -411,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_now_is_told_from_what_is_right() {
+    fn wrong_results_are_distinguished_from_right_ones() {
         check(
             "ordinalize(13) returns 13rd, same problem with ordinalize(113). Should be 13th and 113th.",
             false,
@@ -434,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_function_has_examples_without_its_name() {
+    fn value_pairs_are_examples_of_the_only_new_function() {
         let read = |text: &str| {
             let found = of(text, &["short".to_owned()], &|_| true);
             found.into_iter().map(|one| (one.call, one.expected)).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! Hands a definition out of a module, in the form in which the module hands out others: `module.exports`, `export`, `__all__`, `pub use`.
+//! Exports a definition in the form that its module already uses: `module.exports`, `export`, `__all__`, `pub use`.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,8 @@ use regex::Regex;
 
 use crate::index::language_of;
 
-/// `text`, the file at `path`, with `name` handed out, which the file at `from` defines; `None` where it is already, or the file hands out
-/// nothing in a form that is known.
+/// `text`, the file at `path`, with `name` exported, which the file at `from` defines. `None` if it is exported
+/// already, or the file exports nothing in a known form.
 pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     if text.contains('\r') {
         let is_even = text.matches('\n').count() == text.matches("\r\n").count();
@@ -38,11 +38,11 @@ fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     let escaped = regex::escape(name);
     let defined =
         pattern(&format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{escaped}\b"));
-    let handed = pattern(&format!(r"(?m)\bexports\.{escaped}\b|^export\s.*\b{escaped}\b"));
-    if handed.is_match(text) {
+    let exported = pattern(&format!(r"(?m)\bexports\.{escaped}\b|^export\s.*\b{escaped}\b"));
+    if exported.is_match(text) {
         return None;
     }
-    // `export { a } from './b'` hands out what another file defines, and that file is not this one's.
+    // `export { a } from './b'` exports definitions of another file and gets no new names.
     let lists = OBJECT.find_iter(text).map(|found| found.end() - 1);
     let own = lists.filter(|open| {
         closing(text, *open).is_some_and(|close| !text[close + 1..].trim_start_matches(' ').starts_with("from"))
@@ -73,7 +73,8 @@ fn rust(text: &str, name: &str, from: &str) -> Option<String> {
     Some(format!("{}\n{}{name};{}", &text[..end], &text[line..begin], &text[end..]))
 }
 
-/// The list that opens at `open` with an entry more, in the form of the others; `None` if it is there already or the list does not end.
+/// The text with `entry` added to the list that opens at `open`, in the list's own layout. `None` if the entry is there
+/// already or the list does not end.
 fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
     let close = closing(text, open)?;
     let inside = &text[open + 1..close];
@@ -87,18 +88,18 @@ fn in_list(text: &str, open: usize, entry: &str) -> Option<String> {
     let body = body.trim_end_matches(',');
     let tail = &inside[inside.trim_end().len()..];
     let comma = if body.trim().is_empty() { "" } else { "," };
-    let gap = match inside.contains('\n') {
-        true => {
-            let first = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            format!("\n{}", &first[..first.len() - first.trim_start().len()])
-        }
-        false => " ".to_owned(),
+    let gap = if inside.contains('\n') {
+        let first = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        format!("\n{}", &first[..first.len() - first.trim_start().len()])
+    } else {
+        " ".to_owned()
     };
     let end = if has_comma { "," } else { "" };
     Some(format!("{}{body}{comma}{gap}{entry}{end}{tail}{}", &text[..open + 1], &text[close..]))
 }
 
-/// Where the bracket that opens at `open` is closed; brackets in texts and comments count, too, which come in pairs there.
+/// Offset of the bracket that closes the one at `open`. Brackets in strings and comments count too; there they come in
+/// pairs.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (at, letter) in text[open..].char_indices() {
@@ -114,7 +115,7 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Whether a request asks for something to be handed out.
+/// Whether a request asks for an export.
 pub fn is_asked(text: &str) -> bool {
     static ASKS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"(?i)\b(?:re-?)?export(?:s|ed|iere|iert|e|er|a|ar)?\b|__all__|\bavailable\s+(?:as|from|in)\b")
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_gets_an_entry_in_its_own_form() {
+    fn an_export_list_keeps_its_layout() {
         check("a.js", "module.exports = { a, b }\n", "module.exports = { a, b, c }\n");
         check(
             "a.js",
@@ -155,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_comes_behind_its_like() {
+    fn a_new_export_follows_the_last_one() {
         check("a.js", "exports.a = a;\nexports.b = b;\n", "exports.a = a;\nexports.b = b;\nexports.c = c;\n");
         check("src/lib.rs", "pub use crate::lists::a;\n", "pub use crate::lists::a;\npub use crate::lists::c;\n");
     }
 
     #[test]
-    fn a_definition_is_marked_where_others_are() {
+    fn a_definition_gets_the_export_keyword_if_others_have_it() {
         let text = "export function a() {}\n\nfunction c() {}\n";
         let marked = "export function a() {}\n\nexport function c() {}\n";
         assert_eq!(add("a.ts", text, "c", "a.ts").as_deref(), Some(marked));
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_it_says_so() {
+    fn export_requests_are_recognized() {
         for text in ["export f from index.js", "Export it too", "make it available as lib::f", "exported from lib.rs"] {
             assert!(is_asked(text), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Brings in names that new code uses and that another file of the project, or Python's standard library, defines.
+//! Adds imports for names that new code uses and the project, or Python's standard library, defines.
 
 use crate::index::language_of;
 use crate::index::uses::unbound;
@@ -45,8 +45,8 @@ const MODULES: &[&str] = &[
     "traceback",
 ];
 
-/// `after` with the imports that its new names need. `place` gives the one file that defines a name outside of any class, if there is just
-/// one.
+/// `after` with the imports that its new names need. `place` gives the file that defines a name outside of any class;
+/// `None` if there is none, or more than one.
 pub fn brought_in(path: &str, before: &str, after: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
     let known: Vec<String> = unbound(path, before).unwrap_or_default().into_iter().map(|one| one.name).collect();
     let mut names: Vec<String> = unbound(path, after).unwrap_or_default().into_iter().map(|one| one.name).collect();
@@ -73,13 +73,14 @@ fn python(from: &str, name: &str) -> Option<String> {
     Some(format!("from {} import {name}", module_of(from)?))
 }
 
-/// The name by which a file of Python is imported: without `src/`, and a package by its folder.
+/// The dotted name by which a Python file is imported: without `src/`, and a package by its folder.
 pub fn module_of(path: &str) -> Option<String> {
     let module = path.strip_prefix("src/").unwrap_or(path).strip_suffix(".py")?;
     Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))
 }
 
-/// In a module of ECMAScript with imports or exports, or one that requires others; the ending is written if the file writes it elsewhere.
+/// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, the latter with or
+/// without the file ending. `None` if the file has no imports, exports or local `require`.
 fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     let is_module = text.lines().any(|line| line.starts_with("import ") || line.starts_with("export "));
     let other = text.lines().find(|line| line.starts_with("const ") && line.contains("= require('./"));
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_project_has_is_imported() {
+    fn names_of_the_project_and_the_standard_library_are_imported() {
         let before = "import os\n\n\ndef a():\n    return os\n";
         let used = "\n\ndef b():\n    return slug(re.sub('a', 'b', other()))\n";
         let expected = format!("import os\nimport re\n\nfrom shop.text import slug\n{}{used}", &before[10..]);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_of_typescript_gets_its_path_from_here() {
+    fn a_typescript_import_gets_a_relative_path() {
         let before = "import { a } from './a';\n\nexport const x = a(1);\n";
         let after = "import { a } from './a';\n\nexport const x = a(trim(1));\n";
         let found = "import { a } from './a';\nimport { trim } from '../util/trim';\n\nexport const x = a(trim(1));\n";

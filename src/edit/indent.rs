@@ -1,4 +1,4 @@
-//! Indents a piece of code as the file around it is indented.
+//! Re-indents a piece of code to match the file it goes into.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ impl Unit {
 
     fn width(self) -> usize {
         match self {
-            // A tab counts as one step in any text, so its width only has to be the same on both sides.
+            // Any width will do, as long as reading and writing use the same one.
             Unit::Tab => 4,
             Unit::Spaces(count) => count,
         }
     }
 
-    /// What the makers of a language use, for a text that shows nothing.
+    /// The usual step of a language, for a text without indented blocks.
     pub fn usual(language: &str) -> Unit {
         match language {
             "go" => Unit::Tab,
@@ -35,7 +35,8 @@ impl Unit {
     }
 }
 
-/// The step that lines behind an opening brace, bracket or colon are indented by, most often; `None` if there are none.
+/// The most frequent step by which lines behind an opening brace, bracket or colon are indented; `None` if there are
+/// none.
 pub fn unit_of(text: &str) -> Option<Unit> {
     let mut counts: HashMap<Unit, usize> = HashMap::new();
     let mut last: Option<&str> = None;
@@ -52,31 +53,33 @@ pub fn unit_of(text: &str) -> Option<Unit> {
         }
         last = Some(line);
     }
-    // Of equal counts the smaller step, so that the answer does not depend on the order of a map.
+    // Of equal counts the smaller step wins, so that the result does not depend on the order of the map.
     counts.into_iter().max_by_key(|(unit, count)| (*count, std::cmp::Reverse(unit.width()))).map(|(unit, _)| unit)
 }
 
+/// The white space at the beginning of a line.
 pub fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
+/// The width of a line's indentation; a tab counts as one step of `unit`.
 fn columns(line: &str, unit: Unit) -> usize {
     indent(line).chars().map(|c| if c == '\t' { unit.width() } else { 1 }).sum()
 }
 
-/// How a piece is indented now and how it is to be.
+/// From which indentation to which a piece of code is moved.
 #[derive(Clone, Debug)]
 pub struct Move<'a> {
     pub from: Unit,
     pub to: Unit,
-    /// White space before the piece's first line, now and then.
+    /// White space before the piece's first line, in its old and in its new place.
     pub from_base: &'a str,
     pub to_base: &'a str,
-    /// Lines of the piece, counted from 0, that begin inside a string, and what they are.
+    /// Lines of the piece that begin inside a string, by number from 0, with the text they keep.
     pub frozen: HashMap<usize, String>,
 }
 
-/// `piece` begins behind the white space of its first line; so does the result.
+/// Re-indents `piece`, which begins behind the white space of its first line; so does the result.
 pub fn moved(piece: &str, how: &Move) -> String {
     if how.from == how.to && how.from_base == how.to_base && how.frozen.is_empty() {
         return piece.to_owned();
@@ -104,14 +107,16 @@ pub fn moved(piece: &str, how: &Move) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether two pieces differ in white space at the beginning of lines only, and not in what that means in their language.
+/// Whether two pieces are equal but for blank lines and white space around lines; in Python the depth of each line
+/// counts.
 pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
     let equal =
         || a.lines().map(str::trim).filter(|l| !l.is_empty()).eq(b.lines().map(str::trim).filter(|l| !l.is_empty()));
     a == b || equal() && (language != "python" || depths(a) == depths(b))
 }
 
-/// How many blocks each line stands in, as Python counts them. The first line is left out, since a piece begins behind its white space.
+/// The number of blocks around each line, as Python counts them. The first line is left out, since a piece begins
+/// behind its white space.
 fn depths(text: &str) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();
     let lines = text.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -129,8 +134,8 @@ fn depths(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Takes away the white space that all lines begin with. A first line that lost its own is given it back; `unit` is a step of the file
-/// that the text is for.
+/// Removes the white space that all lines begin with. A first line that lost its own gets it back first; `unit` is the
+/// indentation step of the file that the text is for.
 pub fn dedented(text: &str, unit: Unit) -> String {
     let filled = |line: &&str| !line.trim().is_empty();
     let first = text.lines().position(|line| filled(&line)).unwrap_or(0);
@@ -139,36 +144,37 @@ pub fn dedented(text: &str, unit: Unit) -> String {
     let first_line = text.lines().nth(first).unwrap_or_default();
     let step = unit.text().len();
     if !indent(first_line).is_empty() || margin == 0 {
-        // Lines with less, as those of a string may be, keep what they have.
+        // Lines with less white space, as those of a string may be, lose only what they have.
         return without_margin(text, indent(first_line).len());
     }
-    let lost = match lost_its_own(text, first, margin) {
-        true => margin,
-        // The body of a single `def` begins two steps or more behind it.
-        false if opens_block(first_line) && margin > step && margin % step == 0 => match unit_of(&rest.join("\n")) {
+    let lost = if lost_its_own(text, first, margin) {
+        margin
+    } else if opens_block(first_line) && margin > step && margin % step == 0 {
+        // The body is two steps or more behind its `def`, so the `def` may have lost all steps but one.
+        match unit_of(&rest.join("\n")) {
             Some(own) if own != unit => 0,
             None if step < 4 && unit != Unit::Tab => 0,
             _ => margin - step,
-        },
-        false => 0,
+        }
+    } else {
+        0
     };
-    let white = rest.first().map_or("", |line| &indent(line)[..lost]);
-    let lines = text.lines().enumerate().map(|(at, line)| match at == first {
-        true => format!("{white}{line}"),
-        false => line.to_owned(),
-    });
-    match lost {
-        0 => text.to_owned(),
-        _ => without_margin(&lines.collect::<Vec<_>>().join("\n"), lost),
+    if lost == 0 {
+        return text.to_owned();
     }
+    let white = rest.first().map_or("", |line| &indent(line)[..lost]);
+    let lines =
+        text.lines().enumerate().map(|(at, line)| if at == first { format!("{white}{line}") } else { line.to_owned() });
+    without_margin(&lines.collect::<Vec<_>>().join("\n"), lost)
 }
 
-/// `def f():`, `class A:`, a decorator.
+/// Whether a Python line begins a definition: `def f():`, `class A:`, a decorator.
 fn opens_block(line: &str) -> bool {
     ["def ", "class ", "async def ", "@"].iter().any(|opener| line.starts_with(opener))
 }
 
-/// The first line was copied without its white space: what closes it, or what stands beside it, has some.
+/// Whether the first line was copied without its white space. The other lines with the least white space (`margin`)
+/// then close it, or are definitions beside it.
 fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
     let opens = text.lines().nth(first).unwrap_or_default();
@@ -176,14 +182,15 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     let beside: Vec<&str> = beside.map(str::trim_start).collect();
     let is_opener = |line: &&str| OPENERS.iter().any(|opener| line.starts_with(opener));
     let is_comment = |line: &&str| line.starts_with('#');
-    match opens_block(opens) || opens.trim_end().ends_with(':') {
-        // Below `def f():` a nested definition may be the whole body, so a statement that is none must not stand beside it.
-        true if opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')')) => true,
-        true => beside.iter().all(is_opener) && !beside.iter().all(is_comment),
-        false => beside.iter().any(is_opener),
+    if !opens_block(opens) && !opens.trim_end().ends_with(':') {
+        return beside.iter().any(is_opener);
     }
+    let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
+    // With a statement among them, they are the body of the block and not beside it.
+    is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 
+/// Removes white space of at most `margin` bytes from the beginning of each line.
 fn without_margin(text: &str, margin: usize) -> String {
     if margin == 0 {
         return text.to_owned();
@@ -197,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_step_of_a_text_is_told_by_its_blocks() {
+    fn the_indentation_step_is_read_from_the_blocks() {
         let check = |text: &str, expected| assert_eq!(unit_of(text), expected, "{text}");
         check("def a():\n    b\n", Some(Unit::Spaces(4)));
         check("a {\n\tb\n}\n", Some(Unit::Tab));

@@ -1,34 +1,36 @@
-//! Entries of JSON and TOML files: listed by their keys, set, removed, put into lists; everything else stays as it is written.
+//! Lists and changes entries of JSON and TOML files by their keys; everything else stays as it is written.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike};
 
-/// Keys from the outermost on.
+/// The path of an entry: its keys, outermost first.
 pub type Keys = Vec<String>;
 
-/// What becomes of an entry.
+/// A change of one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
+    /// Sets the entry. In JSON an object is merged into one that is there.
     Set(Keys, Value),
-    /// Put at the end of a list that does not have it.
+    /// Adds the value at the end of a list that does not have it; a missing list is created.
     Add(Keys, Value),
-    /// Taken out of a list.
+    /// Takes the value out of a list.
     Drop(Keys, Value),
     Remove(Keys),
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Has entries of its own.
+    /// It contains entries.
     Object,
     List,
     Value,
 }
 
-/// The entries of a file, each behind the one that it is in; `None` if it is neither JSON nor TOML, or cannot be read.
+/// All entries of a file, each behind the one that contains it. `None` if it is neither JSON nor TOML, cannot be read,
+/// or is no object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     let all = read(path, text)?;
     let mut found = Vec::new();
@@ -36,7 +38,7 @@ pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     all.is_object().then_some(found)
 }
 
-/// The texts in lists that hold `part` as a word of their own, each with the keys of its list.
+/// The strings in lists that contain `part` as a word, each with the keys of its list.
 pub fn elements(path: &str, text: &str, part: &str) -> Vec<(Keys, Value)> {
     let mut found = Vec::new();
     if let Some(all) = read(path, text) {
@@ -78,15 +80,12 @@ fn list(value: &Value, keys: &mut Keys, found: &mut Vec<(Keys, Sort)>) {
     }
 }
 
-/// `text` after these changes, one after the other.
+/// `text` after these changes, made one after the other.
 ///
 /// # Errors
-/// Which entry is not there, or is of another sort than the change needs.
+/// If an entry is missing, or is not of the kind that the change needs; the message names it.
 pub fn changed(path: &str, text: &str, changes: &[Change]) -> Result<String, String> {
-    match path.ends_with(".toml") {
-        true => in_toml(text, changes),
-        false => in_json(text, changes),
-    }
+    if path.ends_with(".toml") { in_toml(text, changes) } else { in_json(text, changes) }
 }
 
 impl Change {
@@ -100,13 +99,14 @@ impl Change {
         keys
     }
 
-    /// The keys of what the entry is in, and its own.
+    /// The keys of the containers, and the entry's own key.
     fn place(&self) -> Result<(&[String], &str), String> {
         let (last, outer) = self.keys().split_last().ok_or("a change names no entry")?;
         Ok((outer, last))
     }
 
-    fn makes(&self) -> bool {
+    /// Whether the change creates missing containers.
+    fn creates(&self) -> bool {
         matches!(self, Change::Set(..) | Change::Add(..))
     }
 }
@@ -134,10 +134,8 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
         let (outer, key) = change.place()?;
         let mut object: CstObject = top.clone();
         for outer in outer {
-            let inner = match change.makes() {
-                true => object.object_value_or_create(outer),
-                false => object.object_value(outer),
-            };
+            let inner =
+                if change.creates() { object.object_value_or_create(outer) } else { object.object_value(outer) };
             object = inner.ok_or_else(|| no_entries(outer))?;
         }
         let list = || -> Result<CstArray, String> {
@@ -198,7 +196,7 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
         let (outer, key) = change.place()?;
         let mut table: &mut dyn TableLike = document.as_table_mut();
         for outer in outer {
-            if change.makes() && !table.contains_key(outer) {
+            if change.creates() && !table.contains_key(outer) {
                 table.insert(outer, toml_edit::table());
             }
             table = table.get_mut(outer).and_then(Item::as_table_like_mut).ok_or_else(|| no_entries(outer))?;
@@ -217,7 +215,7 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
                 if place_in(list, value)?.is_some() {
                     continue;
                 }
-                // In a list of a line an entry, the new one has its line too.
+                // In a list with one entry a line, the new entry gets its own line.
                 let last = list.iter().last().and_then(|last| last.decor().prefix()?.as_str().map(str::to_owned));
                 match last.filter(|prefix| prefix.contains('\n')) {
                     Some(prefix) => list.push_formatted(toml_value(value)?.decorated(prefix, "")),
@@ -242,6 +240,7 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
+/// The position of a value in a TOML list.
 fn place_in(list: &Array, value: &Value) -> Result<Option<usize>, String> {
     let wanted = toml_value(value)?.to_string();
     Ok(list.iter().position(|one| one.to_string().trim() == wanted.trim()))

@@ -1,4 +1,4 @@
-//! Puts a word into the one list of words that a request speaks of: `emoji should be an uncountable word`.
+//! Adds a word to the one list of words that a request describes: `emoji should be an uncountable word`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,14 +9,16 @@ use crate::index::{is_string, syntax_nodes};
 
 use super::mutate::LISTS;
 
-/// Fewest texts of a list of words.
+/// Fewest strings in a list of words.
 const TEXTS_MIN: usize = 4;
-/// Shortest word that tells which list is meant, and the letters of it that count: `uncountable` is meant by `uncountables`.
+/// Shortest word of the description that is compared, and how many of its letters count: `uncountable` also means
+/// `uncountables`.
 const LETTERS_MIN: usize = 5;
 const LETTERS: usize = 8;
-/// Lines above a list that may say what it is.
+/// Lines above a list that may describe it.
 const LABEL_LINES: usize = 3;
-/// Words for what holds words: without one of them, or marks around the word, `add logging to the parser` is meant otherwise.
+/// Nouns for lists and what is in them. A request has to have one of them, or quotes around the word: `add logging to
+/// the parser` means something else.
 const HOLDERS: &[&str] = &[
     "list",
     "lists",
@@ -45,7 +47,7 @@ const HOLDERS: &[&str] = &[
     "blocklist",
 ];
 
-/// A word that is to stand in a list, and what is said of the list, where a request says that and no more.
+/// The word that is to be added and the description of its list, if a request asks for that and no more.
 pub fn asked(task: &str) -> Option<(String, String)> {
     static ASKED: LazyLock<Regex> = LazyLock::new(|| {
         let word = r#"(["'`]?)([\w.+#-]*\w)["'`]?"#;
@@ -59,22 +61,22 @@ pub fn asked(task: &str) -> Option<(String, String)> {
     let (is_marked, is_one_of) =
         (!(group(1).is_empty() && group(3).is_empty()), group(5).to_lowercase().ends_with("of"));
     let (word, about) = (if group(2).is_empty() { group(4) } else { group(2) }, group(6));
-    let mut said = about.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase);
-    let is_more = said.clone().any(|word| matches!(word.as_str(), "and" | "then"));
-    let holds = is_marked || is_one_of || said.any(|word| HOLDERS.contains(&word.as_str()));
+    let mut words = about.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase);
+    let is_more = words.clone().any(|word| matches!(word.as_str(), "and" | "then"));
+    let holds = is_marked || is_one_of || words.any(|word| HOLDERS.contains(&word.as_str()));
     (holds && !is_more).then(|| (word.to_owned(), about.to_owned()))
 }
 
-/// `text` with `word` in the one list that is labelled with the words of `about`: in its name, above it, or by what is done with it. `None` where no
-/// list is or several are, or the file has the word already.
+/// `text` with `word` added to the one list that has the words of `about` in its name, in the lines above it, or behind
+/// it. `None` if no list or several have them, or if the text has `word` already.
 pub fn add(path: &str, text: &str, word: &str, about: &str) -> Option<String> {
     let low = text.to_lowercase();
     let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     let wanted = word.to_lowercase();
-    let stands = low
+    let is_present = low
         .match_indices(&wanted)
         .any(|(at, _)| !is_part(low[..at].chars().next_back()) && !is_part(low[at + wanted.len()..].chars().next()));
-    if stands {
+    if is_present {
         return None;
     }
     let nodes = syntax_nodes(path, text, &(0..text.len()));
@@ -102,7 +104,7 @@ pub fn add(path: &str, text: &str, word: &str, about: &str) -> Option<String> {
     })
 }
 
-/// Whether what stands around a list has half of the long words of `about`, or more.
+/// Whether the text around a list has at least half of the long words of `about`.
 fn is_about(text: &str, list: &Range<usize>, about: &str) -> bool {
     let (before, behind) = (&text[..list.start], &text[list.end..]);
     let mut label: Vec<&str> = before.lines().rev().take(LABEL_LINES + 1).collect();
@@ -111,9 +113,9 @@ fn is_about(text: &str, list: &Range<usize>, about: &str) -> bool {
     let about = about.to_lowercase();
     let words = about.split(|letter: char| !letter.is_alphanumeric());
     let words = words.filter(|word| word.chars().count() >= LETTERS_MIN);
-    let said: Vec<bool> = words.map(|word| label.contains(&word.chars().take(LETTERS).collect::<String>())).collect();
-    let held = said.iter().filter(|is_held| **is_held).count();
-    held > 0 && 2 * held >= said.len()
+    let found: Vec<bool> = words.map(|word| label.contains(&word.chars().take(LETTERS).collect::<String>())).collect();
+    let held = found.iter().filter(|is_held| **is_held).count();
+    held > 0 && 2 * held >= found.len()
 }
 
 #[cfg(test)]
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_comes_into_its_list() {
+    fn a_word_is_added_to_the_list_that_is_described() {
         let text = "var a = ['x', 'y', 'z', 'w'];\n/**\n * Uncountable rules.\n */\n[\n  // no plurals\n  'advice',\n  'elk',\n  'fish',\n  'news',\n  /ese$/\n].forEach(addRule);\n";
         let added = add("a.js", text, "emoji", "uncountable word").unwrap();
         assert_eq!(added, text.replace("'elk',\n", "'elk',\n  'emoji',\n"));

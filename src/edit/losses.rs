@@ -1,16 +1,19 @@
-//! Takes back what a model left out of definitions that it only repeated beside the change it was asked for.
+//! Restores what a model left out of definitions that it only repeated beside the change it was asked for.
 
 use crate::index::parts::{self, Sort, Span};
 
-/// A change that takes lines away and adds none, where nothing was to go.
+/// A change that removes lines and adds none, without a request to remove anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what was written leaves lines of `{name}` out and adds none; write only what is new or different")]
 pub struct OnlyLoses {
     name: String,
 }
 
-/// `after` with every definition of `before` that has lost lines and gained none as it was, and with the entries of lists that were repeated
-/// in part. `may_lose` says of a name whether the request asks for something of it to go.
+/// `after`, with each definition as it was in `before` if it only lost lines, and with the entries of lists that were
+/// repeated in part. `may_lose` says whether the request asks to remove something from a definition.
+///
+/// # Errors
+/// If nothing would change then.
 pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str) -> bool) -> Result<String, OnlyLoses> {
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
     let same = |one: &Span| old.iter().find(|other| key(other) == key(one));
@@ -50,12 +53,13 @@ pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str)
     Ok(text)
 }
 
-/// More than so many lines lost for each new one in their place are a loss, not a change.
+/// A change that drops more than this many lines for each new one is a loss.
 const PUT_BACK_SHARE: usize = 2;
-/// Entries that a list may lose beside those that it gains.
+/// Lines by which a list may get shorter without being restored.
 const ENTRIES_LOST_MAX: usize = 2;
 
-/// A list of many lines that was repeated only in part: the old entries, with the new ones where they were written.
+/// A list that was repeated only in part: the old entries, with the new ones where they were written. `None` if it did
+/// not get much shorter.
 fn with_entries(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());
     if new.len() + ENTRIES_LOST_MAX >= old.len() {
@@ -66,7 +70,7 @@ fn with_entries(was: &str, now: &str) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// `now` with the lines of `was` that it has lost and put little or nothing in the place of; `None` if there are none.
+/// `now` with the lines of `was` that it lost and hardly replaced, put behind the new lines. `None` if there are none.
 pub fn put_back(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (was.split_inclusive('\n').collect(), now.split_inclusive('\n').collect());
     let mut lines: Vec<&str> = Vec::new();
@@ -87,7 +91,7 @@ fn key(span: &Span) -> (&[String], &str, &str) {
     (&span.container, &span.name, &span.variant)
 }
 
-/// Whether the lines of `now` are lines of `was` in the same order, and some of those are missing.
+/// Whether `now` is `was` with some of its lines missing.
 fn only_loses(was: &str, now: &str) -> bool {
     let lines = |text: &str| -> Vec<String> {
         text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
@@ -104,7 +108,7 @@ mod tests {
     const BEFORE: &str = "class A:\n    def __init__(self):\n        self.x = 1\n        self.y = 2\n\n    def get(self):\n        return self.x\n";
 
     #[test]
-    fn what_was_only_repeated_in_part_is_as_it_was() {
+    fn a_definition_that_was_repeated_in_part_is_restored() {
         let after = "class A:\n    def __init__(self):\n        self.x = 1\n\n    def get(self):\n        return self.x\n\n    def two(self):\n        return 2\n";
         let expected = format!("{BEFORE}\n    def two(self):\n        return 2\n");
         assert_eq!(taken_back("a.py", BEFORE, after, &|_| false).unwrap(), expected);
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_were_lost_are_put_back_behind_what_came() {
+    fn lost_lines_are_put_back_behind_the_new_ones() {
         let was = "def f(s):\n    if not s:\n        raise E\n\n    s = s.upper()\n    if s == 'N':\n        return 0\n    return g(s)\n";
         let now = "def f(s):\n    if not s:\n        raise E\n\n    s = s.strip()\n    return g(s)\n";
         let back = put_back(was, now).expect("lines were lost");

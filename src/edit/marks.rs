@@ -1,15 +1,15 @@
-//! Knows the marks by which a model leaves code out (`# ... existing code`), and puts the old lines back in their place.
+//! Recognizes the marks by which a model leaves code out (`# ... existing code`), and replaces them by the old lines.
 
 /// Longest line that can be a mark, in bytes.
 const MARK_BYTES_MAX: usize = 120;
-/// A mark says no more than this.
+/// Most words of a mark.
 const WORDS_MAX: usize = 14;
-/// Text that begins further behind the comment sign is an example in a comment.
+/// Most spaces between the comment sign and a mark; text further behind is an example in a comment.
 const SPACES_MAX: usize = 2;
-/// Lines this much alike are taken for two versions of one line.
+/// Share of common words from which two lines are taken for versions of one line.
 const ALIKE_MIN: f32 = 0.6;
 
-/// Behind dots at the beginning (`... existing code`), one of these makes a mark.
+/// Words that make a comment a mark if it begins with dots: `... existing code`.
 const HINTS: &[&str] = &[
     "existing",
     "rest",
@@ -34,10 +34,10 @@ const HINTS: &[&str] = &[
     "propert",
     "entries",
 ];
-/// With dots at the end (`the rest of it ...`), one of these does.
+/// Words that make a comment a mark if it ends with dots: `the rest of it ...`.
 const HINTS_BEFORE: &[&str] =
     &["existing", "rest of", "previous", "remaining", "unchanged", "omitted", "other methods", "same as"];
-/// Without dots, one of these at the beginning does.
+/// Beginnings that make a comment a mark without dots.
 const BEGINNINGS: &[&str] = &[
     "existing code",
     "existing method",
@@ -82,15 +82,15 @@ const BEGINNINGS: &[&str] = &[
     "keep the rest",
 ];
 
-/// Whether a line says nothing but that code was left out. A line that stands in `before` as well is the file's own.
+/// Whether a line is nothing but a mark for omitted code. A line that `before` has too is the file's own comment.
 pub fn is_mark(line: &str, before: &str) -> bool {
     let line = line.trim();
     let is_doc = ["///", "//!", "/**"].iter().any(|sign| line.starts_with(sign));
-    let Some(said) = comment_of(line).filter(|_| !is_doc && line.len() <= MARK_BYTES_MAX) else { return false };
+    let Some(comment) = comment_of(line).filter(|_| !is_doc && line.len() <= MARK_BYTES_MAX) else { return false };
     let is_dot = |c: char| c == '.' || c == '…';
-    let plain = said.trim_matches(|c: char| "()[] /*#".contains(c)).to_lowercase();
+    let plain = comment.trim_matches(|c: char| "()[] /*#".contains(c)).to_lowercase();
     let words = plain.split_whitespace().count();
-    let spaces = said.len() - said.trim_start().len();
+    let spaces = comment.len() - comment.trim_start().len();
     let text = plain.strip_prefix("the ").unwrap_or(&plain);
     let any = |hints: &[&str]| hints.iter().any(|hint| text.contains(hint));
     let says = match (text.starts_with("...") || text.starts_with('…'), text.ends_with("...") || text.ends_with('…'))
@@ -102,17 +102,18 @@ pub fn is_mark(line: &str, before: &str) -> bool {
     says && spaces <= SPACES_MAX && words <= WORDS_MAX && !before.lines().any(|old| old.trim() == line)
 }
 
-/// What a comment line says behind its sign; also `pass  # …` and `...  # …`, whose code does nothing.
+/// The text of a comment line behind its sign, also behind code that does nothing (`pass  # …`). `None` for other
+/// lines.
 pub fn comment_of(line: &str) -> Option<&str> {
     let idle = ["pass", "..."].iter().find_map(|idle| line.strip_prefix(idle));
     let line = idle.map(str::trim_start).filter(|rest| rest.starts_with('#')).unwrap_or(line);
     let braced = line.strip_prefix('{').filter(|rest| rest.starts_with("/*"));
     let line = braced.map_or(line, |rest| rest.trim_end_matches('}'));
-    let said = ["<!--", "//", "/*", "#", "--"].iter().find_map(|sign| line.strip_prefix(sign))?;
-    Some(said.trim_end_matches("-->").trim_end_matches("*/"))
+    let comment = ["<!--", "//", "/*", "#", "--"].iter().find_map(|sign| line.strip_prefix(sign))?;
+    Some(comment.trim_end_matches("-->").trim_end_matches("*/"))
 }
 
-/// Whether a body was left out: nothing but marks, or `...` and `pass` alone.
+/// Whether a body was left out: it has nothing but marks, `...` and `pass`.
 pub fn is_left_out(body: &str, before: &str) -> bool {
     let body = body.trim().trim_start_matches('{').trim_end_matches('}');
     let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
@@ -123,13 +124,14 @@ pub fn has_marks(text: &str, before: &str) -> bool {
     text.lines().any(|line| is_mark(line, before))
 }
 
-/// Lines of a definition and how many of them its head has.
+/// The lines of a definition, and how many of them are its head.
 pub struct Body<'a> {
     pub lines: Vec<&'a str>,
     pub head: usize,
 }
 
-/// The lines of `new` with those of `old` where marks stand. `None` where it is not sure which lines a mark stands for.
+/// The lines of `new` with each mark replaced by old lines. Lines beside a mark that `old` has too show where those
+/// begin and end. `None` if that is not certain.
 pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     let mut segments: Vec<Vec<&str>> = vec![Vec::new()];
     for (at, line) in new.lines.iter().enumerate() {
@@ -181,21 +183,22 @@ pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// Behind the last line that both have, the old text goes on for longer than the new one.
+/// Whether the old text goes on for longer than the new one behind the last line that both have.
 fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
     let Found::At(new_line, old_line) = last_anchor(old, segment) else { return false };
     let strong = |lines: &[&str]| lines.iter().filter(|line| !is_weak(line)).count();
     strong(&old[old_line + 1..]) > strong(&segment[new_line + 1..])
 }
 
+/// Where a line of the new text is in the old one.
 enum Found {
-    /// Line of the segment and line of the old text.
+    /// Line of the segment, and the equal line of the old text.
     At(usize, usize),
     Nothing,
     Unsure,
 }
 
-/// Says too little to be a place: `}`, `else:`, `return`.
+/// Whether a line is too common to identify a place: `}`, `else:`, `return`.
 fn is_weak(line: &str) -> bool {
     let letters = line.chars().filter(|c| c.is_alphanumeric()).count();
     letters < 4
@@ -205,7 +208,7 @@ fn is_weak(line: &str) -> bool {
         )
 }
 
-/// The last line of `segment` that stands in `old`, with the lines below it that go on the same.
+/// The last line of `segment` that `old` has, moved down over equal lines below it.
 fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
     for at in (0..segment.len()).rev().filter(|at| !is_weak(segment[*at])) {
         match place(old, segment, at) {
@@ -225,6 +228,7 @@ fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
+/// The first line of `segment` that `old` has, moved up over equal lines above it.
 fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     for at in (0..segment.len()).filter(|at| !is_weak(segment[*at])) {
         match place(old, segment, at) {
@@ -241,7 +245,7 @@ fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
-/// Where line `at` of `segment` stands in `old`; of several places the one whose neighbours agree.
+/// Where line `at` of `segment` is in `old`; of several places, the one with an equal line beside it.
 fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     let same = |a: Option<&&str>, b: Option<&&str>| matches!((a, b), (Some(a), Some(b)) if a.trim() == b.trim());
     let places: Vec<usize> = (0..old.len()).filter(|line| old[*line].trim() == segment[at].trim()).collect();
@@ -260,12 +264,14 @@ fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     }
 }
 
-/// Whether a new line beside a mark looks like another version of a line that the mark would keep.
+/// Whether a new line beside a mark looks like another version of an old line that the mark would keep.
 fn replaces<'a>(new: &[&str], kept: impl Iterator<Item = &'a str>) -> bool {
     let near: Vec<&str> = kept.filter(|line| !line.trim().is_empty()).take(new.len() + 1).collect();
     new.iter().filter(|line| !is_weak(line)).any(|line| near.iter().any(|old| is_version(line.trim(), old.trim())))
 }
 
+/// Whether two lines look like versions of one line: both leave the function, both set the same variable, or they share
+/// most words.
 fn is_version(new: &str, old: &str) -> bool {
     let target = |line: &str| {
         let (left, _) = line.split_once('=')?;
@@ -278,7 +284,7 @@ fn is_version(new: &str, old: &str) -> bool {
     both_leave || same_target || alike(new, old) >= ALIKE_MIN
 }
 
-/// Share of names and numbers that two lines have in common.
+/// Share of names and numbers that two lines have in common, from 0 to 1 (Dice coefficient).
 fn alike(a: &str, b: &str) -> f32 {
     let words = |line: &str| -> Vec<String> {
         let words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -296,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_told_from_comments() {
+    fn marks_differ_from_comments() {
         let check = |line: &str, expected| assert_eq!(is_mark(line, "# rest of the owl\n"), expected, "{line}");
         check("    # ... existing code ...", true);
         check("# ... (previous code)", true);
@@ -327,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn old_lines_come_back_where_a_mark_stands() {
+    fn old_lines_replace_a_mark() {
         let old = "def f(x):\n    total = 0\n    for one in x:\n        total += one\n    return total";
         check(
             old,

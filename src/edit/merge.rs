@@ -1,8 +1,8 @@
-//! Puts new and changed definitions into a file by their names.
+//! Merges new and changed definitions into a file by their names.
 //!
 //! A model is shown whole definitions and writes only those that are new or change:
 //! ```text
-//! class Store:                      members written replace those of their name,
+//! class Store:                      written members replace those of the same name,
 //!     def get(self, key):           the others stay;
 //!         ...
 //!     # ... existing code           a mark means "unchanged";
@@ -32,19 +32,20 @@ use crate::index::parts::{Part, parts};
 pub struct Hints {
     /// The class, `impl`, module or object that it names.
     pub container: Option<String>,
-    /// A line of the file, counted from 1, that it names or that was found.
+    /// A line of the file, counted from 1, that it names or that a search found.
     pub line: Option<usize>,
     /// The definition beside which new ones go.
     pub after: Option<String>,
 }
 
-/// A file with what was written in it.
+/// The result of a merge.
 #[derive(Clone, Debug)]
 pub struct Merged {
     pub text: String,
     pub changed: Vec<Change>,
 }
 
+/// What happened to a definition or import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Replaced,
@@ -52,16 +53,17 @@ pub enum What {
     Import,
 }
 
+/// One definition or import that a merge changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub name: String,
     pub container: Option<String>,
     pub what: What,
-    /// Where it is in the new text, counted from 1.
+    /// Its line in the new text, counted from 1.
     pub line: usize,
 }
 
-/// Why what was written could not be put into the file. Messages are meant for the model that wrote it.
+/// Why a merge failed. Messages are for the model that wrote the code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     #[error("{path} is in a language without grammar; its passages are rewritten instead")]
@@ -86,14 +88,15 @@ pub enum MergeError {
     NothingChanged,
 }
 
-/// Puts the definitions, imports and constants of `written` into `before`. Everything else of the file stays as it is, to the byte.
+/// Merges the definitions, imports and constants of `written` into `before`. All other bytes of the file stay as they
+/// are.
 pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<Merged, MergeError> {
     let source = Source::new(before);
     let language = language_of(path);
     let old = parts(path, &source.text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
     let new = written::read(path, language, written, (&source.text, &old))?;
     if source.text.trim().is_empty() {
-        return Ok(fresh(&new, before));
+        return Ok(into_empty_file(&new, before));
     }
     let usual = unit_of(&source.text).unwrap_or_else(|| Unit::usual(language));
     let mut job = Job {
@@ -117,8 +120,8 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     job.finish(&source)
 }
 
-/// A file that had nothing in it.
-fn fresh(new: &written::Written, before: &str) -> Merged {
+/// The result for a file that was empty.
+fn into_empty_file(new: &written::Written, before: &str) -> Merged {
     let added = new.items.iter().filter(|part| part.is_definition()).map(|part| Change {
         name: part.name.clone(),
         container: None,
@@ -129,34 +132,36 @@ fn fresh(new: &written::Written, before: &str) -> Merged {
     Merged { changed: added.collect(), text }
 }
 
-/// A merge under way: what is old, what is new, and the edits so far.
+/// A merge in progress: the old text, the new text, and the edits so far.
 struct Job<'a> {
     language: &'static str,
     old: &'a str,
     old_items: &'a [Part],
     new: &'a str,
-    /// Strings of several lines in `new`.
+    /// Strings of several lines in `new`; their lines keep their white space.
     frozen: &'a [std::ops::Range<usize>],
-    /// Lines of `new` as they were written.
+    /// Lines of `new` as they were written, before common white space was removed.
     own: &'a [String],
     hints: &'a Hints,
+    /// One step of indentation in `old`; `new_unit` is that of `new`.
     unit: Unit,
     new_unit: Unit,
     edits: Vec<Edit>,
-    /// Edits that come behind all others at the same place: the end of a body that was on one line.
+    /// Edits that come behind all others at the same place: they give the end of a one-line body its own line.
     closers: Vec<Edit>,
-    /// What changed and the edit that does it.
+    /// Each change, with the index of its edit.
     changed: Vec<(usize, Change)>,
-    /// How many parts were added behind the part that begins there.
+    /// How many parts were added behind an old part, by the offset of that part.
     after: HashMap<usize, usize>,
-    /// Bodies that got their closing line.
+    /// Offsets of bodies whose end got its own line; an offset plus 1 stands for a body that got a part at its top.
     closed: HashSet<usize>,
 }
 
-/// What a part is called inside, and where.
+/// The old part that surrounds the place of a change; `None` at the top of the file.
 type Scope<'p> = Option<&'p Part>;
 
 impl<'a> Job<'a> {
+    /// Replaces `range` of the old text by `new`; false if the code is the same already.
     fn edit(&mut self, range: std::ops::Range<usize>, new: String) -> bool {
         if is_same_code(&self.old[range.clone()], &new, self.language) {
             return false;
@@ -165,7 +170,7 @@ impl<'a> Job<'a> {
         true
     }
 
-    /// Notes that the latest edit is this change.
+    /// Records that the latest edit makes this change.
     fn note(&mut self, what: What, name: &str, scope: Scope) {
         let container = scope.filter(|part| !part.name.is_empty()).map(|part| part.name.clone());
         let at = self.edits.len() - 1;
@@ -175,7 +180,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A piece of the new text, to stand behind white space `base` of the old one.
+    /// A piece of the new text, re-indented for a place behind the white space `base` of the old one.
     fn piece(&self, range: std::ops::Range<usize>, base: &str) -> String {
         let piece = &self.new[range.clone()];
         let first = line_of(self.new, range.start);
@@ -193,7 +198,7 @@ impl<'a> Job<'a> {
         moved(piece, &how)
     }
 
-    /// What stands above the core of a new part, without marks: comments and attributes, each on its line.
+    /// The comments and the attributes above a new part, re-indented and without marks.
     fn lead(&self, part: &Part, base: &str) -> (Vec<String>, Vec<String>) {
         let comments = part.comments.iter().filter(|range| !self.is_mark(&self.new[(*range).clone()]));
         let comments = comments.map(|range| self.piece(range.clone(), base)).collect();
@@ -218,7 +223,7 @@ impl<'a> Job<'a> {
 #[cfg(test)]
 mod tests;
 
-/// Whether definitions of a file can be put in place by name.
+/// Whether definitions of a file can be merged by name: there is a grammar for its language.
 pub fn has_grammar(path: &str) -> bool {
     parts(path, "").is_some()
 }

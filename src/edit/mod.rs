@@ -1,4 +1,4 @@
-//! Changes to code: what a model wrote is put in place, checked, run, and a failed run is read.
+//! Edits source code: merges what a model wrote into files, checks the result, and reads failed test runs.
 
 pub mod check;
 pub mod checks;

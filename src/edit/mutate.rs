@@ -1,7 +1,8 @@
-//! Small changes of a definition, one place each, as they mend the mistakes that people make most: for repair by trying them.
+//! Generates small changes of a definition that undo common mistakes, one place each; a repair tries them one by one.
 //!
-//! The kinds are those that program repair by mutation found to pay (GenProg's code from elsewhere in the file, PAR's and TBar's templates):
-//! another literal, operator or name, arguments the other way round, a call around a name, a statement or an element more or less.
+//! The kinds of change are those that paid in program repair by mutation (GenProg's code from elsewhere in the file,
+//! templates of PAR and TBar): another literal, operator or name, swapped arguments, a call around a name, a statement
+//! or element more or less.
 
 mod clues;
 mod siblings;
@@ -16,13 +17,13 @@ pub use clues::Clues;
 
 /// Most mutants of one definition.
 const MUTANTS_MAX: usize = 250;
-/// Most names of the definition, and most values of the file, that one name is replaced by.
+/// Most other names of the definition, and most values of the file, that are tried in place of one name.
 const NAMES_MAX: usize = 3;
 const VALUES_MAX: usize = 6;
-/// Longest statement that is left out, in lines.
+/// Longest statement that is removed, in lines.
 const STATEMENT_LINES_MAX: usize = 1;
 
-/// An operator and what stands for it by mistake.
+/// Operators, each with those that it may be confused with.
 const OPERATORS: &[(&str, &[&str])] = &[
     ("==", &["!="]),
     ("!=", &["=="]),
@@ -52,7 +53,7 @@ const OPERATORS: &[(&str, &[&str])] = &[
 ];
 const NUMBERS: &[&str] = &["integer", "number", "integer_literal", "int_literal"];
 const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
-/// Kinds of nodes that are lists of values.
+/// Kinds of syntax nodes that are lists of values.
 pub(super) const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
 const ARGUMENTS: &[&str] = &["arguments", "argument_list"];
 const CALLS: &[&str] = &["call", "call_expression"];
@@ -60,6 +61,7 @@ const CALLS: &[&str] = &["call", "call_expression"];
 /// One small change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
+    /// The bytes of the file that `new` replaces.
     pub bytes: Range<usize>,
     pub new: String,
     /// Lower is likelier.
@@ -73,7 +75,8 @@ impl Mutant {
     }
 }
 
-/// Mutants of the definition that has these bytes of the file, the likeliest first; `may_be_wrong` says which bytes may be changed.
+/// Mutants of the definition at the bytes `within`, the likeliest first. `may_be_wrong` says whether a change may begin
+/// at a byte.
 pub fn mutants(
     path: &str,
     text: &str,
@@ -84,21 +87,21 @@ pub fn mutants(
     let nodes = syntax_nodes(path, text, within);
     let is_value = |one: &Span| one.sort == Sort::Value && one.container.is_empty();
     let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX);
-    // Who uses all values of the file but one has taken another for it.
+    // A value of the file that the definition does not use yet is likelier to be the right one.
     let rank = |name: &str| if nodes.iter().any(|node| &text[node.bytes.clone()] == name) { 6 } else { 3 };
     let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);
     let is_python = language_of(path) == "python";
-    let mut making = Making { text, is_python, nodes: &nodes, clues, values: values.collect(), found };
+    let mut generator = Generator { text, is_python, nodes: &nodes, clues, values: values.collect(), found };
     for at in 0..nodes.len() {
-        if !making.is_documentation(at) {
-            making.of_node(at);
+        if !generator.is_documentation(at) {
+            generator.mutate_node(at);
         }
     }
-    let mut found = making.found;
+    let mut found = generator.found;
     found.extend(wraps::wrapped(path, text, within, &nodes));
     found.retain(|one| may_be_wrong(one.bytes.start));
-    // Of equals those on lines that speak of what the clues speak of.
+    // Of equal rank, those on lines that share most words with the clues.
     found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(clues.shared(line_at(text, one.bytes.start)))));
     let mut kept: Vec<Mutant> = Vec::new();
     for one in found {
@@ -113,22 +116,24 @@ pub fn mutants(
     kept
 }
 
+/// The line that contains byte `at`.
 fn line_at(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     text[start..].lines().next().unwrap_or_default()
 }
 
-struct Making<'a> {
+/// Collects the mutants of one definition.
+struct Generator<'a> {
     text: &'a str,
     is_python: bool,
     nodes: &'a [SyntaxNode],
     clues: &'a Clues,
-    /// Values of the file, outside of all else: the rank and the name of each.
+    /// Top-level values of the file: the rank and the name of each.
     values: Vec<(usize, String)>,
     found: Vec<Mutant>,
 }
 
-impl<'a> Making<'a> {
+impl<'a> Generator<'a> {
     fn text_of(&self, at: usize) -> &'a str {
         &self.text[self.nodes[at].bytes.clone()]
     }
@@ -150,12 +155,13 @@ impl<'a> Making<'a> {
         self.found.push(Mutant { bytes, new: new.into(), rank });
     }
 
-    /// A string that is a statement by itself.
+    /// Whether a node is a string that is a statement by itself, such as a docstring.
     fn is_documentation(&self, at: usize) -> bool {
         is_string(self.kind(at)) && self.parent_kind(at) == "expression_statement"
     }
 
-    fn of_node(&mut self, at: usize) {
+    /// Adds the mutants of one node.
+    fn mutate_node(&mut self, at: usize) {
         let (kind, bytes) = (self.kind(at), self.nodes[at].bytes.clone());
         if !self.nodes[at].is_named {
             self.operators(at);
@@ -193,12 +199,12 @@ impl<'a> Making<'a> {
             kind,
             "if_statement" | "elif_clause" | "if_expression" | "ternary_expression" | "conditional_expression"
         ) {
-            self.turned_round(at);
+            self.negate_condition(at);
         }
     }
 
-    /// A condition that is no comparison, which another operator would turn round: `if found` as `if !found`.
-    fn turned_round(&mut self, at: usize) {
+    /// Negates a condition that is no comparison: `if found` becomes `if !found`.
+    fn negate_condition(&mut self, at: usize) {
         let is_behind = self.kind(at) == "conditional_expression";
         let Some(mut condition) = self.children(at).get(usize::from(is_behind)).copied() else { return };
         if self.kind(condition) == "parenthesized_expression" {
@@ -216,9 +222,10 @@ impl<'a> Making<'a> {
         }
     }
 
+    /// Replaces an operator.
     fn operators(&mut self, at: usize) {
-        let is_operator = ["binary", "comparison", "boolean", "assignment", "range"];
-        if !is_operator.iter().any(|part| self.parent_kind(at).contains(part)) {
+        let operations = ["binary", "comparison", "boolean", "assignment", "range"];
+        if !operations.iter().any(|part| self.parent_kind(at).contains(part)) {
             return;
         }
         let text = self.text_of(at);
@@ -229,6 +236,7 @@ impl<'a> Making<'a> {
         }
     }
 
+    /// Replaces a number by those of the clues, and by the next ones.
     fn number(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
         for number in self.clues.numbers() {
@@ -242,7 +250,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// Another name of the same part of speech; `x.f` where only `f` is called.
+    /// Replaces a name by another one in the same role. A called `f` also becomes `x.f`, if that is used elsewhere.
     fn name(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
         let role = |at: usize| {
@@ -282,7 +290,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// Whether a name stands where it is introduced.
+    /// Whether a name is declared at this place.
     fn is_introduced(&self, at: usize) -> bool {
         let kind = self.parent_kind(at);
         kind.contains("parameter")
@@ -292,6 +300,7 @@ impl<'a> Making<'a> {
             || kind.ends_with("declaration")
     }
 
+    /// Adds an element of the clues to a list, or removes an element.
     fn list(&mut self, at: usize) {
         let elements = self.children(at);
         let Some(&last) = elements.last() else { return };
@@ -310,7 +319,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// Two arguments that stand beside each other, the other way round.
+    /// Swaps two neighbouring arguments.
     fn swap(&mut self, at: usize) {
         for pair in self.children(at).windows(2) {
             let (first, second) = (self.nodes[pair[0]].bytes.clone(), self.nodes[pair[1]].bytes.clone());
@@ -320,7 +329,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// `f(g(x))` as `g(f(x))`.
+    /// Turns `f(g(x))` into `g(f(x))`.
     fn call(&mut self, at: usize) {
         let Some((outer, inner)) = self.called(at).zip(self.only_argument(at)) else { return };
         let Some(called) = self.called(inner).filter(|_| CALLS.contains(&self.kind(inner))) else { return };
@@ -329,6 +338,7 @@ impl<'a> Making<'a> {
         self.add(2, self.nodes[at].bytes.clone(), new);
     }
 
+    /// The node that a call calls.
     fn called(&self, call: usize) -> Option<usize> {
         self.children(call).first().copied()
     }
@@ -339,7 +349,7 @@ impl<'a> Making<'a> {
         all.first().copied().filter(|_| all.len() == 1)
     }
 
-    /// A statement left out, with its line.
+    /// Removes a statement with its line.
     fn statement(&mut self, at: usize) {
         let bytes = self.nodes[at].bytes.clone();
         let start = self.text[..bytes.start].rfind('\n').map_or(0, |end| end + 1);
@@ -430,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_clues_say_is_put_into_literals() {
+    fn values_of_the_clues_are_put_into_literals() {
         let wrong = "fn f(f: &mut F) {\n    t(|f| write!(f, \"-\"), f)\n}\n";
         let clues = Clues::of("", "left: \"camel-case\"\n right: \"camel_case\"");
         let all = mutants("a.rs", wrong, &(0..wrong.len()), &clues, &|_| true);

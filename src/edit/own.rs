@@ -1,4 +1,4 @@
-//! The function that a package of JavaScript is: without a name in its main file (`module.exports = function …`), called by the package's.
+//! Finds the unnamed function that is a whole JavaScript package, called by the package's name.
 
 use std::path::{Component, Path};
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::index::parts::{self, Sort, Span};
 
-/// Longest main file that is read; a longer one is hardly written by hand.
+/// Longest main file that is read, in bytes; longer ones are hardly written by hand.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// A function that is called as its package is.
+/// The function that a package is, with the name by which the package is called.
 #[derive(Clone, Debug)]
 pub struct Own {
     pub name: String,
@@ -17,39 +17,39 @@ pub struct Own {
     pub span: Span,
 }
 
-/// The function of the package at `root`; `None` where it has a name of its own, or there is none.
+/// The function that the package at `root` is. `None` if its main file exports no unnamed function.
 pub fn function_of(root: &Path) -> Option<Own> {
     let text = std::fs::read_to_string(root.join("package.json")).ok()?;
     let package: Value = serde_json::from_str(&text).ok()?;
-    let said = main_of(&package).trim_start_matches("./");
-    if !Path::new(said).components().all(|part| matches!(part, Component::Normal(_))) {
+    let main = main_of(&package).trim_start_matches("./");
+    if !Path::new(main).components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
     }
     let is_small = |path: &str| root.join(path).metadata().is_ok_and(|file| file.is_file() && file.len() <= BYTES_MAX);
-    let path = [said.to_owned(), format!("{said}.js")].into_iter().find(|path| is_small(path))?;
+    let path = [main.to_owned(), format!("{main}.js")].into_iter().find(|path| is_small(path))?;
     let text = std::fs::read_to_string(root.join(&path)).ok()?;
     let span = handed_out(&path, &text)?;
-    Some(Own { name: called(package.get("name")?.as_str()?), path, span })
+    Some(Own { name: name_in_code(package.get("name")?.as_str()?), path, span })
 }
 
-/// The function without a name that a module hands out.
+/// The unnamed function that a module exports: `module.exports = function …`.
 pub fn handed_out(path: &str, text: &str) -> Option<Span> {
     let is_whole =
         |span: &Span| span.sort == Sort::Function && matches!(span.name.as_str(), "module.exports" | "default");
     parts::definitions(path, text).into_iter().find(is_whole)
 }
 
-/// The main file, as `main` or the first of `exports` says.
+/// The main file according to `main` or `exports` of package.json, else `index.js`.
 fn main_of(package: &Value) -> &str {
     let exports = package.get("exports");
     let inner = exports.and_then(|exports| exports.get(".")).or(exports);
     let named = inner.and_then(|inner| inner.get("default").or(inner.get("require")));
-    let said = [package.get("main"), inner, named];
-    said.into_iter().flatten().find_map(Value::as_str).unwrap_or("index.js")
+    let candidates = [package.get("main"), inner, named];
+    candidates.into_iter().flatten().find_map(Value::as_str).unwrap_or("index.js")
 }
 
-/// What people call a package in code: `left-pad` is `leftPad`, `@a/b` is `b`.
-fn called(name: &str) -> String {
+/// The name of a package in code: `left-pad` is `leftPad`, `@a/b` is `b`.
+fn name_in_code(name: &str) -> String {
     let bare = name.rsplit('/').next().unwrap_or(name);
     let mut words = bare.split(['-', '.']);
     let first = words.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Moves a file with every import that leads to it: plans all of it, or says why not.
+//! Plans the move of a file with all imports that lead to it, or says why it cannot be moved.
 
 mod paths;
 mod python;
@@ -11,10 +11,10 @@ use std::io::{self, ErrorKind};
 use super::rename::{Doubt, Edits, FileEdit, Plan, Read, RenameError};
 use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, Snapshot, language_of};
 
-/// Languages whose files import nothing; a script may import them.
+/// Languages without imports; scripts may import their files.
 const PROSE: &[&str] = &["markdown", "json", "toml", "yaml"];
 
-/// Why nothing is moved.
+/// Why a file cannot be moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
     #[error("`{path}` is no path inside the project; give it from the project's folder, without `..`")]
@@ -47,7 +47,7 @@ pub enum MoveError {
     Index(#[from] IndexError),
 }
 
-/// The project as the move sees it.
+/// The project before the move.
 struct View<'a> {
     snapshot: &'a Snapshot,
     names: &'a Names<'a>,
@@ -71,8 +71,8 @@ impl View<'_> {
     }
 }
 
-/// Plans the move of one file: its own relative imports and the imports of all files that lead to it. The new text of the moved
-/// file, if it changes, stands under `to`.
+/// Plans the move of one file: its own relative imports and the imports of all files that lead to it. The new text of
+/// the moved file, if it changes, is listed under `to`.
 pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, MoveError> {
     let (from, to) = (inside(from)?, inside(to)?);
     let (language, to_language) = (family(from), family(to));
@@ -121,7 +121,7 @@ fn empty_file(path: String) -> FileEdit {
     FileEdit { path, text_after: String::new(), places: Vec::new() }
 }
 
-/// A path as the index has it.
+/// The path as the index has it; an error if it is not inside the project.
 fn inside(path: &str) -> Result<&str, MoveError> {
     let clean = path.trim().trim_start_matches("./");
     let parts_fit = clean.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -131,7 +131,7 @@ fn inside(path: &str) -> Result<&str, MoveError> {
     Err(MoveError::Outside { path: path.to_owned() })
 }
 
-/// Languages that import each other's files go by one name.
+/// The language of a file, with one name for those that import each other's files.
 fn family(path: &str) -> &'static str {
     match language_of(path) {
         "typescript" | "tsx" | "javascript" | "jsx" => "script",
@@ -139,6 +139,7 @@ fn family(path: &str) -> &'static str {
     }
 }
 
+/// Whether a file exists, even one that is no text.
 fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     match read(path) {
         Ok(_) => Ok(true),
@@ -148,7 +149,8 @@ fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     }
 }
 
-/// Path and text of the indexed files, with `from` among them. All files of its language have to be readable.
+/// Path and text of the indexed files. It is an error if `from` is not among them, or if a file of its language cannot
+/// be read.
 fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(String, String)>, MoveError> {
     let mut found = Vec::new();
     for path in index.paths()? {
@@ -158,13 +160,14 @@ fn texts(index: &Index, read: &Read, language: &str, from: &str) -> Result<Vec<(
             Err(source) => return Err(MoveError::Unreadable { path, source }),
         }
     }
-    match found.iter().any(|(path, _)| path == from) {
-        true => Ok(found),
-        false => Err(MoveError::NoFile { path: from.to_owned() }),
+    if found.iter().any(|(path, _)| path == from) {
+        Ok(found)
+    } else {
+        Err(MoveError::NoFile { path: from.to_owned() })
     }
 }
 
-/// Every import of every file leads to the same file as before, or to where that went.
+/// An error unless every import of every file leads to the same file as before, wherever that is now.
 fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
     let mut after = view.snapshot.clone();
     after.move_file(view.from, view.to);
@@ -175,7 +178,7 @@ fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
         let (Some(old), Some(new)) = (view.names.file(path), names.file(&place(path))) else { continue };
         let before: BTreeSet<String> = imported(view.names, old).into_iter().map(place).collect();
         let later: BTreeSet<String> = imported(&names, new).into_iter().map(str::to_owned).collect();
-        // A module that was taken along with others may be named alone now; none may be lost.
+        // An `__init__.py` may drop out, since an import can name the module itself now; no other file may.
         if before.difference(&later).any(|one| !one.ends_with("__init__.py")) {
             return Err(MoveError::Astray { path: path.clone() });
         }
@@ -183,17 +186,18 @@ fn leads_where_it_led(view: &View, plan: &Plan) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// The files that a file imports or hands on. Inside a module that is written out, `super` begins at the file itself: those are left out.
+/// The files that a file imports or exports again. Imports by `super` in an inline module are left out, since they
+/// begin at the file itself.
 fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
     let outline = names.outline(file);
-    let written_out = |line: usize| {
+    let in_inline_module = |line: usize| {
         let around = |d: &Definition| d.kind == Kind::Module && d.start < d.end && (d.start..=d.end).contains(&line);
         outline.definitions.iter().any(around)
     };
-    // `mod name;` belongs to the parent, and another parent may have it now.
+    // `mod name;` is left out, since the module may have another parent now.
     let declares = |import: &Import| import.local != "*" && import.source == format!("self::{}", import.local);
     let own = outline.imports.iter().filter(|import| !declares(import));
-    let own = own.filter(|import| !(import.source.starts_with("super") && written_out(import.line)));
+    let own = own.filter(|import| !(import.source.starts_with("super") && in_inline_module(import.line)));
     let imports = own.filter_map(|import| names.module_of(file, import));
     let declared = |e: &Export| e.local == "*" && e.source.as_deref() == Some(format!("self::{}", e.name).as_str());
     let exports = outline.exports.iter().filter(|e| !declared(e)).filter_map(|e| e.source.as_deref());
@@ -201,7 +205,8 @@ fn imported<'n>(names: &Names<'n>, file: usize) -> BTreeSet<&'n str> {
     imports.chain(exports).map(|module| names.path(module)).collect()
 }
 
-/// Lines that still contain the old path, with or without its ending, or the old name of a Python module.
+/// Adds to a plan the lines that still contain the old path, with or without its ending, or the old name of a Python
+/// module.
 fn mention(view: &View, others: &[(String, String)], plan: Plan) -> Plan {
     let mut edits = Edits::of(plan);
     let stem = paths::without_extension(view.from);
@@ -227,14 +232,15 @@ fn mention(view: &View, others: &[(String, String)], plan: Plan) -> Plan {
     plan
 }
 
-/// Whether `needle` stands in the line and no longer word around it.
+/// Whether `needle` is in the line as a whole word.
 fn has_whole(line: &str, needle: &str) -> bool {
     let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     let mut found = line.match_indices(needle);
     found.any(|(at, _)| !goes_on(line[..at].chars().next_back()) && !goes_on(line[at + needle.len()..].chars().next()))
 }
 
-/// Tells places of the moved file whose meaning may hang on its folder.
+/// Lists lines of the moved file with one of `words` as doubtful if its folder changes: their meaning may depend on
+/// that.
 fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
     for (number, line) in view.text(view.from).lines().enumerate().filter(|_| view.changes_folder()) {
         if words.iter().any(|word| line.contains(word)) {

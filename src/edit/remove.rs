@@ -1,4 +1,4 @@
-//! Takes a definition or a statement out of a text, with its lines.
+//! Removes a definition or a statement from a text, with its lines.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::index::parts;
 /// `text` without the one definition of that name; the blank lines behind it go with it.
 ///
 /// # Errors
-/// If no definition has that name or several have, or if it shares a line with something else.
+/// If no definition has that name, if several have, or if it shares a line with something else.
 pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> {
     let spans = parts::definitions(path, text);
     let mut named = spans.iter().filter(|span| span.name == name);
@@ -17,7 +17,7 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
     }
 }
 
-/// `text` without the definition of that name or, where there is none, without the statement that is `what`.
+/// `text` without the definition named `what` or, if there is none, without the statement `what`.
 ///
 /// # Errors
 /// As [`definition`].
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_takes_its_lines_with_it() {
+    fn a_removed_definition_takes_its_lines_with_it() {
         let text = "a = 1\n\n\ndef f():\n    return 1\n\n\ng(f())\nh()\n";
         assert_eq!(definition("a.py", text, "f").unwrap(), "a = 1\n\n\ng(f())\nh()\n");
         assert!(definition("a.py", text, "g(f())").is_err());

@@ -1,4 +1,4 @@
-//! Gives a definition another name everywhere it is used: plans all of it, or says why not.
+//! Plans the renaming of a definition wherever it is used, or says why it cannot be renamed.
 
 mod clash;
 mod local;
@@ -27,14 +27,14 @@ pub struct Target {
     pub name: String,
     /// The file it is defined in, or the end of its path.
     pub file: Option<String>,
-    /// The class, type or function it stands in.
+    /// The class, type or function that contains it.
     pub container: Option<String>,
 }
 
 /// Reads a file of the project as it is now, by its path in the project.
 pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
-/// Why nothing is renamed.
+/// Why a definition cannot be renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
     #[error("nothing in the project is called `{name}`{}; a local name needs the function it stands in", nearby(.near))]
@@ -63,8 +63,8 @@ fn nearby(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" (near: {})", names.join(", ")) }
 }
 
-/// Plans the renaming of `from` to `to`. Places that certainly mean the definition change, all of them or none; strings and comments are
-/// listed as mentions, places that may mean it as doubtful.
+/// Plans the renaming of `from` to `to`. Places that certainly mean the definition change, all of them or none. Strings
+/// and comments are listed as mentions, places that may mean it as doubtful.
 pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan, RenameError> {
     let texts = texts_with(index, files, &from.name)?;
     let snapshot = index.snapshot(&texts)?;
@@ -76,14 +76,14 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
     }
     clash::check(&names, &sheets, &edits, to)?;
     let plan = edits.finish(&texts, &from.name)?;
-    // Only names of a project are looked up again: a local name has been checked by its scope.
+    // Only project-wide names are looked up again: a local name has been checked by its scope.
     if let Wanted::Symbols(symbols) = target::find(index, &names, &sheets, from)? {
         means_the_same(index, &texts, &plan, &symbols, (&from.name, to))?;
     }
     Ok(plan)
 }
 
-/// Notes every place of a definition.
+/// Collects the edits for every place of a definition.
 fn symbol(
     names: &Names,
     sheets: &[Sheet],
@@ -107,14 +107,15 @@ fn symbol(
         }
     }
     let defined = |(sheet, place): &(usize, usize)| sheets[*sheet].places[*place].role == Role::Definition;
-    match edits.changed.iter().any(defined) {
-        true => Ok(()),
-        false => Err(RenameError::NotFound { name: name.to_owned(), near: Vec::new() }),
+    if edits.changed.iter().any(defined) {
+        Ok(())
+    } else {
+        Err(RenameError::NotFound { name: name.to_owned(), near: Vec::new() })
     }
 }
 
-/// After the change, the new name means the definition at just as many places of each file; what stands behind a dot is left out, since
-/// that depends on how many methods have the name.
+/// An error unless the new name means the definition at as many places of each file as the old one did. Uses behind a
+/// dot are not counted, since they depend on how many methods have the name.
 fn means_the_same(
     index: &Index,
     before: &[(String, String)],

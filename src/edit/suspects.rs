@@ -1,17 +1,17 @@
-//! Ranks the definitions that a failure may come from: those on the traceback, then those that the failed test calls.
+//! Ranks the definitions that may cause a failure: those on the traceback, then those that the failed test calls.
 
 use super::checks::is_test_file;
 use super::failures::{Failure, Frame, Kind, Report};
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
-/// Most suspects that are named. A small model is shown the first two or three.
+/// Most suspects that are returned. A small model is shown the first two or three.
 pub const SUSPECTS_MAX: usize = 5;
-/// Failures that are looked at; the others have the same cause more often than not.
+/// Most failures that are used; the others often have the same cause.
 const FAILURES_MAX: usize = 10;
-/// Lines above a failed assertion in which a test outside every function is looked for. Most tests are shorter.
+/// Lines above a failed assertion whose calls count, for a test that is no named function. Most tests are shorter.
 const TEST_LINES_MAX: usize = 12;
 
-/// Words of a test's name that are looked at, and letters of the shortest that is taken for a name.
+/// Most words of a test's name that are compared with names, and fewest letters of such a name.
 const NAME_WORDS_MAX: usize = 8;
 const NAME_LETTERS_MIN: usize = 4;
 
@@ -24,7 +24,7 @@ pub struct Suspect {
     /// First and last line, counted from 1.
     pub start_line: usize,
     pub end_line: usize,
-    /// For a person and for a model.
+    /// The reason, for a person and for a model.
     pub why: String,
 }
 
@@ -44,10 +44,10 @@ pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
     let mut found: Vec<(Tier, usize, Suspect)> = Vec::new();
     for failure in report.errors.iter().take(FAILURES_MAX) {
         let mut of_one: Vec<(Tier, Suspect)> = Vec::new();
-        on_traceback(failure, report.kind, graph, &mut of_one);
-        called(failure, graph, &mut of_one);
-        spoken_of(failure, graph, &mut of_one);
-        mentioned(failure, graph, &mut of_one);
+        add_traceback(failure, report.kind, graph, &mut of_one);
+        add_called(failure, graph, &mut of_one);
+        add_named_by_test(failure, graph, &mut of_one);
+        add_named_by_error(failure, graph, &mut of_one);
         let mut seen: Vec<(String, usize)> = Vec::new();
         for (tier, suspect) in of_one {
             let place = (suspect.path.clone(), suspect.start_line);
@@ -71,7 +71,7 @@ pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
     }
     // A stable sort: of equals, the one found first is the deepest.
     found.sort_by_key(|(tier, votes, _)| (*tier, std::cmp::Reverse(*votes)));
-    // A type says nothing that one of its methods in the list does not say better.
+    // A type is left out if one of its methods is in the list.
     let all: Vec<Suspect> = found.into_iter().map(|(_, _, suspect)| suspect).collect();
     let holds = |outer: &Suspect, inner: &Suspect| {
         outer.path == inner.path
@@ -101,7 +101,8 @@ fn is_test(graph: &Graph, node: &Node) -> bool {
         || graph.containers(node.id).into_iter().any(is_module)
 }
 
-fn on_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+/// Adds the definitions on the traceback.
+fn add_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     for (depth, Frame { file, line, .. }) in failure.frames.iter().enumerate() {
         let how = if depth == 0 { "the error arose in" } else { "the error passed through" };
         let why = format!("{how} {file}:{line}");
@@ -120,18 +121,18 @@ fn on_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(T
     }
 }
 
-/// What the test calls, and what that calls.
-fn called(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+/// Adds what the test calls, and what that calls.
+fn add_called(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     let (mut calls, test) = match test_of(failure, graph) {
         Some(test) => (callees(graph, test), format!("test {}", test.name)),
         None => (near_the_place(failure, graph), "test".to_owned()),
     };
-    // What the failed line itself calls comes first.
+    // Calls of the failed line come first.
     let line = failure.line.unwrap_or(0);
     calls.sort_by_key(|call| (call.line != line, std::cmp::Reverse(call.line)));
     let mut own: Vec<(Node, String)> = Vec::new();
     for call in calls {
-        // A helper of the tests stands for what it calls.
+        // A helper of the tests is replaced by what it calls.
         if is_test(graph, &call.node) {
             let inner = callees(graph, &call.node).into_iter().filter(|inner| !is_test(graph, &inner.node));
             own.extend(inner.map(|inner| (inner.node, format!("the failed {test} calls it by {}", call.node.name))));
@@ -173,7 +174,7 @@ fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
         let parts: Vec<&str> = name.split([':', '.']).filter(|part| !part.is_empty()).collect();
         let named = graph.named(parts.last()?);
         let candidates = named.into_iter().filter(|node| is_test(graph, node));
-        // Of tests of one name, the one whose file has most of the words.
+        // Of tests with one name, the one whose path has most words of the test's full name.
         candidates.max_by_key(|node| {
             let words = || node.path.split(['/', '.']);
             parts.iter().filter(|part| words().any(|word| word == **part)).count()
@@ -182,7 +183,7 @@ fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
     by_place.or_else(by_line).or_else(by_name)
 }
 
-/// The calls above a failed assertion where tests are no functions with a name, as in JavaScript.
+/// The calls just above a failed assertion, for tests that are no named functions, as in JavaScript.
 fn near_the_place(failure: &Failure, graph: &Graph) -> Vec<Neighbour> {
     let in_test =
         failure.frames.iter().rev().find(|frame| is_test_file(&frame.file)).map(|frame| (&frame.file, frame.line));
@@ -191,8 +192,9 @@ fn near_the_place(failure: &Failure, graph: &Graph) -> Vec<Neighbour> {
     graph.callees(file).into_iter().filter(near).collect()
 }
 
-/// What the name of the test speaks of: `test_parse_date_of_nothing` of `parse_date`, `slugify trims` of `slugify`.
-fn spoken_of(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+/// Adds the definition that the test is named after: `parse_date` for `test_parse_date_of_nothing`, `slugify` for
+/// `slugify trims`.
+fn add_named_by_test(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     let name = failure.test.as_deref().unwrap_or_default();
     let last = name.split([':', '.', '/', '>']).rfind(|part| !part.trim().is_empty()).unwrap_or_default();
     let words: Vec<&str> = last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -215,8 +217,8 @@ fn spoken_of(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>)
     }
 }
 
-/// Files of the project that the message names, such as the module that lacks what is imported from it.
-fn mentioned(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
+/// Adds files of the project that the message names, such as the module that lacks what is imported from it.
+fn add_named_by_error(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     let ends = |path: &str| failure.message.split(['(', ')', '\'', '"', ' ', '\n']).any(|word| word == path);
     for path in graph.files().into_iter().filter(|path| !is_test_file(path) && ends(path)) {
         for module in graph.named(path) {
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_named_after_what_it_tries() {
+    fn a_definition_in_the_name_of_the_test_is_a_suspect() {
         check(
             &[
                 ("keys.py", "def typed_key(a):\n    return a\n"),

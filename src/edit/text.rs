@@ -1,16 +1,16 @@
-//! Changes a text in places and keeps its line endings, its byte order mark and everything else as they are.
+//! Applies edits to a text, and keeps its line endings, its byte order mark and all else as they are.
 
 use std::ops::Range;
 
 const BOM: &str = "\u{feff}";
 
-/// A text with line feeds only, and what is needed to write changes back into the one it came from.
+/// A text with line feeds only, and what is needed to write edits back into the original.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     original: &'a str,
     pub text: String,
     has_bom: bool,
-    /// Places in `text` of line feeds that had a carriage return before them.
+    /// Offsets in `text` of line feeds that had a carriage return before them.
     returns: Vec<usize>,
 }
 
@@ -37,18 +37,19 @@ impl<'a> Source<'a> {
         Source { original, text, has_bom, returns }
     }
 
-    /// Most of its lines end with carriage return and line feed.
+    /// Whether most lines end with carriage return and line feed.
     fn is_crlf(&self) -> bool {
         self.returns.len() * 2 > self.text.matches('\n').count()
     }
 
+    /// The offset in the original for an offset in `text`.
     fn original_place(&self, at: usize) -> usize {
         let before = self.returns.partition_point(|place| *place < at);
         at + before + if self.has_bom { BOM.len() } else { 0 }
     }
 
-    /// The original with `edits` made, and for each edit the line, counted from 1, on which it now begins. Edits that reach into an
-    /// earlier one are left out, with line 0.
+    /// The original with `edits` made, and for each edit the line, counted from 1, on which it now begins. Edits that
+    /// overlap an earlier one are left out, with line 0.
     pub fn apply(&self, edits: &[Edit]) -> (String, Vec<usize>) {
         let mut order: Vec<usize> = (0..edits.len()).collect();
         order.sort_by_key(|at| (edits[*at].range.start, edits[*at].range.end, *at));
@@ -74,12 +75,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// First byte of the line in which `at` stands.
+/// The first byte of the line that contains `at`.
 pub fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |line| line + 1)
 }
 
-/// Where the line ends in which `at` stands, without its line feed.
+/// The end of the line that contains `at`, without its line feed.
 pub fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end)
 }
@@ -89,7 +90,7 @@ pub fn line_of(text: &str, at: usize) -> usize {
     text[..at.min(text.len())].matches('\n').count() + 1
 }
 
-/// The white space at the beginning of the line in which `at` stands.
+/// The white space at the beginning of the line that contains `at`.
 pub fn indent_at(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..at];
     &line[..line.len() - line.trim_start().len()]

@@ -1,7 +1,7 @@
-//! Which texts are computed together: texts of about one length, within a bound of tokens.
+//! Groups texts into batches of similar length with a limit on tokens, and splits batches for threads.
 
-/// Places of `lengths` in batches of at most `tokens` tokens each, longest texts first; a text longer than that shares
-/// its batch at most with empty ones. Every place comes exactly once.
+/// Indices of `lengths` in batches of at most `tokens` tokens each, longest texts first. A longer text gets a batch of its own, at
+/// most with empty ones. Every index comes exactly once.
 pub fn batches(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     let mut places: Vec<usize> = (0..lengths.len()).collect();
     places.sort_by_key(|place| std::cmp::Reverse(lengths[*place]));
@@ -22,7 +22,7 @@ pub fn batches(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     batches
 }
 
-/// Cuts a batch into at most `parts` runs of about equal tokens, for as many threads. No run is empty.
+/// Splits a batch into at most `parts` ranges with about equally many tokens. No range is empty.
 pub fn split(lengths: &[usize], parts: usize) -> Vec<std::ops::Range<usize>> {
     let total: usize = lengths.iter().sum();
     let mut runs = Vec::new();
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_like_length_share_a_batch() {
+    fn texts_of_similar_length_share_a_batch() {
         check(&[], 10, &[]);
         check(&[3, 9, 1, 8], 10, &[&[1], &[3], &[0, 2]]);
         check(&[5, 5, 5], 10, &[&[0, 1], &[2]]);
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_split_into_runs_of_like_weight() {
+    fn a_batch_is_split_into_ranges_of_similar_token_counts() {
         assert_eq!(split(&[4, 4, 4, 4], 2), [0..2, 2..4]);
         assert_eq!(split(&[9, 1, 1, 1], 2), [0..1, 1..4]);
         assert_eq!(split(&[7], 4), vec![0..1; 1]);

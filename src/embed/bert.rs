@@ -1,4 +1,4 @@
-//! A BERT encoder over packed sequences: all tokens of a batch in one matrix, no padding, one vector a sequence.
+//! Implements a BERT encoder over packed sequences: all tokens of a batch in one matrix without padding, one vector per sequence.
 
 use candle_core::{DType, Device, IndexOp, Result, Tensor};
 use candle_nn::VarBuilder;
@@ -6,13 +6,13 @@ use candle_transformers::models::bert::{Config, HiddenAct};
 
 use crate::embed::ops::{Matrix, add_norm, attend, bias_gelu};
 
-/// Weights in the order they are used. Immutable after loading, so that threads share it.
+/// The weights, in the order in which they are used. Immutable, so that threads can share them.
 pub struct Bert {
     /// [vocabulary, d]
     words: Tensor,
-    /// [positions, d]: position plus the embedding of token type 0, the only type a single text has.
+    /// [positions, d]: embedding of the position plus that of token type 0, the only type of single texts.
     positions: Tensor,
-    /// [3, d]: no bias, weight, shift
+    /// [3, d]: a bias of zero, weight, shift
     norm: Tensor,
     layers: Vec<Layer>,
     heads: usize,
@@ -22,7 +22,7 @@ pub struct Bert {
     device: Device,
 }
 
-/// The bias that comes before a normalisation is the first of that step's parameters [3, d]: bias, weight, shift.
+/// The weights of one layer. `attention_norm` and `down_norm` are [3, d]: the bias before the normalisation, its weight, its shift.
 struct Layer {
     qkv: Matrix,
     qkv_bias: Tensor,
@@ -35,7 +35,7 @@ struct Layer {
 }
 
 impl Bert {
-    /// Reads the weights. Names with and without a leading `bert.` are understood, as the library understands them.
+    /// Reads the weights, whose names may begin with `bert.` (as in candle).
     pub fn load(weights: VarBuilder, config: &Config) -> Result<Bert> {
         let root = if weights.contains_tensor("bert.embeddings.word_embeddings.weight") {
             weights.pp("bert")
@@ -67,8 +67,8 @@ impl Bert {
         self.dimensions
     }
 
-    /// The unit vectors of `sequences` of token ids, in order: [sequences, d]. No sequence may be longer than the
-    /// model has positions; an empty one becomes a zero vector.
+    /// The unit vectors of `sequences` of token ids, in order: [sequences, d]. A sequence may be at most as long as the model has
+    /// positions; an empty one gives a zero vector.
     pub fn embed(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
         let lengths: Vec<usize> = sequences.iter().map(|ids| ids.len()).collect();
         let tokens: usize = lengths.iter().sum();
@@ -126,12 +126,9 @@ impl Layer {
     }
 }
 
-/// [3, d]: the bias that comes before a normalisation, and its weight and shift. Old files call those gamma and beta.
+/// [3, d]: the bias before a normalisation, its weight, its shift. Old files call the last two gamma and beta.
 fn with_norm(bias: Tensor, at: &VarBuilder, d: usize) -> Result<Tensor> {
     let at = at.pp("LayerNorm");
-    let [weight, shift] = match at.contains_tensor("gamma") {
-        true => ["gamma", "beta"],
-        false => ["weight", "bias"],
-    };
+    let [weight, shift] = if at.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
     Tensor::stack(&[bias, at.get(d, weight)?, at.get(d, shift)?], 0)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with an embedder, each with the file and the way out.
+//! Defines the errors of an embedder; messages name the file and the way out.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub enum EmbedError {
     Unsupported { folder: PathBuf, found: String },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
-    /// Of this request alone; the worker goes on.
+    /// Only this request failed; the worker continues.
     #[error("these texts could not be embedded: {0}")]
     Failed(String),
 }

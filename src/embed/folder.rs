@@ -1,4 +1,4 @@
-//! The folder of an embedder: config.json, tokenizer.json, model.safetensors, each checked before it is believed.
+//! Reads and checks the folder of an embedder: config.json, tokenizer.json, model.safetensors.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -17,7 +17,7 @@ use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
 use crate::embed::handle::Options;
 
-/// An embedder as it lies on disk: read and understood, weights not yet loaded.
+/// The folder of an embedder, with its configuration read and its weights not loaded.
 pub struct Folder {
     path: PathBuf,
     config: Config,
@@ -25,6 +25,7 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Reads and checks the configuration; fails for models other than BERT with mean pooling.
     pub fn open(path: &Path) -> Result<Folder, EmbedError> {
         let config_file = path.join("config.json");
         let text = read(&config_file)?;
@@ -54,7 +55,7 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), config, weights })
     }
 
-    /// The tokenizer, cutting at `max_tokens` or at the model's last position, whichever comes first.
+    /// The tokenizer; it truncates texts to `max_tokens` or to the model's number of positions, whichever is less.
     pub fn tokenizer(&self, max_tokens: usize) -> Result<Tokenizer, EmbedError> {
         let file = self.path.join("tokenizer.json");
         let damaged = |reason: String| EmbedError::Damaged { file: file.clone(), reason };
@@ -63,7 +64,7 @@ impl Folder {
         if ours > models {
             return Err(damaged(format!("it has {ours} tokens, the model {models}")));
         }
-        // Two tokens frame every text, so less than three would leave nothing of it.
+        // Two special tokens frame every text, so less than three would leave nothing of it.
         let max_length = max_tokens.clamp(3, self.config.max_position_embeddings.max(3));
         let truncation = TruncationParams { max_length, ..TruncationParams::default() };
         tokenizer.with_truncation(Some(truncation)).map_err(|error| damaged(error.to_string()))?;
@@ -71,17 +72,18 @@ impl Folder {
         Ok(tokenizer)
     }
 
-    /// The weights, copied out of the mapped file into the order they are used in.
+    /// The weights, copied from the mapped file into the layout in which they are used.
     pub fn load(&self) -> Result<Bert, EmbedError> {
         let damaged =
             |error: candle_core::Error| EmbedError::Damaged { file: self.weights.clone(), reason: first_line(&error) };
-        // SAFETY: a mapped file must not change while it is read. Model files are replaced by renaming, which leaves the
-        // mapped one alone, and the mapping ends with this function: everything on the CPU is a copy.
+        // SAFETY: a mapped file must not change while it is read. Model files are replaced by renaming, which does not affect a
+        // mapped one, and the map is dropped at the end of this function: all tensors on the CPU are copies.
         let weights = unsafe { VarBuilder::from_mmaped_safetensors(&[&self.weights], DType::F32, &Device::Cpu) };
         Bert::load(weights.map_err(damaged)?, &self.config).map_err(damaged)
     }
 
-    /// Hash over the small files, and size, time, header and sampled blocks of the weights; with what else decides vectors.
+    /// A hash of everything that determines vectors: the small files, size, modification time and sampled blocks of the weights,
+    /// `max_tokens`, and the way vectors are computed.
     pub fn fingerprint(&self, max_tokens: usize) -> Result<String, EmbedError> {
         const SAMPLES: u64 = 64;
         const BLOCK: u64 = 4096;
@@ -106,7 +108,7 @@ impl Folder {
     }
 }
 
-/// How vectors are computed; another name makes other fingerprints, so that old vectors are not mixed with new ones.
+/// Name of the way vectors are computed. Changing it changes fingerprints, so that old vectors are not mixed with new ones.
 const ARITHMETIC: &[u8] = b"int8 rows 1";
 
 /// The fingerprint that an embedder opened with these options would have, without loading it.
@@ -114,19 +116,19 @@ pub fn fingerprint(folder: &Path, options: &Options) -> Result<String, EmbedErro
     Folder::open(folder)?.fingerprint(options.max_tokens)
 }
 
-/// What an embedder will need at most: weights in f32, the tokenizer, and a batch on its way through a layer.
+/// Most memory that an embedder will need: weights in f32, the tokenizer, and the activations of a batch in one layer.
 pub fn memory(folder: &Path, options: &Options) -> Result<Bytes, EmbedError> {
     let Folder { path, config, weights } = Folder::open(folder)?;
     let size = |file: &Path| fs::metadata(file).map(|about| about.len()).map_err(|error| unreadable(file, &error));
     let (d, wide) = (config.hidden_size as u64, config.intermediate_size as u64);
-    // Of each token at once: input, mixture and output of a layer; queries, keys and values; the wide activation.
+    // Per token, at the same time: input, mixed values and output of a layer; queries, keys and values or the wide activation.
     let activations = options.batch_tokens.max(options.max_tokens) as u64 * (4 * d + (3 * d).max(wide)) * 4;
-    // A vocabulary in maps of strings takes about fourteen times the size of its JSON (measured: MiniLM, 6.4 MB for 0.47).
+    // In memory a vocabulary takes about fourteen times the size of its JSON (measured with MiniLM: 6.4 MB for 0.47 MB).
     let tokenizer = size(&path.join("tokenizer.json"))? * 14;
     Ok(Bytes(size(&weights)? + tokenizer + activations))
 }
 
-/// sentence-transformers writes the pooling beside the model; where it is not said, it is the mean.
+/// Whether the model uses mean pooling, by the configuration of sentence-transformers beside it; true if there is none.
 fn pools_by_mean(folder: &Path) -> Result<bool, EmbedError> {
     let file = folder.join("1_Pooling").join("config.json");
     if !file.is_file() {
@@ -148,7 +150,7 @@ fn unreadable(file: &Path, error: &std::io::Error) -> EmbedError {
     EmbedError::Unreadable { file: file.to_owned(), reason: error.to_string() }
 }
 
-/// candle's errors may carry a backtrace below their first line.
+/// The first line of candle's error; a backtrace may follow it.
 fn first_line(error: &candle_core::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -168,7 +170,7 @@ mod tests {
         "max_position_embeddings": 16, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
         "pad_token_id": 0}"#;
 
-    /// A whole embedder, 4 numbers wide, with weights of no meaning.
+    /// A complete embedder of 4 dimensions with random weights.
     fn tiny() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("config.json"), CONFIG).unwrap();
@@ -202,7 +204,7 @@ mod tests {
         folder
     }
 
-    /// Breaks one file and says what the person is told.
+    /// Breaks one file (`None` removes it) and checks that the error contains `expected`.
     fn check(file: &str, content: Option<&[u8]>, expected: &[&str]) {
         let folder = tiny();
         let path = folder.path().join(file);
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_two_models_are_told_apart() {
+    fn files_of_different_models_are_refused() {
         let wider = CONFIG.replace("\"hidden_size\": 4", "\"hidden_size\": 6");
         check("config.json", Some(wider.as_bytes()), &["model.safetensors", "shape mismatch"]);
         let smaller = CONFIG.replace("\"vocab_size\": 8", "\"vocab_size\": 3");

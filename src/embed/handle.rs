@@ -1,4 +1,4 @@
-//! The cloneable handle to the embedding worker.
+//! Provides the handle to the embedding worker: it tokenises texts, passes them to the worker and waits for their vectors.
 
 use std::any::Any;
 use std::fmt;
@@ -18,17 +18,17 @@ use crate::embed::worker::{self, Encoder, Gate, Queue, Urgency};
 
 pub use crate::embed::error::EmbedError;
 
-/// How an embedder works. `Options::default()` needs no device permit and holds no memory lease.
+/// Options of an embedder. `Options::default()` needs no device permit and holds no memory lease.
 pub struct Options {
-    /// Tokens of a text that count; the rest is cut off. At most the model's positions.
+    /// Tokens per text; longer texts are cut. At most the model's number of positions.
     pub max_tokens: usize,
-    /// Tokens computed under one permit. With MiniLM 2,048 take two busy cores under half a second.
+    /// Tokens per batch, which is computed under one permit. With MiniLM 2,048 take two busy cores less than half a second.
     pub batch_tokens: usize,
-    /// Threads a batch is spread over; 0 means every core.
+    /// Threads per batch; 0 means every core.
     pub threads: usize,
-    /// Taken for every batch.
+    /// Called for every batch.
     pub gate: Gate,
-    /// Held until the weights are freed: the right to the memory that [`crate::embed::memory`] names.
+    /// The lease of the memory that [`crate::embed::memory`] computes; held until the weights are freed.
     pub lease: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -38,13 +38,13 @@ impl Default for Options {
     }
 }
 
-/// Handle to one loaded embedding model. Clones share it; the last one dropped frees weights and memory.
+/// Handle to one loaded embedding model. Clones share it; dropping the last one frees the weights and the lease.
 #[derive(Clone)]
 pub struct Embedder {
     shared: Arc<Shared>,
 }
 
-/// Dropped with the last handle: the thread ends and frees the weights, then the lease returns the memory.
+/// Dropped with the last handle: first the thread ends and frees the weights, then the lease is released.
 struct Shared {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
@@ -57,8 +57,8 @@ struct Shared {
     _lease: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// No token of a WordPiece vocabulary stands for more bytes of text than this (words above 100 letters are one unknown
-/// token), so what lies further back than `max_tokens` times this cannot count and is not read.
+/// Most bytes per token that are read of a text: WordPiece tokens have fewer (words above 100 letters are one unknown token), so
+/// text beyond `max_tokens` times this would be cut anyway.
 const BYTES_A_TOKEN: usize = 512;
 
 impl Embedder {
@@ -98,23 +98,23 @@ impl Embedder {
         self.shared.dimensions
     }
 
-    /// Identifies the weights, for caches: changes when the files change.
+    /// Identifies model and options for caches; changes if the files change.
     pub fn fingerprint(&self) -> &str {
         &self.shared.fingerprint
     }
 
-    /// One unit vector a text, in order. Blocks; call it from a thread that may wait.
+    /// One unit vector per text, in order. Blocks; call it from a thread that may wait.
     pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let sequences = self.shared.all_tokens(texts, cancel)?;
         self.shared.queue.embed(sequences, self.shared.batch_tokens, Urgency::Bulk, cancel)
     }
 
-    /// How many tokens of these texts count, the two that frame each text included.
+    /// The number of tokens of these texts after cutting, including the two special tokens of each.
     pub fn count_tokens(&self, texts: &[String]) -> Result<usize, EmbedError> {
         Ok(self.shared.all_tokens(texts, &Cancel::new())?.iter().map(Vec::len).sum())
     }
 
-    /// The unit vector of a query. Blocks, but waits for no more than the batch that is being computed.
+    /// The unit vector of a query. Blocks, but only waits for the batch in progress and earlier queries.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         let sequence = self.shared.tokens(0, text)?;
         let batch_tokens = self.shared.batch_tokens;
@@ -124,23 +124,22 @@ impl Embedder {
 }
 
 impl Shared {
-    /// The tokens of texts, cut on as many threads as compute them.
+    /// The tokens of all texts, tokenised on several threads if there are many.
     fn all_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<u32>>, EmbedError> {
-        let cut = |first: usize, texts: &[String]| -> Result<Vec<Vec<u32>>, EmbedError> {
-            let one = |(at, text): (usize, &String)| match cancel.is_cancelled() {
-                true => Err(EmbedError::Cancelled),
-                false => self.tokens(first + at, text),
+        let tokenize = |first: usize, texts: &[String]| -> Result<Vec<Vec<u32>>, EmbedError> {
+            let one = |(at, text): (usize, &String)| {
+                if cancel.is_cancelled() { Err(EmbedError::Cancelled) } else { self.tokens(first + at, text) }
             };
             texts.iter().enumerate().map(one).collect()
         };
         let threads = (texts.len() / TEXTS_A_THREAD).clamp(1, self.threads);
         if threads == 1 {
-            return cut(0, texts);
+            return tokenize(0, texts);
         }
         let share = texts.len().div_ceil(threads);
         let shares = texts.chunks(share).enumerate();
         let all: Vec<_> = thread::scope(|scope| {
-            let lanes: Vec<_> = shares.map(|(at, texts)| scope.spawn(move || cut(at * share, texts))).collect();
+            let lanes: Vec<_> = shares.map(|(at, texts)| scope.spawn(move || tokenize(at * share, texts))).collect();
             let panicked = || Err(EmbedError::Failed("a thread that cuts texts into tokens panicked".to_owned()));
             lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|_| panicked())).collect()
         });
@@ -148,7 +147,7 @@ impl Shared {
     }
 
     fn tokens(&self, index: usize, text: &str) -> Result<Vec<u32>, EmbedError> {
-        let head = head(text, self.max_tokens.saturating_mul(BYTES_A_TOKEN));
+        let head = &text[..text.floor_char_boundary(self.max_tokens.saturating_mul(BYTES_A_TOKEN))];
         let encoding = self.tokenizer.encode_fast(head, true);
         let encoding = encoding.map_err(|error| EmbedError::Tokens { index, reason: error.to_string() })?;
         Ok(encoding.get_ids().to_vec())
@@ -171,30 +170,22 @@ impl fmt::Debug for Embedder {
     }
 }
 
-/// The first `bytes` bytes of a text, or up to three fewer so that no letter is cut in two.
-fn head(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    (bytes.saturating_sub(3)..=bytes).rev().find_map(|end| text.get(..end)).unwrap_or_default()
-}
-
-/// The model as the worker sees it: each batch cut into shares, each share on one thread from its first layer to its
-/// last, so that threads never wait for each other in between.
+/// The encoder of the worker. It splits each batch into shares; one thread computes all layers of a share, so that threads never
+/// wait for each other between layers.
 struct Lanes {
     bert: Bert,
     threads: usize,
 }
 
-/// Place and vectors of a share.
+/// Index and vectors of a share.
 type Done = (usize, Vec<Vec<f32>>);
 
-/// Below this many tokens a second thread costs more than it saves.
+/// Least tokens per thread; below, a second thread costs more than it saves.
 const TOKENS_A_THREAD: usize = 64;
 
-/// Below this many texts a second thread costs more than it saves.
+/// Least texts per thread when tokenising; below, a second thread costs more than it saves.
 const TEXTS_A_THREAD: usize = 16;
-/// A share this small keeps its activations in a core's cache (128 rows of MiniLM's wide layer are 0.8 MB).
+/// Tokens per share: few enough that the activations fit a core's cache (128 rows of MiniLM's wide layer are 0.8 MB).
 const TOKENS_A_SHARE: usize = 128;
 
 impl Encoder for Lanes {
@@ -208,7 +199,7 @@ impl Encoder for Lanes {
         if threads == 1 {
             return Ok(shares.iter().map(embed).collect::<Result<Vec<_>, _>>()?.concat());
         }
-        // Whoever is done takes the next share: a core that is lent out elsewhere holds up one share, not half of all.
+        // Each thread takes the next share when it is done, so that a core that is busy otherwise delays only one share.
         let (next, shares, embed) = (AtomicUsize::new(0), &shares, &embed);
         let lane = || -> Result<Vec<Done>, String> {
             let takes =
@@ -236,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Where scripts/fetch-models puts the small default embedder.
+    /// The folder where scripts/fetch-models puts the default embedder.
     fn mini_lm() -> PathBuf {
         let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from).unwrap_or_else(|| {
             let home = std::env::var_os("HOME").expect("HOME names the user's folder");
@@ -266,8 +257,8 @@ mod tests {
         texts
     }
 
-    /// The library's own model on one text at a time, mean and norm taken in plain arithmetic.
-    fn by_the_library(embedder: &Embedder, texts: &[String]) -> Vec<Vec<f32>> {
+    /// The vectors from candle's own model, one text at a time.
+    fn by_candle(embedder: &Embedder, texts: &[String]) -> Vec<Vec<f32>> {
         let folder = mini_lm();
         let config: Config = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
         let weights = fs::read(folder.join("model.safetensors")).unwrap();
@@ -282,16 +273,16 @@ mod tests {
     }
 
     #[test]
-    fn packed_vectors_equal_those_of_the_librarys_model() {
+    fn packed_vectors_equal_those_of_candles_model() {
         let embedder = open(Options { batch_tokens: 600, ..Options::default() });
         let texts = texts();
         let found = embedder.embed(&texts, &Cancel::new()).unwrap();
-        let expected = by_the_library(&embedder, &texts);
+        let expected = by_candle(&embedder, &texts);
         assert_eq!(found.len(), texts.len());
         for (text, (found, expected)) in texts.iter().zip(found.iter().zip(&expected)) {
             assert_eq!(found.len(), embedder.dimensions());
             let alike = kernels::cosine(found, expected)[0];
-            // Eight bits a number; a text without a word has but its two frame tokens to even that out.
+            // Weights have eight bits; in a text without words only its two special tokens average out the rounding.
             let bound = if text.is_empty() { 0.98 } else { 0.99 };
             assert!(alike >= bound, "cosine {alike} for {text:?}");
             let square: f32 = found.iter().map(|x| x * x).sum();
@@ -300,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_the_same_vector_alone_and_in_company() {
+    fn a_text_has_the_same_vector_alone_and_in_a_batch() {
         let embedder = open(Options::default());
         let texts = texts();
         let together = embedder.embed(&texts, &Cancel::new()).unwrap();
@@ -311,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn like_meanings_have_like_vectors() {
+    fn similar_meanings_have_similar_vectors() {
         let embedder = open(Options::default());
         let query = embedder.embed_one("how to try a network call again").unwrap();
         let candidates = ["retry a failed http request", "draw a circle on the screen", "sum of two integers"];
@@ -321,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_counts_up_to_its_first_tokens() {
+    fn of_a_long_text_only_the_first_tokens_count() {
         let embedder = open(Options { max_tokens: 32, ..Options::default() });
         let head = "one two three four ".repeat(20);
         let million = format!("{head}{}", "something else ".repeat(70_000));
@@ -356,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_tells_models_and_settings_apart() {
+    fn the_fingerprint_depends_on_the_options() {
         let (a, b) = (open(Options::default()), open(Options::default()));
         let shorter = open(Options { max_tokens: 64, ..Options::default() });
         assert_eq!(a.fingerprint(), b.fingerprint());

@@ -1,7 +1,7 @@
-//! Turns text into vectors of unit length, in this process: weights and tensors through candle, no padding.
+//! Computes embedding vectors of texts (unit length) in this process, with candle and our own kernels.
 //!
-//! A handle cuts texts into tokens and waits; one worker thread owns the weights and takes the device's permit for
-//! every batch. Only BERT encoders with mean pooling are served.
+//! A handle tokenises texts and waits; one worker thread owns the weights and takes the device's permit for every batch.
+//! Only BERT encoders with mean pooling are supported.
 
 pub mod batch;
 pub mod bert;

@@ -1,9 +1,9 @@
-//! The steps of a transformer layer as operations on tensors: our kernels on the CPU, the library's own steps elsewhere.
+//! Implements the steps of a transformer layer on tensors: with our kernels on the CPU, with candle's operations elsewhere.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, InplaceOp2, InplaceOp3, Layout, Result, Shape, Tensor, bail};
 use kernels::{attention, gelu, int8, norm};
 
-/// A weight matrix [outputs, inputs] in the form the device multiplies fastest: on the CPU rounded to eight bits.
+/// A weight matrix [outputs, inputs] in the form that is fastest on its device: on the CPU rounded to eight bits.
 pub enum Matrix {
     Rounded(int8::Weights),
     Tensor(Tensor),
@@ -53,7 +53,7 @@ pub fn add_norm(x: Tensor, residual: &Tensor, parameters: &Tensor, epsilon: f32)
     Ok(x)
 }
 
-/// Attention within each of the packed sequences: qkv [tokens, 3 d], its bias [3 d], `lengths` in tokens; [tokens, d].
+/// Attention within each of the packed sequences: from qkv [tokens, 3 d], its bias [3 d] and `lengths` in tokens to [tokens, d].
 pub fn attend(qkv: &Tensor, bias: &Tensor, lengths: &[usize], heads: usize) -> Result<Tensor> {
     if !qkv.device().is_cpu() {
         return attend_by_tensors(qkv, bias, lengths, heads);
@@ -61,7 +61,7 @@ pub fn attend(qkv: &Tensor, bias: &Tensor, lengths: &[usize], heads: usize) -> R
     qkv.apply_op2_no_bwd(bias, &Attend { lengths, heads })
 }
 
-/// [`attend`] out of the library's own steps, one sequence after the other.
+/// [`attend`] with candle's operations, one sequence after another.
 fn attend_by_tensors(qkv: &Tensor, bias: &Tensor, lengths: &[usize], heads: usize) -> Result<Tensor> {
     let qkv = qkv.broadcast_add(bias)?;
     let d = bias.dim(0)? / 3;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn our_product_is_the_librarys_but_for_rounding() -> Result<()> {
+    fn our_product_equals_candles_except_for_rounding() -> Result<()> {
         let (x, weight) = (random((9, 40)), random((70, 40)));
         let rows = |x: &Tensor| x.to_vec2::<f32>();
         let (found, expected) = (rows(&Matrix::new(&weight)?.apply(&x)?)?, rows(&x.matmul(&weight.t()?)?)?);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn our_activation_is_the_librarys() -> Result<()> {
+    fn our_activation_equals_candles() -> Result<()> {
         let (x, bias) = (random((7, 96)), random((1, 96)).get(0)?);
         let expected = x.broadcast_add(&bias)?.gelu_erf()?;
         check(bias_gelu(x, &bias)?, expected);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn our_normalisation_is_the_librarys() -> Result<()> {
+    fn our_normalisation_equals_candles() -> Result<()> {
         let (x, residual, parameters) = (random((5, 48)), random((5, 48)), random((3, 48)));
         let sum = x.broadcast_add(&parameters.get(0)?)?.add(&residual)?;
         let expected = candle_nn::ops::layer_norm(&sum, &parameters.get(1)?, &parameters.get(2)?, 1e-5)?;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn our_attention_is_the_librarys() -> Result<()> {
+    fn our_attention_equals_candles() -> Result<()> {
         let (qkv, bias) = (random((40, 3 * 24)), random((1, 3 * 24)).get(0)?);
         let lengths = [1, 30, 2, 7];
         check(attend(&qkv, &bias, &lengths, 3)?, attend_by_tensors(&qkv, &bias, &lengths, 3)?);

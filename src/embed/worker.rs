@@ -1,4 +1,4 @@
-//! The thread that owns the weights: one batch at a time under the device's permit, queries before bulk work.
+//! Runs the thread that owns the weights: one batch at a time under the device's permit, queries before bulk work.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -11,35 +11,35 @@ use crate::base::Cancel;
 use crate::embed::batch;
 use crate::embed::error::EmbedError;
 
-/// Who waits for the vectors.
+/// How urgent a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// A search that a person or a step waits for. Goes before all bulk work, between two of its batches.
+    /// A search that a user or a step waits for; it runs between two batches of bulk work.
     Query,
-    /// Indexing and the like.
+    /// Indexing and similar work.
     Bulk,
 }
 
-/// Lets a batch onto the device: waits until it may run; what it returns is dropped when the batch is done.
+/// Waits until a batch may run on the device; the returned permit is dropped when the batch is done.
 pub type Gate = Arc<dyn Fn(Urgency) -> Box<dyn Any> + Send + Sync>;
 
-/// What the worker does with tokens; the thread knows no more of a model than this.
+/// The model, as far as the worker needs to know it.
 pub trait Encoder: Send + 'static {
-    /// One vector a sequence, in order; an error is in words for a person.
+    /// One vector per sequence of token ids, in order; the error is a message for the user.
     fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>, String>;
 }
 
 type Answer = Result<Vec<Vec<f32>>, EmbedError>;
 
-/// Requests that may wait at once. Each caller waits for its own, so this bounds callers, not texts.
+/// Most waiting requests. Each caller waits for its own, so this limits callers, not texts.
 const WAITING_MAX: usize = 64;
 
-/// How often a waiting caller looks at its cancellation flag.
+/// How often a waiting caller checks its cancellation flag.
 const LOOK: Duration = Duration::from_millis(20);
 
 struct Job {
     sequences: Vec<Vec<u32>>,
-    /// Places of the sequences still to do, the next batch last.
+    /// Batches still to compute, as indices of `sequences`; the next one is last.
     batches: Vec<Vec<usize>>,
     vectors: Vec<Vec<f32>>,
     urgency: Urgency,
@@ -47,7 +47,7 @@ struct Job {
     answer: Sender<Answer>,
 }
 
-/// Where handles and the worker meet.
+/// The queue of requests between handles and the worker.
 pub struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -63,7 +63,7 @@ impl Queue {
         Arc::new(Queue { state: Mutex::new(State { waiting: VecDeque::new(), open: true }), changed: Condvar::new() })
     }
 
-    /// Embeds the sequences in batches of `batch_tokens`; waits for the last of them or for the cancellation.
+    /// Embeds the sequences in batches of `batch_tokens`; blocks until all are done or `cancel` is set.
     pub fn embed(&self, sequences: Vec<Vec<u32>>, batch_tokens: usize, urgency: Urgency, cancel: &Cancel) -> Answer {
         let lengths: Vec<usize> = sequences.iter().map(Vec::len).collect();
         let batches = batch::batches(&lengths, batch_tokens);
@@ -73,7 +73,7 @@ impl Queue {
         wait(&receiver, cancel)
     }
 
-    /// Ends the worker after the batch it is at; who still waits is told.
+    /// Ends the worker after its present batch; waiting requests fail with [`EmbedError::Stopped`].
     pub fn close(&self) {
         self.lock().open = false;
         self.changed.notify_all();
@@ -95,7 +95,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The first query, else the first job; `None` when the queue is closed.
+    /// Waits for a job and takes the first query, else the first job; `None` when the queue is closed.
     fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {
@@ -116,15 +116,15 @@ impl Queue {
         self.lock().waiting.push_front(job);
     }
 
-    /// Nothing that is done under this lock leaves it half done, so a panic elsewhere does not spoil it.
+    /// Ignores poisoning: changes to the state cannot panic half-way, so it is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The worker's life. Ends when the queue is closed; the encoder is dropped with it, and who still waits is answered.
+/// Runs the worker until the queue is closed, then drops the encoder and fails all waiting requests.
 pub fn run(encoder: impl Encoder, queue: &Queue, gate: &Gate) {
-    // Closed also when something below panics, so that no caller waits for a thread that is gone.
+    // Closes the queue even after a panic below, so that no caller waits for a thread that has ended.
     struct Closing<'a>(&'a Queue);
     impl Drop for Closing<'_> {
         fn drop(&mut self) {
@@ -140,7 +140,7 @@ pub fn run(encoder: impl Encoder, queue: &Queue, gate: &Gate) {
     }
 }
 
-/// Computes one batch of the job; gives it back unless it has been answered.
+/// Computes one batch of the job; returns the job unless it is finished and answered.
 fn advance(mut job: Job, encoder: &impl Encoder, gate: &Gate) -> Option<Job> {
     let outcome = if job.cancel.is_cancelled() {
         Err(EmbedError::Cancelled)
@@ -159,12 +159,13 @@ fn advance(mut job: Job, encoder: &impl Encoder, gate: &Gate) -> Option<Job> {
     } else {
         Ok(Vec::new())
     };
-    // A caller that was cancelled is no longer there to hear it.
+    // Fails if the caller was cancelled, because its receiver is gone.
     let _ = job.answer.send(outcome);
     None
 }
 
-/// An error or a panic of the encoder belongs to this request alone: encoders hold no state that it could spoil.
+/// Computes one batch under the permit. An error or a panic fails only this request, because encoders have no state that a panic
+/// could corrupt.
 fn compute(
     sequences: &[&[u32]],
     urgency: Urgency,
@@ -176,10 +177,10 @@ fn compute(
         let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(words.unwrap_or("a panic without words").to_owned())
     })?;
-    match vectors.len() == sequences.len() {
-        true => Ok(vectors),
-        false => Err(format!("{} vectors for {} texts; this is a bug in the encoder", vectors.len(), sequences.len())),
+    if vectors.len() != sequences.len() {
+        return Err(format!("{} vectors for {} texts; this is a bug in the encoder", vectors.len(), sequences.len()));
     }
+    Ok(vectors)
 }
 
 fn wait(receiver: &Receiver<Answer>, cancel: &Cancel) -> Answer {
@@ -205,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// The vector of a text is its first token; a token 13 is an error, 666 a panic. Every batch takes `delay`.
+    /// Gives as vector of a text its first token; 13 is an error, 666 a panic. Every batch takes `delay`.
     struct Scripted {
         delay: Duration,
         seen: Arc<Mutex<Vec<u32>>>,
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_come_in_the_order_of_the_texts_and_each_batch_takes_a_permit() {
+    fn vectors_are_in_the_order_of_the_texts_and_each_batch_takes_a_permit() {
         let running = start(0);
         let answer = running.queue.embed(texts([5, 4, 9, 2]), 3, Urgency::Bulk, &Cancel::new());
         assert_eq!(answer, Ok(vec![vec![5.0], vec![4.0], vec![9.0], vec![2.0]]));
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_goes_between_the_batches_of_bulk_work() {
+    fn a_query_runs_between_the_batches_of_bulk_work() {
         let running = start(20);
         thread::scope(|scope| {
             let bulk =
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_the_queue_ends_the_thread_and_tells_those_who_wait() {
+    fn closing_the_queue_ends_the_thread_and_fails_waiting_requests() {
         let running = start(10);
         thread::scope(|scope| {
             let bulk = scope.spawn(|| running.queue.embed(texts(vec![3; 500]), 1, Urgency::Bulk, &Cancel::new()));

@@ -1,4 +1,4 @@
-//! What the worker needs of a model: rows in, logits out, and the ability to go back to an earlier position.
+//! The interface between the worker and a model: evaluate rows, read logits, go back to an earlier position.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ pub struct Row {
     pub logits: bool,
 }
 
-/// What a decoder can hold and how much it takes at once.
+/// What a decoder can hold, how much it evaluates at once, and what it supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Sequences that live side by side.
+    /// Number of sequences.
     pub sequences: usize,
     /// Most positions of one sequence.
     pub context: usize,
-    /// Most rows of one prefill call. Long: a call is stopped in its middle when nobody wants it any more.
+    /// Most rows of one prefill call. May be many, because a call that is no longer wanted is stopped midway.
     pub chunk: usize,
     /// Most rows of one call whose logits can be read.
     pub outputs: usize,
@@ -33,7 +33,7 @@ pub struct Limits {
     pub sharing: Sharing,
     /// Whether [`Decoder::keep`] can shorten a sequence to any length, not only to where it was marked.
     pub cuts_anywhere: bool,
-    /// Rows at the end of a sequence's last call that [`Decoder::keep`] can take back, if no other was since.
+    /// Rows at the end of a sequence's last call that [`Decoder::keep`] can take back.
     pub undo: usize,
 }
 
@@ -42,13 +42,13 @@ pub struct Limits {
 pub enum Sharing {
     /// The decoder computes every sequence on its own anyway.
     Always,
-    /// Only where it was seen to give the same logits as one call each, see `sharing`.
+    /// Only if comparison has shown the same logits as in separate calls, see `sharing`.
     IfProved,
-    /// It is known to change logits, or to fail.
+    /// A shared call is known to change logits, or to fail.
     Never,
 }
 
-/// Asked now and then during a call; true ends it with [`DecodeError::Stopped`].
+/// Called now and then during a call; true stops it with [`DecodeError::Stopped`].
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// A call gave no result. The sequences of its rows must be cut back with [`Decoder::keep`] before they are used again.
@@ -60,13 +60,13 @@ pub enum DecodeError {
     Stopped,
 }
 
-/// A sequence as bytes in host memory, with the places it can be cut back to. Clones share the bytes.
+/// A sequence as bytes in host memory, with its checkpoints. Clones share the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// Positions.
+    /// Number of positions.
     pub length: usize,
     pub state: Arc<[u8]>,
-    /// Checkpoints of what cannot be cut, by length, shortest first.
+    /// Checkpoints of the layers that cannot be cut, each with its length, shortest first.
     pub marks: Vec<(usize, Arc<[u8]>)>,
 }
 
@@ -88,8 +88,8 @@ pub trait Decoder {
     /// Logits after row `row` of the last call, one value a vocabulary entry. The row must have asked for them.
     fn logits(&self, row: usize) -> &[f32];
 
-    /// Makes the current end of `sequence` a place that [`Decoder::keep`] can return to. Costs nothing where a
-    /// sequence can be cut anywhere.
+    /// Makes the current end of `sequence` a position that [`Decoder::keep`] can return to. Costs nothing if a sequence
+    /// can be cut anywhere.
     fn mark(&mut self, sequence: usize);
 
     /// Shortens `sequence` to the longest length not above `wanted` that can be restored exactly, and returns it.
@@ -98,7 +98,8 @@ pub trait Decoder {
     /// A copy of `sequence` in host memory; `None` if it is empty.
     fn save(&mut self, sequence: usize) -> Option<Saved>;
 
-    /// Replaces `sequence` by what was saved from a decoder of the same model and shape. On false it is empty.
+    /// Replaces `sequence` by what was saved from a decoder of the same model and shape. If it returns false,
+    /// `sequence` is empty.
     fn restore(&mut self, sequence: usize, saved: &Saved) -> bool;
 }
 
@@ -112,18 +113,18 @@ pub trait Vocabulary: Send + Sync {
     /// The bytes a token stands for; control tokens stand for none.
     fn bytes(&self, token: Token) -> &[u8];
 
-    /// The name of a control token, `<|im_end|>` say; `None` for ordinary tokens.
+    /// The name of a control token, such as `<|im_end|>`; `None` for ordinary tokens.
     fn control(&self, token: Token) -> Option<&[u8]>;
 
     /// Whether a generation ends with this token.
     fn is_end(&self, token: Token) -> bool;
 
-    /// Whether replies may begin with thoughts between `<think>` and `</think>`: each of these is one token then.
+    /// Whether replies may begin with thoughts between `<think>` and `</think>`: true if `<think>` is one token.
     fn marks_thoughts(&self) -> bool {
         self.tokenize(&Prompt::default().special("<think>")).len() == 1
     }
 
-    /// Every token that [`Vocabulary::is_end`].
+    /// Every token that ends a generation.
     fn ends(&self) -> Vec<Token> {
         (0..self.size() as i32).map(Token).filter(|token| self.is_end(*token)).collect()
     }

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use tokio::task::{JoinError, JoinSet};
 
-/// Runs `tasks`, at most `parallel_max` at a time. Dropping the future ends what still runs. A task that panics fails
-/// the whole; a task that can fail returns a `Result` of its own.
+/// Runs `tasks`, at most `parallel_max` at a time. Dropping the future ends all running tasks. If a task panics, the
+/// whole call fails; a task that can fail returns a `Result` of its own.
 pub async fn fan_out<T, F>(tasks: impl IntoIterator<Item = F>, parallel_max: usize) -> Result<Vec<T>, JoinError>
 where
     T: Send + 'static,
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn results_come_in_the_order_of_the_tasks_and_few_run_at_once() {
+    async fn results_keep_the_order_of_the_tasks_and_at_most_the_limit_runs_at_once() {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let tasks: Vec<_> = (0..9u64)
             .map(|n| {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_to_do_is_done_at_once() {
+    async fn no_tasks_give_no_results() {
         assert_eq!(fan_out(Vec::<std::future::Ready<u8>>::new(), 4).await.unwrap(), Vec::<u8>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! A running generation: tokens become pieces of text, silence becomes a sign of life, dropping it cancels.
+//! A running generation: turns tokens into pieces of text, reports waiting, and cancels when dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use super::sampler::Choice;
 use super::text::{self, TextPiece, TextStream};
 use super::worker::Update;
 
-/// A wait or a silent model is reported after this time, and every time it passes again.
+/// Time without a piece after which waiting is reported, each time it passes.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A running generation. Dropping it cancels the work within one chunk.
@@ -22,14 +22,14 @@ pub struct Generation {
     vocabulary: Arc<dyn Vocabulary>,
     model: String,
     text: TextStream,
-    /// Pieces not yet given out, last first.
+    /// Pieces not yet returned, last first.
     ready: Vec<Piece>,
     tokens: Vec<Token>,
     choices: Vec<Choice>,
-    /// When something was last given out.
+    /// When a piece of the stream was last returned.
     since: Instant,
     over: bool,
-    /// Why it ended early; told once everything before it was given out.
+    /// Why it ended early; returned after all pieces before it.
     failed: Option<EngineError>,
 }
 
@@ -56,7 +56,7 @@ impl Generation {
         }
     }
 
-    /// The next piece; `None` after [`Piece::Finished`]. Gives a [`Piece::Queued`] or [`Piece::Pulse`] when nothing
+    /// The next piece; `None` after [`Piece::Finished`]. Returns a [`Piece::Queued`] or [`Piece::Pulse`] when nothing
     /// else happens for a second.
     pub async fn next(&mut self) -> Result<Option<Piece>, EngineError> {
         loop {
@@ -81,27 +81,27 @@ impl Generation {
         }
     }
 
-    /// Tokens given out so far.
+    /// Tokens received so far.
     pub fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 
-    /// The same with how sure the model was of each.
+    /// The same tokens, each with the entropy it was chosen at.
     pub fn choices(&self) -> &[Choice] {
         &self.choices
     }
 
-    /// Mean entropy of the tokens so far, in nats; low is sure.
+    /// Mean entropy of the tokens so far, in nats, low if the model is sure; `None` before the first token.
     pub fn entropy(&self) -> Option<f32> {
         let sum: f32 = self.choices.iter().map(|choice| choice.entropy).sum();
         (!self.choices.is_empty()).then(|| sum / self.choices.len() as f32)
     }
 
-    /// Stops the work, and gives out what has arrived and what was held back of it: half a tag, half a character.
+    /// Stops the work and returns the pieces that have arrived, including half a tag or half a character held back.
     pub fn cancel(mut self) -> Vec<Piece> {
         self.updates.close();
         let mut pieces = Vec::new();
-        // Ends: the channel is closed and holds what it held.
+        // Terminates: the channel is closed, so nothing is added to it.
         loop {
             pieces.extend(self.ready.drain(..).rev());
             match self.updates.try_recv() {
@@ -112,7 +112,7 @@ impl Generation {
         }
     }
 
-    /// Waits for the end; thinking is left out of the text.
+    /// Waits for the end and returns the whole answer; its text leaves thinking out.
     pub async fn collect(mut self) -> Result<Output, EngineError> {
         let mut text = String::new();
         while let Some(piece) = self.next().await? {

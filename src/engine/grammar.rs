@@ -1,4 +1,4 @@
-//! Keeps a generation inside a grammar: from a Lark text or a JSON schema to the set of tokens that may come next.
+//! Constrains a generation to a grammar: computes from a Lark text or a JSON schema which tokens may come next.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use crate::models::dialect::{Piece, Prompt};
 pub enum Grammar {
     /// llguidance's Lark dialect; `<|name|>` stands for a control token.
     Lark(String),
-    /// The same in pieces: a special one stands for marks as this vocabulary has them, control tokens or text.
+    /// A Lark text in pieces: a special piece stands for marks, control tokens or text as in the vocabulary.
     Marked(Prompt),
     /// Compact JSON that is valid under the schema.
     JsonSchema(Value),
@@ -25,7 +25,8 @@ pub enum Grammar {
 #[error("the grammar cannot be used: {0}")]
 pub struct GrammarError(String);
 
-/// Compiles grammars for one vocabulary. The token tree takes hundreds of milliseconds and is made when first needed.
+/// Compiles grammars for one vocabulary. The token tree takes hundreds of milliseconds to build, so it is built on
+/// first use.
 pub struct Grammars {
     vocabulary: Arc<dyn Vocabulary>,
     factory: OnceLock<Result<ParserFactory, GrammarError>>,
@@ -56,6 +57,7 @@ impl Grammars {
     }
 }
 
+/// The Lark text of a grammar in pieces.
 fn lark(vocabulary: &dyn Vocabulary, prompt: &Prompt) -> String {
     let text = |piece: &Piece| match piece {
         Piece::Text(text) => text.clone(),
@@ -64,13 +66,13 @@ fn lark(vocabulary: &dyn Vocabulary, prompt: &Prompt) -> String {
     prompt.pieces.iter().map(text).collect()
 }
 
-/// Control tokens by their number, what stands between them in quotes.
+/// `marks` as terms of Lark: control tokens by their number, the text between them in quotes.
 fn parts(vocabulary: &dyn Vocabulary, marks: &str) -> Vec<String> {
     let quoted = |text: &str| (!text.is_empty()).then(|| Value::String(text.to_owned()).to_string());
     let (mut parts, mut rest) = (Vec::new(), marks);
     for token in vocabulary.tokenize(&Prompt::default().special(marks)) {
         let name = vocabulary.control(token).and_then(|name| std::str::from_utf8(name).ok());
-        // One that no mark names begins every text of this vocabulary.
+        // Skip a control token that `marks` does not name: the tokenizer puts it before every text.
         let Some((before, after)) = name.filter(|name| !name.is_empty()).and_then(|name| rest.split_once(name)) else {
             continue;
         };
@@ -97,7 +99,7 @@ fn factory(vocabulary: &dyn Vocabulary) -> Result<ParserFactory, GrammarError> {
     Ok(factory)
 }
 
-/// A token as the tree wants it: its bytes, or the marker byte and the name for a control token.
+/// A token as the token tree expects it: its bytes, or the marker byte and the name for a control token.
 fn word(vocabulary: &dyn Vocabulary, token: Token) -> Vec<u8> {
     match vocabulary.control(token) {
         Some(name) => [&[TokTrie::SPECIAL_TOKEN_MARKER], name].concat(),

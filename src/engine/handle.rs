@@ -1,4 +1,4 @@
-//! The cloneable handle to a model: prompts go in, a stream of text comes out, dropping the stream cancels.
+//! The cloneable handle to a model: takes prompts and returns streams of text; dropping a stream cancels its work.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,8 +18,8 @@ use super::worker::{Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
 
-/// Handle to a running model. Clones share it; when the last one is dropped the thread ends, then the weights and
-/// their memory are given back.
+/// Handle to a running model. Clones share it; when the last one is dropped the thread ends, and the weights and their
+/// memory are freed.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -60,7 +60,7 @@ impl Engine {
             .name(format!("engine {model}"))
             .spawn(move || {
                 if let Err(reason) = body(inbox) {
-                    // Nobody listens any more once the engine has started; then there is nobody to tell.
+                    // Once the engine has started, nobody receives this and sending fails.
                     let _ = ready.send(Err(reason));
                 }
             })
@@ -89,25 +89,26 @@ impl Engine {
         self.inner.vocabulary.tokenize(prompt)
     }
 
-    /// A greedy generation from a rendered prompt, with its fixed part counted.
+    /// A greedy request for a rendered prompt, with the length of its fixed part.
     pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
         let fixed = self.tokenize(&prompt.fixed_part()).len();
         Request { fixed, ..Request::new(self.tokenize(prompt), max_tokens) }
     }
 
-    /// The same request to a model that has no thought to think first; one that does not mark its thoughts is asked as it is.
+    /// The same request with an empty thought after the prompt, so that the model does not think first. Unchanged for a
+    /// model that does not mark its thoughts.
     pub fn without_thinking(&self, request: Request) -> Request {
         let mut prompt = request.prompt;
         prompt.extend(text::thought_of_nothing(&*self.inner.vocabulary, &prompt));
         Request { prompt, ..request }
     }
 
-    /// Requests that wait for a slot. Answered at once, whatever the model does.
+    /// How many requests wait for a slot. Returns at once, whatever the model does.
     pub fn waiting(&self) -> usize {
         self.inner.pressure.waiting()
     }
 
-    /// Tokens of plain text.
+    /// How many tokens a plain text has.
     pub fn count(&self, text: &str) -> usize {
         self.tokenize(&Prompt::default().text(text)).len()
     }
@@ -123,8 +124,8 @@ impl Engine {
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
 
-    /// Log-probability of each continuation after `prefix`. Continuations are evaluated one after another, each cut
-    /// at [`Limits::outputs`] tokens and one.
+    /// Log-probability of each continuation after `prefix`. Continuations are evaluated one after another, each cut to
+    /// [`Limits::outputs`] + 1 tokens.
     pub async fn score(
         &self,
         prefix: Vec<Token>,
@@ -162,7 +163,7 @@ impl Engine {
         Ok(Submitted { updates, standing })
     }
 
-    /// A prompt needs a token to begin with, and room for `more` tokens after it.
+    /// Fails if the prompt is empty or leaves no room in the context for `more` tokens.
     fn fits(&self, prompt: &[Token], more: usize) -> Result<(), EngineError> {
         let (model, context) = (self.inner.model.clone(), self.inner.limits.context);
         match prompt.len() {

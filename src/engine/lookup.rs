@@ -1,45 +1,49 @@
-//! Guesses how a text goes on from where its last tokens stood before: written code repeats most of what it replaces.
+//! Guesses the next tokens of a text from an earlier place in it with the same last tokens.
 //!
-//! A guess is verified by the model in one call, as in prompt lookup decoding (Saxena 2023). Pure, and a function of
-//! prompt and answer alone, so that a request gives the same tokens in every run.
+//! Rewritten code repeats most of what it replaces. The model verifies a guess in one call, as in prompt lookup decoding
+//! (Saxena 2023). Pure: a guess depends only on prompt and answer, so a request gives the same tokens in every run.
 
 use std::collections::HashMap;
 
 use super::decoder::Token;
 
-/// Tokens at the end of the text that have to stand at a place for it to be looked at.
+/// A place is considered if this many tokens before it are those at the end of the text.
 const KEY: usize = 3;
-/// Places looked at for one guess, the latest first.
+/// Most places considered for one guess, the latest first.
 const PLACES_MAX: usize = 32;
-/// Fewest tokens worth a call: one of 16 rows takes as long as four or five single tokens on a processor, one of 8
-/// hardly less.
+/// Fewest guessed tokens worth a call: on a processor a call of 16 rows takes as long as four or five single tokens,
+/// one of 8 rows hardly less.
 pub const GUESSED_MIN: usize = 8;
-/// As many right ones as this and the guess has paid.
-const PAID: usize = 5;
-/// Tokens that are asked to match before any guess has paid.
+/// A guess with at least this many right tokens was worth its call.
+const RIGHT_MIN: usize = 5;
+/// How many tokens must match before any guess was worth its call.
 const MATCH_FIRST: usize = 6;
-/// Most tokens that are asked to match after guesses that did not pay.
+/// Most tokens that must match after guesses that were not worth their call.
 const MATCH_MAX: usize = 24;
 
-/// Prompt and answer so far, with every place where three tokens stand.
+/// Prompt and answer so far, with the places that follow each run of [`KEY`] tokens.
 pub struct Lookup {
     tokens: Vec<Token>,
     places: HashMap<[Token; KEY], Vec<usize>>,
-    /// Tokens before a place that must be those at the end of the text.
-    asked: usize,
+    /// How many tokens before a place must now be those at the end of the text.
+    match_min: usize,
     /// Tokens that were guessed right.
     pub right: usize,
 }
 
 impl Lookup {
     pub fn new(prompt: &[Token]) -> Lookup {
-        let mut lookup =
-            Lookup { tokens: Vec::with_capacity(prompt.len()), places: HashMap::new(), asked: MATCH_FIRST, right: 0 };
+        let mut lookup = Lookup {
+            tokens: Vec::with_capacity(prompt.len()),
+            places: HashMap::new(),
+            match_min: MATCH_FIRST,
+            right: 0,
+        };
         prompt.iter().for_each(|token| lookup.push(*token));
         lookup
     }
 
-    /// Takes in the next token of the text.
+    /// Adds the next token of the text.
     pub fn push(&mut self, token: Token) {
         self.tokens.push(token);
         if let Some(key) = self.tokens.last_chunk::<KEY>() {
@@ -47,18 +51,18 @@ impl Lookup {
         }
     }
 
-    /// What followed the place that has most tokens before it in common with the end of the text, at most `most`
-    /// tokens; nothing where too few match, or too few follow.
+    /// The tokens that followed the earlier place with the longest match to the end of the text, at most `most`. Empty
+    /// if too few tokens match, or fewer than [`GUESSED_MIN`] follow or are allowed.
     pub fn guess(&self, most: usize) -> &[Token] {
         let end = self.tokens.len();
         let Some(places) = self.tokens.last_chunk::<KEY>().and_then(|key| self.places.get(key)) else { return &[] };
         let earlier = places.iter().rev().filter(|place| **place + GUESSED_MIN <= end).take(PLACES_MAX);
-        // The latest of those that match alike: the first that is met.
+        // Of equally long matches the first one met, which is the latest place.
         let best = earlier
             .map(|place| (self.matching(*place), *place))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
         match best {
-            Some((matching, place)) if matching >= self.asked && most >= GUESSED_MIN => {
+            Some((matching, place)) if matching >= self.match_min && most >= GUESSED_MIN => {
                 &self.tokens[place..end.min(place + most)]
             }
             _ => &[],
@@ -70,12 +74,12 @@ impl Lookup {
         self.tokens.last().copied()
     }
 
-    /// Says how many tokens of a guess were right: after one that did not pay more have to match.
+    /// Records how many tokens of a guess were right. If it was not worth its call, more must match for the next one.
     pub fn settle(&mut self, right: usize) {
-        self.asked = if right >= PAID { KEY } else { (self.asked * 2).min(MATCH_MAX) };
+        self.match_min = if right >= RIGHT_MIN { KEY } else { (self.match_min * 2).min(MATCH_MAX) };
     }
 
-    /// Tokens before `place` that are those at the end of the text, counted up to the most that are ever asked for.
+    /// How many tokens before `place` are those at the end of the text, counted up to [`MATCH_MAX`].
     fn matching(&self, place: usize) -> usize {
         let backwards = |end: usize| self.tokens[..end].iter().rev();
         backwards(place).zip(backwards(self.tokens.len())).take(MATCH_MAX).take_while(|(a, b)| a == b).count()
@@ -95,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_repeats_goes_on_as_it_did() {
+    fn a_repeated_text_is_guessed_to_continue_as_before() {
         let lookup = after(tokens((0..40).chain(5..11)));
         assert_eq!(lookup.guess(15), tokens(11..26));
         assert_eq!(lookup.guess(10), tokens(11..21));
     }
 
     #[test]
-    fn of_several_places_the_one_with_most_in_common_counts() {
+    fn the_place_with_the_longest_match_is_guessed() {
         let first = (0..20).chain([100, 101, 102]).chain(20..40);
         let second = (50..70).chain([100, 101, 102]).chain(70..90);
         let lookup = after(tokens(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102])));
@@ -110,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn new_text_and_places_near_the_end_give_nothing() {
+    fn new_text_and_places_near_the_end_give_no_guess() {
         assert!(after(tokens(0..40)).guess(15).is_empty());
         assert!(after(tokens((0..7).chain(0..6))).guess(15).is_empty());
         assert!(after(Vec::new()).guess(15).is_empty());

@@ -1,4 +1,4 @@
-//! What a model is asked for, what comes back, and what can go wrong.
+//! The types of a request to a model: the request, what it returns, and its errors.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::sampler::Sampling;
 use super::slot::Reuse;
 use crate::budget::permit::Priority;
 
-/// Jobs that may wait for one model. More are refused, so that a caller that asks in a loop hears about it.
+/// Most jobs that may wait for one model. More are refused, so that a caller that submits in a loop gets an error.
 pub(super) const QUEUE_MAX: usize = 256;
 /// Longest time one generation may take, waiting included, unless its request says otherwise.
 pub const DEADLINE: Duration = Duration::from_secs(600);
@@ -49,20 +49,20 @@ pub struct Request {
     pub grammar: Option<Grammar>,
     pub priority: Priority,
     pub reuse: Reuse,
-    /// Tokens at the start of `prompt` that are the same in every run; they are kept on disk where there is a folder
-    /// for that. See [`Engine::request`].
+    /// Tokens at the start of `prompt` that are the same in every run; their state is kept on disk if there is a folder
+    /// for it. See [`Engine::request`](super::Engine::request).
     pub fixed: usize,
-    /// Goes on after end-of-text tokens, for benchmarks.
+    /// Continues after end-of-text tokens, for benchmarks.
     pub ignore_end: bool,
-    /// Guesses tokens from prompt and answer and has several verified in a call: for texts that repeat much of their
-    /// prompt. Logits of such calls may differ from those of single tokens in their last bits, so the text may be
-    /// another than without, where two tokens are nearly as likely; it is the same in every run.
+    /// Guesses tokens from prompt and answer and verifies several in one call: for texts that repeat much of their
+    /// prompt. The logits of such calls may differ in the last bits from those of single tokens, so the text may differ
+    /// from one without guesses if two tokens are nearly as likely; it is the same in every run.
     pub lookup: bool,
     pub deadline: Duration,
 }
 
 impl Request {
-    /// A greedy generation of a step's priority.
+    /// A greedy generation with the priority of a step.
     pub fn new(prompt: Vec<Token>, max_tokens: usize) -> Request {
         Request {
             prompt,
@@ -83,19 +83,19 @@ impl Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finish {
-    /// The model, or the grammar, said so.
+    /// The model generated an end token, or the grammar is complete.
     End,
     MaxTokens,
     ContextFull,
-    /// The text had gone round in a circle for a while (`engine/repetition.rs`).
+    /// The text repeated itself in a loop (`engine/repetition.rs`).
     Repetition,
 }
 
-/// What one call cost.
+/// Tokens and times of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub prompt_tokens: usize,
-    /// Part of `prompt_tokens` that a slot held already.
+    /// Part of `prompt_tokens` that was reused instead of evaluated.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
     /// Part of `generated_tokens` that was guessed, see [`Request::lookup`].
@@ -105,17 +105,17 @@ pub struct Tally {
     pub decode_ms: u64,
 }
 
-/// What a [`Generation`] gives out.
+/// One item in the stream of a [`Generation`](super::Generation).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     Answer(String),
     Thinking(String),
-    /// No slot yet, after a second and every second. Position 1 is next.
+    /// The request still waits for a slot; sent every second. Position 1 is next.
     Queued {
         position: usize,
         eta_ms: Option<u64>,
     },
-    /// The model works but has said nothing for a second.
+    /// The model works but has produced no text for a second.
     Pulse {
         waited_ms: u64,
     },
@@ -146,7 +146,7 @@ pub struct Scores {
     pub tally: Tally,
 }
 
-/// Where a job stands, written by the worker, read by whoever waits.
+/// A job's place in the queue, written by the worker and read by the waiting caller.
 #[derive(Debug, Default)]
 pub struct Standing {
     /// Place in the queue, from 1; 0 once the job has a slot.

@@ -1,8 +1,8 @@
-//! Decides what a worker does next. Pure: it sees phases, priorities and times, and touches neither tensor nor queue.
+//! Decides what a worker does next. Pure: it sees phases, priorities and times, but no tensors and no queues.
 
 use crate::budget::permit::Priority;
 
-/// A waiting job gains one priority level for every so many milliseconds, so that nothing starves.
+/// A waiting job gains one priority level each time it has waited this long, so that no job starves.
 const AGEING_MS: u64 = 5_000;
 
 /// A job that has no slot.
@@ -10,7 +10,7 @@ const AGEING_MS: u64 = 5_000;
 pub struct Waiting {
     pub priority: Priority,
     pub waited_ms: u64,
-    /// A prompt at work is computing the beginning of this one: it is cheaper to wait for it than to start.
+    /// A running prompt is computing a prefix of this one: waiting to copy it is cheaper than starting.
     pub follows: bool,
 }
 
@@ -25,7 +25,7 @@ fn urgency(priority: Priority, waited_ms: u64) -> u64 {
     priority as u64 + waited_ms / AGEING_MS
 }
 
-/// The job to admit next: the most urgent, the first come among equals.
+/// The index of the job to admit next: the most urgent, the first among equals. Jobs that follow another are left out.
 pub fn admit(waiting: &[Waiting]) -> Option<usize> {
     let ready = (0..waiting.len()).filter(|&index| !waiting[index].follows);
     ready.max_by(|&a, &b| waiting[a].urgency().cmp(&waiting[b].urgency()).then(b.cmp(&a)))
@@ -35,7 +35,7 @@ pub fn admit(waiting: &[Waiting]) -> Option<usize> {
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
     pub slot: usize,
-    /// Its urgency when it got the slot, so that one that waited long is not sent away at once.
+    /// Its urgency when it got the slot, so that a job that waited long is not preempted at once.
     pub urgency: u64,
     pub may_be_parked: bool,
 }
@@ -60,7 +60,7 @@ pub enum Phase {
 pub struct View {
     pub phase: Phase,
     pub priority: Priority,
-    /// When this slot's job last got a call; the smallest waits longest.
+    /// The worker's clock when this slot's job last got a call; the smallest value has waited longest.
     pub served: u64,
     /// Time since then.
     pub waited_ms: u64,
@@ -79,16 +79,17 @@ pub enum Work {
     Decode(Vec<usize>),
 }
 
-/// Shares a model's time between prompts that come in and answers that go out.
+/// Shares a model's time between prefill chunks and decoding.
 #[derive(Debug, Default)]
 pub struct Scheduler {
+    /// Time spent on each kind of call since both kinds have been waiting.
     chunk_ms: u64,
     decode_ms: u64,
 }
 
 impl Scheduler {
-    /// The next call. Only the most urgent jobs at work get calls, and who gets none becomes more urgent; between a
-    /// chunk and a decode the one whose kind has had less time goes first.
+    /// The next call. Only the most urgent running jobs get calls, and a job without calls becomes more urgent. Between
+    /// a chunk and a decode the kind that has had less time goes first. Without `co_batch` a call decodes one slot.
     pub fn next(&mut self, slots: &[View], co_batch: bool) -> Work {
         let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(View::urgency).max() else {
             *self = Scheduler::default();
@@ -104,31 +105,22 @@ impl Scheduler {
         if !co_batch {
             decodes.truncate(1);
         }
-        match (chunks.first(), decodes.is_empty()) {
-            (None, _) => self.decode_alone(decodes),
-            (Some(&slot), true) => self.chunk_alone(slot),
-            (Some(&slot), false) if self.chunk_ms <= self.decode_ms => Work::Chunk(slot),
-            (Some(_), false) => Work::Decode(decodes),
+        if chunks.is_empty() || decodes.is_empty() {
+            *self = Scheduler::default();
+        }
+        match chunks.first() {
+            Some(&slot) if decodes.is_empty() || self.chunk_ms <= self.decode_ms => Work::Chunk(slot),
+            _ => Work::Decode(decodes),
         }
     }
 
-    /// Reports how long a call took.
+    /// Records how long a call took.
     pub fn spent(&mut self, work: &Work, wall_ms: u64) {
         match work {
             Work::Chunk(_) => self.chunk_ms += wall_ms,
             Work::Decode(_) => self.decode_ms += wall_ms,
             Work::Nothing => {}
         }
-    }
-
-    fn decode_alone(&mut self, decodes: Vec<usize>) -> Work {
-        *self = Scheduler::default();
-        Work::Decode(decodes)
-    }
-
-    fn chunk_alone(&mut self, slot: usize) -> Work {
-        *self = Scheduler::default();
-        Work::Chunk(slot)
     }
 }
 
@@ -178,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_copy_what_another_computes_waits_for_it() {
+    fn a_job_waits_for_a_prompt_whose_prefix_it_can_copy() {
         let leader = Waiting { priority: Priority::Step, waited_ms: 0, follows: false };
         let follower = Waiting { follows: true, priority: Priority::User, ..leader };
         assert_eq!(admit(&[follower, leader]), Some(1));

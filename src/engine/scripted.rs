@@ -1,8 +1,8 @@
-//! A decoder that plays a script instead of a model, so that everything around models can be tested exactly.
+//! A decoder that plays a script instead of running a model, so that the code around models can be tested exactly.
 //!
-//! Its tokens are bytes, and chat markers are ordinary text to it. What it says depends only on what lies in the
-//! sequence, as with a real model: the text after the last turn marker is what it has said so far, and the first rule whose pattern occurs in the
-//! text before says what comes next.
+//! Its tokens are bytes, and chat markers are ordinary text to it. Its output depends only on the text in the sequence,
+//! as with a real model: the text after the last turn marker is what it has written so far, and the first rule whose
+//! pattern occurs in the text before the marker gives the reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,53 +15,54 @@ use crate::models::Measured;
 use crate::models::capability::Share;
 use crate::models::dialect::Prompt;
 
-/// Ends a reply; the byte values are tokens 0 to 255.
+/// The token that ends a reply; tokens 0 to 255 are the byte values.
 const END: Token = Token(256);
-/// Where the assistant's turn begins in a ChatML prompt.
+/// The marker that begins the assistant's turn in a ChatML prompt.
 const TURN: &str = "<|im_start|>assistant\n";
-/// What it need not think any more.
-const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
-/// Logit of the token the script wants, over 0 for all others.
+/// An empty thought, which a request without thinking adds after the turn marker.
+const EMPTY_THOUGHT: &str = "<think>\n\n</think>\n\n";
+/// Logit of the token the script wants; all others get 0.
 const CERTAIN: f32 = 20.0;
 
-/// What to say to which prompt.
+/// Which reply to give to which prompt.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
+    /// Pattern and reply of each rule.
     rules: Vec<(String, String)>,
     otherwise: String,
     pub slots: usize,
     pub context: usize,
     /// Time one row takes, to test waiting, priority and cancellation.
     pub row_time: Duration,
-    /// Largest prefill call.
+    /// Most rows of a prefill call.
     pub chunk: usize,
-    /// It marks its thoughts with `<think>`.
+    /// Whether it marks its thoughts with `<think>`.
     pub thoughtful: bool,
-    /// What was measured of it.
+    /// Results of the probe.
     pub(super) measured: Option<Measured>,
-    /// What is said of its capability; `None` leaves it to be measured.
+    /// Whether the user declares it capable; `None` leaves that to the probe.
     pub(super) capable: Option<bool>,
 }
 
 impl Script {
-    /// A script that says `otherwise` to everything.
+    /// A script that replies `otherwise` to every prompt.
     pub fn saying(otherwise: &str) -> Script {
         let (slots, context, chunk) = (2, 65_536, 64);
         Script { otherwise: otherwise.to_owned(), slots, context, chunk, capable: Some(true), ..Script::default() }
     }
 
-    /// Says `reply` when the prompt contains `pattern` and no earlier rule applies.
+    /// Replies `reply` when the prompt contains `pattern` and no earlier rule applies.
     pub fn on(mut self, pattern: &str, reply: &str) -> Script {
         self.rules.push((pattern.to_owned(), reply.to_owned()));
         self
     }
 
-    /// The same with this said of its capability; it is said to be capable otherwise.
+    /// Sets whether the user declares it capable; the default is that it is.
     pub fn judged(self, capable: Option<bool>) -> Script {
         Script { capable, ..self }
     }
 
-    /// The same, measured to be able to write changes.
+    /// Sets probe results that show it can read requests and write changes.
     pub fn writing(self) -> Script {
         let all = Share { right: 3, of: 3 };
         Script { measured: Some(Measured { reading: all, writing: all, ..Measured::default() }), ..self }
@@ -75,12 +76,11 @@ impl Script {
     /// The token that follows `text`.
     fn next(&self, text: &str) -> Token {
         let turn = text.rfind(TURN).map_or(text.len(), |at| at + TURN.len());
-        let turn = if text[turn..].starts_with(NO_THOUGHT) { turn + NO_THOUGHT.len() } else { turn };
-        let (prompt, said) = text.split_at(turn);
+        let turn = if text[turn..].starts_with(EMPTY_THOUGHT) { turn + EMPTY_THOUGHT.len() } else { turn };
+        let (prompt, written) = text.split_at(turn);
         let reply = self.reply(prompt).as_bytes();
-        let said = said.as_bytes();
-        // A grammar may have forced other words; the script then ends.
-        match reply.strip_prefix(said).and_then(<[u8]>::first) {
+        // If a grammar has forced other text, the script ends.
+        match reply.strip_prefix(written.as_bytes()).and_then(<[u8]>::first) {
             Some(&byte) => Token(i32::from(byte)),
             None => END,
         }
@@ -97,7 +97,7 @@ impl Script {
     }
 }
 
-/// Bytes as tokens, and one token that ends a text.
+/// A vocabulary of 256 byte tokens and one end token.
 pub struct Letters {
     bytes: Vec<[u8; 1]>,
     pub thoughtful: bool,
@@ -144,7 +144,7 @@ impl Vocabulary for Letters {
 struct ScriptedDecoder {
     script: Script,
     sequences: Vec<Vec<u8>>,
-    /// One entry a row of the last call.
+    /// Logits after each row of the last call; empty if the row did not ask for them.
     logits: Vec<Vec<f32>>,
 }
 

@@ -1,8 +1,8 @@
-//! Finds out, by comparing logits, where sequences of one model may share a call without changing each other's words.
+//! Finds out, by comparing logits, whether sequences may share a call without changing each other's tokens.
 //!
-//! Kernels pick their order of summation by the number of rows and the length of what is looked back on, so "a slot's
-//! tokens are those of a solo run" is a fact of one build on one machine, and of one regime. Nothing is taken on trust:
-//! the first calls of a regime are computed both ways, the solo result is used, and the verdict is kept for good.
+//! Kernels choose their order of summation by the number of rows and the context length, so whether a slot's tokens are
+//! those of a solo run depends on the build, the machine and the regime (rows and lengths). So it is measured: the
+//! first calls of a regime are computed both ways, the solo result is used, and the verdict is kept on disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::file;
 
-/// Equal calls that make a regime proved. One could be luck of a short sum; three of them share no row of logits.
+/// Equal calls that prove a regime. One could be equal by chance; three compare different logits.
 const PROOFS: u8 = 3;
-/// Lengths are told apart by powers of two from here on; ggml pads what is looked back on to multiples of 256.
+/// Lengths from here on are grouped by powers of two; ggml pads the context to multiples of 256.
 const SPAN_MIN: usize = 256;
 
-/// What decides which kernels a call runs through.
+/// What decides which kernels a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Regime {
     pub rows: usize,
@@ -27,7 +27,7 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// Of a call that adds one token to each sequence of `lengths`.
+    /// The regime of a call that adds one token to each sequence of `lengths`.
     pub fn of(lengths: &[usize]) -> Regime {
         let span = |length: usize| (length + 1).next_power_of_two().max(SPAN_MIN);
         let longest = lengths.iter().copied().max().unwrap_or(0);
@@ -42,20 +42,21 @@ pub enum Verdict {
     Proved,
     /// One call each.
     Refuted,
-    /// Compute both ways, use the solo result, and tell [`Verdicts::found`].
+    /// Not known yet: compute both ways, use the solo result, and report to [`Verdicts::found`].
     Open,
 }
 
 /// The verdicts on one model on this machine.
 #[derive(Debug, Default)]
 pub struct Verdicts {
+    /// Equal calls so far in each regime, up to [`PROOFS`].
     proofs: BTreeMap<Regime, u8>,
-    /// A model that differed once is never shared again, in any regime.
+    /// The regime in which logits differed. The model then never shares calls again, in any regime.
     refuted: Option<Regime>,
     file: Option<PathBuf>,
 }
 
-/// The file: what was proved, and what was refuted.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     proved: Vec<Regime>,
@@ -63,7 +64,7 @@ struct Stored {
 }
 
 impl Verdicts {
-    /// Verdicts kept in `file`; what cannot be read counts as not known.
+    /// The verdicts kept in `file`; a file that cannot be read counts as empty.
     pub fn open(file: PathBuf) -> Verdicts {
         let stored = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
         let stored = stored.unwrap_or(Stored { proved: Vec::new(), refuted: None });
@@ -79,24 +80,21 @@ impl Verdicts {
         }
     }
 
-    /// Takes the result of one comparison in.
+    /// Records the result of one comparison.
     pub fn found(&mut self, regime: Regime, equal: bool) {
-        match equal {
-            true => {
-                let proofs = self.proofs.entry(regime).or_default();
-                *proofs = (*proofs + 1).min(PROOFS);
-                if *proofs < PROOFS {
-                    return;
-                }
-                tracing::info!(?regime, "sharing or splitting calls changes nothing here");
+        if equal {
+            let proofs = self.proofs.entry(regime).or_default();
+            *proofs = (*proofs + 1).min(PROOFS);
+            if *proofs < PROOFS {
+                return;
             }
-            false => {
-                self.refuted = Some(regime);
-                tracing::info!(
-                    ?regime,
-                    "sharing or splitting calls changes logits; this model's are made whole, and one a sequence"
-                );
-            }
+            tracing::info!(?regime, "sharing or splitting calls changes nothing here");
+        } else {
+            self.refuted = Some(regime);
+            tracing::info!(
+                ?regime,
+                "sharing or splitting calls changes logits; this model's are made whole, and one a sequence"
+            );
         }
         if let Err(error) = self.write() {
             tracing::debug!(%error, "verdicts could not be kept; the next run compares again");

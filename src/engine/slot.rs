@@ -1,45 +1,44 @@
-//! What one sequence of a model holds, and how much of it a new prompt can use.
+//! Tracks what one sequence of a model holds, and computes how much of it a new prompt can reuse.
 
 use super::decoder::Token;
 
-/// A fixed beginning that is shorter than this is no reason for a call of its own: computing it again takes less time
-/// than anyone notices.
+/// A fixed prefix shorter than this gets no calls of its own: computing it again takes no noticeable time.
 pub const FIXED_MIN: usize = 64;
 
-/// A call may be split where the first part is a multiple of this and the second at least as long, if that was seen to
-/// change no bit (see `splits`). Kernels take rows in groups (ggml's 4 at a time, the tiles of AMX 32), take the rest of
-/// a call one by one, and have others for calls of few rows (up to 8, measured).
+/// A prefill call may be split if its first part is a multiple of this many rows, its second part at least as long, and
+/// splitting was seen to change no bit (see `worker/split.rs`). Kernels take rows in groups (ggml 4, AMX tiles 32), the
+/// remaining rows one by one, and calls of few rows with other kernels (up to 8 rows, measured).
 pub const SPLIT: usize = 32;
 
-/// The tokens that lie in one sequence of the decoder, position by position.
+/// The tokens in one sequence of the decoder, position by position.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
     pub tokens: Vec<Token>,
-    /// Lengths after each of the prefill calls that computed the start, one call after another from position 0. What
-    /// follows the last of them was computed token by token, or in a call that began elsewhere, and may differ from a
-    /// cold run in its last bits.
+    /// Lengths after each of the prefill calls that computed the start, one call after another from position 0. Tokens
+    /// after the last of them were computed one by one, or in a call that began elsewhere, and may differ from a cold
+    /// run in the last bits.
     pub cuts: Vec<usize>,
-    /// How many tokens at the start are those of prefill calls of which the last may not have ended yet: at least the
-    /// last of `cuts`.
+    /// How many tokens at the start were computed as in a cold run: up to the last of `cuts`, and beyond it the parts
+    /// done of a call that has not ended.
     pub exact: usize,
-    /// Whether its job generated text: worth a copy when it is overwritten, which a scored prompt is not.
+    /// Whether its job generated text. Only then is the slot copied before it is overwritten; a scored prompt is not.
     pub generated: bool,
-    /// When this slot was last given work; the smallest is the longest unused.
+    /// The worker's clock when this slot last got a job; the smallest value is the least recently used.
     pub used: u64,
 }
 
 impl Slot {
-    /// What lies in a sequence after a copy was put into it.
+    /// The slot of a sequence into which a copy was restored.
     pub fn of(tokens: Vec<Token>, cuts: Vec<usize>) -> Slot {
         Slot { exact: cuts.last().copied().unwrap_or(0), tokens, cuts, ..Slot::default() }
     }
 
-    /// How many tokens at the start of `prompt` this slot holds already.
+    /// How many tokens at the start of `prompt` this slot already holds.
     pub fn shared(&self, prompt: &[Token]) -> usize {
         shared(&self.tokens, prompt)
     }
 
-    /// Shortens to `length` tokens. In the middle of a call only its beginning counts as exact.
+    /// Shortens to `length` tokens. If that is inside a call, only the calls before it count as exact.
     pub fn truncate(&mut self, length: usize) {
         if length >= self.tokens.len() {
             return;
@@ -49,12 +48,12 @@ impl Slot {
         self.exact = self.last_cut();
     }
 
-    /// Takes in a token that was generated.
+    /// Adds a generated token.
     pub fn push(&mut self, token: Token) {
         self.tokens.push(token);
     }
 
-    /// Takes in tokens that were evaluated in one prefill call; `ends`: not only the first part of one.
+    /// Adds tokens that were evaluated in one prefill call. `ends` is false for the first part of a call.
     pub fn extend(&mut self, tokens: impl Iterator<Item = Token>, ends: bool) {
         let from = self.tokens.len();
         self.tokens.extend(tokens);
@@ -72,7 +71,7 @@ impl Slot {
         self.exact == self.tokens.len()
     }
 
-    /// What of it was computed as from cold.
+    /// The part that was computed as in a cold run.
     pub fn held(&self) -> Held<'_> {
         Held { cuts: &self.cuts, exact: self.exact }
     }
@@ -82,44 +81,44 @@ impl Slot {
     }
 }
 
-/// Tokens that were computed in prefill calls from position 0 on: where these ended, and how many they are with a call
-/// that has not ended.
+/// Tokens that were computed in prefill calls from position 0 on: where the calls ended, and the number of tokens,
+/// including those of a call that has not ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
     pub cuts: &'a [usize],
     pub exact: usize,
 }
 
-/// Rows that the first part of a split call may have of `rows`.
-fn whole(rows: usize) -> usize {
+/// `rows` rounded down to a multiple of [`SPLIT`].
+fn round_down(rows: usize) -> usize {
     rows / SPLIT * SPLIT
 }
 
-/// Tokens that two texts begin with.
+/// How many tokens `a` and `b` have in common at their start.
 pub fn shared(a: &[Token], b: &[Token]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// How much of what a slot holds a new prompt may use.
+/// How much of a slot's content a new prompt may reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// Only whole prefill calls, counted from position 0, and of the next a part where calls may be split. The rest is
-    /// computed in the same calls as from cold, so the tokens that follow are those of a cold run.
+    /// Only whole prefill calls from position 0 on, and a part of the next one if calls may be split. The rest is
+    /// computed in the same calls as in a cold run, so the generated tokens are those of a cold run.
     #[default]
     Exact,
-    /// Everything that matches, generated tokens too: for the next turn of the same conversation. Generated tokens
-    /// were computed one by one instead of in chunks, so the last bits of the logits may differ from a cold run.
+    /// Everything that matches, including generated tokens: for the next turn of the same conversation. Generated
+    /// tokens were computed one by one instead of in chunks, so the last bits of the logits may differ from a cold run.
     Continue,
 }
 
-/// In which calls a prompt is evaluated: first its fixed beginning, then the rest, both in chunks of which the last may
-/// be shorter. The end of the fixed beginning is thus the end of a call in every run, however long a chunk is, and what
-/// was computed up to there serves every prompt that begins with it. Depends on nothing that a run before left behind.
+/// The calls in which a prompt is evaluated: first its fixed prefix, then the rest, both in chunks of which the last
+/// may be shorter. A call therefore ends at the end of the fixed prefix in every run, and what was computed up to there
+/// can be reused by every prompt with that prefix. Does not depend on earlier runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefill {
     /// Tokens of the whole prompt.
     prompt: usize,
-    /// Tokens of the fixed beginning; 0 if there is none that is worth a call.
+    /// Tokens of the fixed prefix; 0 if there is none or it is too short for a call.
     fixed: usize,
     /// Most rows of a call.
     chunk: usize,
@@ -131,27 +130,27 @@ impl Prefill {
         Prefill { prompt, fixed, chunk: chunk.max(1) }
     }
 
-    /// Tokens of the fixed beginning; 0 if there is none that is worth a call.
+    /// Tokens of the fixed prefix; 0 if there is none or it is too short for a call.
     pub fn fixed(&self) -> usize {
         self.fixed
     }
 
-    /// Where the call ends that begins at `from`, in a run in which all calls before were of this plan.
+    /// Where the call that begins at `from` ends, if all calls before it followed this plan.
     fn cold_end(&self, from: usize) -> usize {
         let (base, end) = if from < self.fixed { (0, self.fixed) } else { (self.fixed, self.prompt) };
         (base + ((from - base) / self.chunk + 1) * self.chunk).min(end)
     }
 
-    /// Where the call ends that continues `slot`. What does not follow prefill calls is no longer that of a cold run;
-    /// then as many rows as a call may have are the fewest calls.
+    /// Where the call that continues `slot` ends. If the slot is not exact, the result is not that of a cold run
+    /// anyway, and full chunks make the fewest calls.
     pub fn end(&self, slot: &Slot) -> usize {
         let from = slot.tokens.len();
         if slot.is_exact() { self.cold_end(from) } else { (from + self.chunk).min(self.prompt) }
     }
 
-    /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` where it is too short.
+    /// The end of a first part of about `rows` rows of the call from `from` to `end`; `end` if it cannot be split.
     pub fn part_of(from: usize, end: usize, rows: usize) -> usize {
-        let part = from + whole(rows).max(SPLIT);
+        let part = from + round_down(rows).max(SPLIT);
         if part + SPLIT <= end { part } else { end }
     }
 
@@ -161,8 +160,8 @@ impl Prefill {
         std::iter::successors(next(0), move |&from| next(from))
     }
 
-    /// How many tokens to keep of `shared` matching ones. The last token of a prompt is always evaluated again: its
-    /// logits are needed. `splits` says of the end of a call whether it may be split.
+    /// How many of the `shared` matching tokens to keep. The last token of a prompt is always evaluated again, because
+    /// its logits are needed. `splits(end)` says whether the call that ends at `end` may be split.
     pub fn reusable(&self, shared: usize, held: Held<'_>, reuse: Reuse, splits: impl Fn(usize) -> bool) -> usize {
         let most = shared.min(self.prompt.saturating_sub(1));
         if reuse == Reuse::Continue {
@@ -170,10 +169,10 @@ impl Prefill {
         }
         let alike = self.cuts().zip(held.cuts).take_while(|(cold, held)| cold == *held && *cold <= most).count();
         let begun = if alike > 0 { held.cuts[alike - 1] } else { 0 };
-        // From here on both begin a call.
+        // Both the cold run and the slot begin a call here.
         let (here, there) = (self.cold_end(begun), held.cuts.get(alike).copied().unwrap_or(held.exact));
         let part = most.min(there).min(here.saturating_sub(SPLIT)).saturating_sub(begun);
-        if splits(here) { begun + whole(part) } else { begun }
+        if splits(here) { begun + round_down(part) } else { begun }
     }
 }
 
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cold_run_would_compute_alike_is_used() {
+    fn exact_reuse_keeps_the_calls_that_a_cold_run_would_make() {
         check_reuse(700, 300, 650, &[256, 300, 556, 650], 556, 556 + 64);
         check_reuse(700, 300, 310, &[256, 300, 556], 300, 300);
         check_reuse(700, 300, 400, &[256, 300, 556], 300, 300 + 96);
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_computed_in_calls_from_the_start_is_known() {
+    fn generated_tokens_make_a_slot_inexact_until_they_are_cut() {
         let mut slot = Slot::default();
         slot.extend(tokens(0..256), true);
         slot.extend(tokens(256..300), true);
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_call_are_the_call_where_it_may_be_split() {
+    fn a_call_made_in_two_parts_counts_as_one_call() {
         let (mut slot, prefill) = (Slot::default(), Prefill::new(300, 0, 256));
         assert_eq!((Prefill::part_of(0, 256, 64), Prefill::part_of(192, 256, 64)), (64, 256));
         assert_eq!((Prefill::part_of(192, 256, 1), Prefill::part_of(0, 20, 64)), (224, 20));
@@ -263,7 +262,7 @@ mod tests {
         assert_eq!((slot.is_exact(), slot.cuts.as_slice()), (true, &[256][..]));
         slot.truncate(96);
         assert_eq!((slot.exact, slot.is_exact()), (0, false));
-        // Too few rows are no part of a longer call.
+        // Too few rows do not count as a part of a longer call.
         slot.exact = 96;
         slot.extend(tokens(96..100), true);
         assert_eq!((slot.exact, slot.cuts.len()), (96, 0));

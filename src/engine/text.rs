@@ -1,22 +1,22 @@
-//! Turns the bytes of generated tokens into text: whole characters, and thinking apart from the answer.
+//! Turns the bytes of generated tokens into text: whole characters, with thinking separated from the answer.
 //!
-//! Models that reason write `<think>…</think>` before they answer, GPT-OSS does it in a channel of its own. A tag or a
-//! character that is only half there is held back until it is whole, and given out as it stands when the generation ends.
+//! Reasoning models write `<think>…</think>` before the answer; GPT-OSS uses a channel of its own. Half a tag or half a
+//! character is held back until it is complete, and returned as it is when the generation ends.
 
 use super::decoder::{Token, Vocabulary};
 use crate::models::dialect::{self, Prompt};
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
-/// What no reader needs; with what ends it, where it opens thinking.
+/// A tag that is removed from the text and, if it opens thinking, the tag that closes it.
 type Tag = (&'static str, Option<&'static str>);
 const TAGS: [Tag; 1] = [(OPEN, Some(CLOSE))];
-/// Where the vocabulary knows channels. Others may write these marks as text.
+/// The tags if the vocabulary has channel tokens. Other models may write these marks as text.
 const TAGS_OF_CHANNELS: [Tag; 6] = [
     (OPEN, Some(CLOSE)),
     ("<|channel|>analysis<|message|>", Some("<|end|>")),
     ("<|channel|>final<|message|>", None),
-    // What it says between calls.
+    // Text between tool calls.
     ("<|channel|>commentary<|message|>", None),
     ("<|start|>assistant", None),
     ("<|end|>", None),
@@ -32,51 +32,54 @@ pub enum TextPiece {
 /// Splits a stream of bytes into [`TextPiece`]s.
 #[derive(Debug)]
 pub struct TextStream {
-    /// The beginning of a character.
+    /// The first bytes of an incomplete character.
     bytes: Vec<u8>,
-    /// Whole characters that may be the beginning of a tag.
+    /// Complete characters that may be the beginning of a tag.
     held: String,
-    /// What is looked for outside of thinking.
+    /// The tags searched for outside thinking.
     tags: &'static [Tag],
-    /// The tag that ends it.
+    /// Inside thinking: the tag that ends it.
     thinking: Option<&'static str>,
 }
 
-/// The bytes of a token as a reader sees them; tags and the marks of calls count where a vocabulary makes control tokens of them.
+/// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of tool
+/// calls and channels, which give their name.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
-    let said = |name: &&[u8]| {
+    let is_text = |name: &&[u8]| {
         std::str::from_utf8(name).is_ok_and(|name| name == OPEN || name == CLOSE || dialect::is_said(name))
     };
-    vocabulary.control(token).filter(said).unwrap_or_else(|| vocabulary.bytes(token))
+    vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
-/// Whether `prompt` ends inside of thinking, as with templates that open the tag themselves: the first token then
-/// belongs to it already.
+/// Whether `prompt` ends with an opened thinking tag, as with templates that write the tag themselves: the first
+/// generated token then belongs to the thinking.
 fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
-    // A tag of one letter a token, and the blank lines after it.
+    // Enough tokens for a tag of one character a token and blank lines after it.
     let last = &prompt[prompt.len().saturating_sub(2 * OPEN.len())..];
     let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
     text.trim_ascii_end().ends_with(OPEN.as_bytes())
 }
 
-/// What ends the thinking after `prompt` before it begins; nothing where the vocabulary does not mark thoughts.
+/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts.
 pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
-    let opening = match opens_thinking(vocabulary, prompt) {
-        true => Prompt::default(),
-        false if vocabulary.marks_thoughts() => Prompt::default().special(OPEN).text("\n"),
-        false => return Vec::new(),
+    let opening = if opens_thinking(vocabulary, prompt) {
+        Prompt::default()
+    } else if vocabulary.marks_thoughts() {
+        Prompt::default().special(OPEN).text("\n")
+    } else {
+        return Vec::new();
     };
     vocabulary.tokenize(&opening.text("\n").special(CLOSE).text("\n\n"))
 }
 
-/// Whether a reply is written in channels, as GPT-OSS does.
+/// Whether replies are written in channels, as by GPT-OSS.
 fn knows_channels(vocabulary: &dyn Vocabulary) -> bool {
     let tokens = vocabulary.tokenize(&Prompt::default().special(CHANNEL));
     tokens.iter().any(|&token| vocabulary.control(token) == Some(CHANNEL.as_bytes()))
 }
 
 impl TextStream {
-    /// For what a model writes after `prompt`.
+    /// A stream for what a model generates after `prompt`.
     pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
         let tags: &[Tag] = if knows_channels(vocabulary) { &TAGS_OF_CHANNELS } else { &TAGS };
         TextStream::new(tags, opens_thinking(vocabulary, prompt).then_some(CLOSE))
@@ -86,21 +89,21 @@ impl TextStream {
         TextStream { bytes: Vec::new(), held: String::new(), tags, thinking }
     }
 
-    /// Takes bytes in, gives every piece out that can no longer change.
+    /// Adds bytes; returns every piece that can no longer change.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<TextPiece> {
         self.bytes.extend_from_slice(bytes);
         self.take_characters();
         self.drain(false)
     }
 
-    /// The generation is over: whatever was held back comes out, a broken character as `\u{fffd}`.
+    /// Ends the generation: returns what was held back, with an incomplete character as `\u{fffd}`.
     pub fn flush(&mut self) -> Vec<TextPiece> {
         self.held.push_str(&String::from_utf8_lossy(&self.bytes));
         self.bytes.clear();
         self.drain(true)
     }
 
-    /// Moves whole characters from `bytes` to `held`; bytes that can never become one are replaced.
+    /// Moves complete characters from `bytes` to `held`; invalid bytes become `\u{fffd}`.
     fn take_characters(&mut self) {
         loop {
             match std::str::from_utf8(&self.bytes) {
@@ -123,6 +126,8 @@ impl TextStream {
         }
     }
 
+    /// Removes the tags in `held` and returns the text around them. Unless this is the `last` call, half a tag at the
+    /// end stays in `held`.
     fn drain(&mut self, last: bool) -> Vec<TextPiece> {
         let mut pieces = Vec::new();
         loop {
@@ -149,7 +154,7 @@ impl TextStream {
     }
 }
 
-/// How many bytes at the end of `text` may be the beginning of `tag`.
+/// How many bytes at the end of `text` are the beginning of `tag`.
 fn half_tag(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|&n| text.ends_with(&tag[..n])).unwrap_or(0)
 }
@@ -191,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_its_own_stream_however_it_is_cut() {
+    fn thinking_is_separated_however_the_bytes_are_cut() {
         check(&[b"<think>why</think>so"], &[thinking("why"), answer("so")]);
         check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
     }
 
     #[test]
-    fn the_channels_of_a_reply_are_told_apart() {
+    fn the_channels_of_a_reply_are_separated() {
         let check = |chunks: &[&[u8]], expected: &[TextPiece]| check_with(&TAGS_OF_CHANNELS, chunks, expected);
         let reply = b"<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>so";
         check(&[reply], &[thinking("why"), answer("so")]);
@@ -209,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_channels_are_text_where_a_vocabulary_has_none() {
+    fn channel_marks_are_text_if_the_vocabulary_has_no_channel_tokens() {
         let text = "<|start|>assistant<|channel|>analysis<|message|>a<|end|>b";
         let letters = super::super::scripted::Letters::new();
         let mut stream = TextStream::after(&letters, &[]);
@@ -238,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thought_of_nothing_is_said_only_where_thoughts_are_marked() {
+    fn an_empty_thought_is_added_only_if_the_model_marks_thoughts() {
         use super::super::scripted::Letters;
         let check = |letters: &Letters, prompt: &str, expected: &str| {
             let prompt = letters.tokenize(&Prompt::default().text(prompt));
-            let said = thought_of_nothing(letters, &prompt);
-            let said: Vec<u8> = said.iter().flat_map(|&token| letters.bytes(token)).copied().collect();
-            assert_eq!(String::from_utf8_lossy(&said), expected);
+            let thought = thought_of_nothing(letters, &prompt);
+            let thought: Vec<u8> = thought.iter().flat_map(|&token| letters.bytes(token)).copied().collect();
+            assert_eq!(String::from_utf8_lossy(&thought), expected);
             assert!(!opens_thinking(letters, &[prompt, letters.tokenize(&Prompt::default().text(expected))].concat()));
         };
         let mut thoughtful = Letters::new();

@@ -1,4 +1,4 @@
-//! Brings the index up to date: reads only what changed, and ends where a clean build would.
+//! Updates the index: reads only changed files and gives the same result as a clean build.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -15,13 +15,13 @@ use crate::embed::Embedder;
 
 mod readers;
 
-/// Set while names that other files may refer to have changed and not everything was resolved again.
+/// Stored as "1" from a change that may affect edges of other files until all files have been resolved again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
-/// Threads that resolve references. Each has tables of its own over all files, so more would cost memory.
+/// Threads that resolve references. Each builds its own tables over all files, so more would cost memory.
 const RESOLVERS: usize = 2;
-/// So few files are resolved by one of them: its tables cost more than the files.
+/// Fewer files than this are resolved by one thread: building the tables costs more than resolving the files.
 const ALONE_MAX: usize = 16;
-/// Files written in one transaction: what a kill can cost.
+/// Files written in one transaction; a kill loses at most one transaction.
 const BATCH_FILES: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +57,11 @@ pub struct Report {
     pub files: usize,
     /// Files read and parsed this time.
     pub parsed: usize,
-    /// Files taken out because they are gone.
+    /// Files removed from the index because they no longer exist.
     pub removed: usize,
     /// Files that are not in the index, with the reason.
     pub skipped: Vec<Skipped>,
-    /// Files of which a part could not be read: path and reason.
+    /// Files of which a part could not be parsed, with the reason.
     pub partial: Vec<Skipped>,
     pub chunks: usize,
     pub chunks_with_vector: usize,
@@ -69,13 +69,13 @@ pub struct Report {
     pub edges: usize,
     /// References whose target is not known.
     pub unresolved: usize,
-    /// Until words, symbols and graph could be asked.
+    /// Time until words, symbols and graph could be searched.
     pub usable_ms: u64,
     pub ms: u64,
 }
 
 impl Index {
-    /// Both stages: words and graph first, which are usable at once, then vectors if there is an embedder.
+    /// Runs both stages: first words and graph, which are usable at once, then vectors if there is an embedder.
     pub fn refresh(
         &self,
         embedder: Option<&Embedder>,
@@ -100,7 +100,7 @@ impl Index {
         let known = store.files()?;
         let change = Change::between(&scan.files, &known);
         let mut report = Report { removed: change.gone.len(), ..Report::default() };
-        // Noted before anything is written: whatever ends this run, the next one resolves what refers to these names.
+        // Stored before anything else is written, so that the next run resolves all files again if this one is interrupted.
         let mut interface_changed = !change.gone.is_empty();
         if interface_changed {
             store.set_meta(RESOLVE_ALL, "1")?;
@@ -138,7 +138,7 @@ impl Index {
         Ok(report)
     }
 
-    /// Reads and parses a file; `None` if its content is as before, and only its new time has to be noted.
+    /// Reads and parses a file; `None` if its content is unchanged, so that only its new time has to be stored.
     fn read_file(&self, found: &Found, before: Option<&FileRow>) -> Option<FileRecord> {
         let language = syntax::language_of(&found.path);
         let (text, skipped) = match scan::read(&self.project, &found.path) {
@@ -156,7 +156,7 @@ impl Index {
         Some(FileRecord { path, language, size, mtime_ns, hash, skipped, outline, interface, chunks })
     }
 
-    /// Resolves files that wait for it; all files if names others may refer to came, went or moved. Writes only what came out different.
+    /// Resolves the references of new and changed files, or of all files if `RESOLVE_ALL` is set. Writes only changed edges.
     fn resolve(
         &self,
         store: &mut Store,
@@ -196,13 +196,13 @@ impl Index {
             Ok(())
         })?;
         store.set_meta(RESOLVE_ALL, "0")?;
-        // Some hundred thousand small pieces: nobody should wait until the last of them is given back.
+        // Freeing some hundred thousand small allocations takes a while, so another thread does it.
         std::thread::spawn(move || drop(facts));
         *self.graph.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
-    /// Path and text of the files that say what imports mean.
+    /// Path and text of the manifests that imports are resolved with (see `is_manifest`).
     pub(super) fn manifests(&self, facts: &[Facts]) -> Vec<(String, String)> {
         let manifests = facts.iter().filter(|f| resolve::is_manifest(&f.path));
         manifests.filter_map(|f| Some((f.path.clone(), scan::read(&self.project, &f.path).ok()?))).collect()
@@ -231,7 +231,7 @@ pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {
     if cancel.is_cancelled() { Err(IndexError::Cancelled) } else { Ok(()) }
 }
 
-/// What has to be looked at: files whose size or time is new, and files that are gone.
+/// Files with a new size or time, which have to be read, and indexed files that no longer exist.
 pub(super) struct Change {
     pub look: Vec<Found>,
     pub gone: Vec<String>,
@@ -251,7 +251,7 @@ impl Change {
     }
 }
 
-/// A file that could not be read is tried again: permissions change without a trace in size and time.
+/// Whether to read a file again. One that could not be read is always tried again: size and time do not show permissions.
 fn has_changed(found: &Found, known: &FileRow) -> bool {
     let tried_again = known.skipped.as_deref().is_some_and(scan::may_pass);
     tried_again || known.size != found.size || known.mtime_ns != found.mtime_ns

@@ -1,4 +1,4 @@
-//! Brings the vectors up to date: embeds what is new, reuses what was computed before, keeps the file beside the database.
+//! Updates the vectors: embeds new chunks, reuses stored embeddings, and keeps the vector file beside the database.
 
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -10,16 +10,16 @@ use super::{Index, IndexError};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
-/// Texts embedded in one call, and vectors kept in one transaction: under a second of work, and what a kill can cost.
+/// Texts embedded per call and vectors stored per transaction: under a second of work, which is what a kill can lose.
 const BATCH_TEXTS: usize = 128;
-/// Embeddings kept of content that is gone, so that switching branches back and forth computes nothing.
+/// Embeddings kept of deleted content, so that switching branches back and forth computes nothing again.
 const SPARE_EMBEDDINGS: usize = 20_000;
 
-/// Gives one vector a text, in order.
+/// Embeds texts: one vector per text, in the same order.
 type Embed<'a> = dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, IndexError> + 'a;
 
 impl Index {
-    /// Embeds what has no vector yet and makes all vectors searchable. Gives the number of chunks that have one.
+    /// Embeds chunks that have no vector yet and makes all vectors searchable. Returns the number of chunks with a vector.
     pub fn refresh_vectors(
         &self,
         embedder: &Embedder,
@@ -30,7 +30,7 @@ impl Index {
         self.refresh_vectors_with(&model, dimensions, &mut |texts| Ok(embedder.embed(texts, cancel)?), progress, cancel)
     }
 
-    /// The same with any function from texts to vectors.
+    /// Like `refresh_vectors`, with any function from texts to vectors.
     pub(crate) fn refresh_vectors_with(
         &self,
         model: &str,
@@ -39,7 +39,7 @@ impl Index {
         progress: &mut dyn FnMut(Progress),
         cancel: &Cancel,
     ) -> Result<usize, IndexError> {
-        // What is there already becomes searchable before the first new text is embedded.
+        // Stored vectors become searchable before the first new text is embedded.
         self.load_vectors(model, dimensions)?;
         let waiting = self.by_importance(model)?;
         let mut done = 0;
@@ -61,13 +61,13 @@ impl Index {
         self.reader().chunks_with_vector(model)
     }
 
-    /// Texts that have no vector of `model` yet, those first that much of the project leads to.
+    /// Texts that have no vector of `model` yet, those of the most important files first.
     fn by_importance(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
         let mut waiting = self.reader().without_embedding(model)?;
         if waiting.len() > BATCH_TEXTS {
             let standing = self.standing()?;
             let importance = |one: &Waiting| standing.importance(&one.path);
-            // Stable: what counts alike stays by path.
+            // The sort is stable: equally important texts stay ordered by path.
             waiting.sort_by(|a, b| importance(b).total_cmp(&importance(a)));
         }
         Ok(waiting)
@@ -83,15 +83,15 @@ impl Index {
         self.reader().chunks_with_vector(model)
     }
 
-    /// Makes the vectors that were computed earlier searchable: from the file beside the database if it is whole and current,
-    /// else from the embeddings in the database. Gives how many there are.
+    /// Makes stored vectors searchable: from the vector file if it is intact and current, else from the embeddings in the
+    /// database. Returns the number of vectors.
     pub fn load_vectors(&self, model: &str, dimensions: usize) -> Result<usize, IndexError> {
         let (keys, known) = {
             let store = self.reader();
             (store.vector_keys(model)?, store.meta("vectors")?.unwrap_or_default())
         };
         let expected = keys.len() + self.vectors_missing(model)?;
-        // Vectors of content that is gone are skipped by searches; with too many of them a new file is smaller.
+        // Searches skip vectors of deleted content; with more than a quarter of those, the vector index is built anew.
         let current =
             |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected);
         let held = self.vectors.write().unwrap_or_else(PoisonError::into_inner).take();

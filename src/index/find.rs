@@ -3,8 +3,8 @@
 use super::{Index, IndexError, words};
 
 impl Index {
-    /// Files whose path fits `wanted`, best first. With `*` or `?` it is a pattern over the whole path (`*` stays within a folder,
-    /// `**` does not; a pattern without `/` is held against the file's name); else words that may stand anywhere in the path.
+    /// Files whose path matches `wanted`, best first. With `*` or `?` it is a pattern over the whole path (`*` stops at `/`, `**`
+    /// does not; a pattern without `/` is matched against the file name); else it is words that may occur anywhere in the path.
     pub fn find_files(&self, wanted: &str, limit: usize) -> Result<Vec<String>, IndexError> {
         Ok(find(&self.paths()?, wanted, limit))
     }
@@ -26,7 +26,8 @@ fn find(paths: &[String], wanted: &str, limit: usize) -> Vec<String> {
     scored.into_iter().take(limit).map(|(_, p)| p.clone()).collect()
 }
 
-/// How well a path answers: the whole text in it counts most, then words equal to, beginning, or inside path words; near misses last.
+/// Score of a path: `wanted` in it as a whole counts most, then words that equal, begin or are part of path words, then
+/// words with one wrong letter.
 fn score(path: &str, wanted: &str, words: &[String]) -> f64 {
     let lower = path.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
@@ -52,7 +53,7 @@ fn score(path: &str, wanted: &str, words: &[String]) -> f64 {
     score
 }
 
-/// 1 for the same word, less for a beginning, a part, or one letter more, less or other.
+/// 1 for equal words, less for a prefix, a part, or one letter added, left out or replaced.
 fn closeness(word: &str, other: &str) -> f64 {
     let long = word.len() >= 3 && other.len() >= 3;
     if word == other {
@@ -76,10 +77,10 @@ fn one_letter_apart(a: &str, b: &str) -> bool {
     a.len().max(b.len()) - same_start - same_end <= 1
 }
 
-/// Whether a pattern of `*`, `**` and `?` covers the whole path. Walks both once for each star: no recursion, no blow-up.
+/// Whether a pattern with `*`, `**` and `?` matches the whole path. Goes back only to the last star, without recursion.
 fn glob(pattern: &[u8], path: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Where to go on if what follows a star does not fit: after the star, at the next byte.
+    // Where to try again if the text after a `*` or `**` does not match: (pattern position after it, path position).
     let mut within: Option<(usize, usize)> = None;
     let mut across: Option<(usize, usize)> = None;
     loop {

@@ -1,4 +1,4 @@
-//! The code graph in memory: symbols, and who calls, imports and contains whom.
+//! Holds the code graph in memory: symbols with the calls, imports, references, bases and containment between them.
 
 mod reach;
 mod select;
@@ -16,7 +16,7 @@ use crate::base::Bytes;
 
 pub use reach::{Reach, Reached};
 
-/// A symbol as the graph knows it.
+/// A symbol of the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub id: i64,
@@ -38,7 +38,7 @@ struct Link {
     at_load: bool,
 }
 
-/// One step from a symbol to another.
+/// An edge as seen from one of its symbols.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// The other symbol.
@@ -46,9 +46,9 @@ pub struct Neighbour {
     pub kind: EdgeKind,
     pub confidence: f64,
     pub reason: String,
-    /// Where the edge arises: a line in the file of its source, counted from 1.
+    /// Line of the reference in the file of the edge's source, counted from 1.
     pub line: usize,
-    /// Whether it arises outside every function, when the file is loaded.
+    /// Whether the reference is outside every function, so that it runs when the file is loaded.
     pub at_load: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the graph of a project. An edge whose end was removed by a run that did not finish is left out.
+    /// Reads the graph of a project. Edges to symbols that an interrupted run removed are left out.
     pub fn load(store: &Store) -> Result<Graph, IndexError> {
         let mut graph = Graph::default();
         for symbol in store.symbols()? {
@@ -80,12 +80,11 @@ impl Graph {
             };
             let at = graph.graph.add_node(node);
             graph.by_id.insert(id, at);
-            match module {
-                true => drop(graph.modules.insert(path, at)),
-                false => {
-                    graph.by_name.entry(name).or_default().push(at);
-                    chunk.into_iter().for_each(|c| graph.of_chunk.entry(c).or_default().push(at));
-                }
+            if module {
+                graph.modules.insert(path, at);
+            } else {
+                graph.by_name.entry(name).or_default().push(at);
+                chunk.into_iter().for_each(|c| graph.of_chunk.entry(c).or_default().push(at));
             }
         }
         for (source, target, kind, confidence, reason, line, at_load) in store.edges()? {
@@ -97,9 +96,9 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Memory of nodes, edges and their texts, and of the tables that find them; what the allocator rounds up is left out.
+    /// Estimated memory of nodes, edges, their strings and the lookup tables, without what the allocator rounds up.
     pub fn memory(&self) -> Bytes {
-        /// An entry of a table of numbers: key, value, the table's own byte, a third of it empty; and a list of one place.
+        /// Bytes of a hash-table entry: key, value and control byte with a third of the table empty, and a list of one element.
         const ENTRY: usize = 64;
         let texts = |node: &Node| node.name.capacity() + node.kind.capacity() + node.path.capacity();
         let nodes: usize = self.graph.node_weights().map(|node| size_of::<Node>() + texts(node)).sum();
@@ -115,7 +114,7 @@ impl Graph {
         self.graph.node_count()
     }
 
-    /// The id of a file's module; 0 for a file that is not there.
+    /// The id of a file's module; 0 for a file that is not in the graph.
     pub fn module_id(&self, path: &str) -> i64 {
         self.modules.get(path).map_or(0, |at| self.graph[*at].id)
     }
@@ -124,14 +123,15 @@ impl Graph {
         self.graph.edge_count()
     }
 
-    /// Every file with a module, by path.
+    /// Every file of the graph, by path.
     pub fn files(&self) -> Vec<&str> {
         let mut files: Vec<&str> = self.modules.keys().map(String::as_str).collect();
         files.sort_unstable();
         files
     }
 
-    /// What links one file with another, containment left out: source, target, confidence. Importing without a use says half.
+    /// Links between two files: (source, target, weight). The weight is the edge's confidence, halved for imports; containment
+    /// is left out.
     pub fn file_links(&self) -> Vec<(&str, &str, f64)> {
         let weight = |link: &Link| link.confidence * if link.kind == EdgeKind::Imports { 0.5 } else { 1.0 };
         let ends = |e: petgraph::graph::EdgeReference<'_, Link>| (e.source(), e.target());
@@ -164,22 +164,22 @@ impl Graph {
         found
     }
 
-    /// Who calls a symbol, by file and line. `symbol` as in [`Graph::named`].
+    /// The callers of a symbol, by file and line. `symbol` as in [`Graph::named`].
     pub fn callers(&self, symbol: &str) -> Vec<Neighbour> {
         self.around(self.indices(symbol), Direction::Incoming, EdgeKind::Calls)
     }
 
-    /// Whom a symbol calls.
+    /// The symbols that a symbol calls.
     pub fn callees(&self, symbol: &str) -> Vec<Neighbour> {
         self.around(self.indices(symbol), Direction::Outgoing, EdgeKind::Calls)
     }
 
-    /// What a file imports: modules and names. For a symbol: what its file imports.
+    /// The modules and names that a file imports. For a symbol: the imports of its file.
     pub fn imports(&self, place: &str) -> Vec<Neighbour> {
         self.around(self.modules_of(place), Direction::Outgoing, EdgeKind::Imports)
     }
 
-    /// Which files import this file, or this symbol.
+    /// The files that import this file or symbol.
     pub fn dependents(&self, place: &str) -> Vec<Neighbour> {
         let starts = match self.modules.get(place) {
             Some(module) => vec![*module],
@@ -201,13 +201,13 @@ impl Graph {
         modules
     }
 
-    /// All calls, each with its caller, in the order of the callers' files and lines.
+    /// All calls, each with its caller, in the order of the callers' files.
     pub fn calls(&self) -> Vec<(&Node, Neighbour)> {
         let edges = self.graph.edge_references().filter(|e| e.weight().kind == EdgeKind::Calls);
         edges.map(|e| (&self.graph[e.source()], self.neighbour(e.target(), e.weight()))).collect()
     }
 
-    /// What a symbol stands in, from the inside out; its file is not among them.
+    /// The definitions around a symbol, innermost first, without its file.
     pub fn containers(&self, id: i64) -> Vec<&Node> {
         /// Definitions nest a few levels.
         const DEPTH_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! Numbers for symbols, chunks and contents that depend on nothing but what they name, so that edits elsewhere never change them.
+//! Computes ids of symbols, chunks and contents by hashing what they identify, so that edits elsewhere never change them.
 
 use std::collections::HashMap;
 
@@ -28,12 +28,12 @@ pub fn chunk(path: &str, number: usize) -> i64 {
     key(&[path, "chunk", &number.to_string()])
 }
 
-/// The key of a chunk's vector: the same words anywhere share one, so a renamed file needs no new ones.
+/// The key of a chunk's vector: equal contents share one key, so a renamed file needs no new embeddings.
 pub fn content(content: &str) -> i64 {
     key(&["content", content])
 }
 
-/// One id a definition of the outline: by path, names of containers, kind, and position among namesakes.
+/// One id per definition of the outline, from path, container names, kind, name, and position among definitions alike in these.
 pub fn symbols(path: &str, outline: &Outline) -> Vec<i64> {
     let mut namesakes: HashMap<String, usize> = HashMap::new();
     let mut names: Vec<String> = Vec::with_capacity(outline.definitions.len());

@@ -1,4 +1,4 @@
-//! Says what names mean in the texts as they are now: which definition, which file. Edits that follow a name stand on this.
+//! Resolves names to definitions and files in given texts, for edits such as a rename that follow a name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,32 +6,32 @@ use super::resolve::{Facts, Lead, Project};
 use super::syntax::{self, Definition, Import, Kind, Outline};
 use super::{Index, IndexError};
 
-/// What the files of a project declare, with some of them as given texts.
+/// The outlines of a project's files, some of them read from given texts instead of the index.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     facts: Vec<Facts>,
     manifests: Vec<(String, String)>,
 }
 
-/// A definition: its file and its position there.
+/// A definition: position of its file in the snapshot, and its position in that file's `Outline::definitions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol {
     pub file: usize,
     pub at: usize,
 }
 
-/// What a name stands for.
+/// What a name resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Meaning {
     File(usize),
     Symbol(Symbol),
 }
 
-/// A name behind a dot: what it may mean, in order, or why that is not known.
+/// What `receiver.name` may resolve to (the target, then the alias that leads to it), or why that is unknown.
 pub type MemberMeaning = Result<Vec<Meaning>, String>;
 
 impl Index {
-    /// What the project declares, with the files of `texts` (path, text) read anew.
+    /// The outlines of the indexed files, with the files of `texts` (path, text) read anew.
     pub fn snapshot(&self, texts: &[(String, String)]) -> Result<Snapshot, IndexError> {
         let stored = self.reader().outlines()?;
         let facts = stored.iter().map(|one| Facts {
@@ -48,7 +48,7 @@ impl Index {
 }
 
 impl Snapshot {
-    /// Reads one file anew, or for the first time.
+    /// Reads one file anew, or adds it.
     pub fn put(&mut self, path: &str, text: &str) {
         let language = syntax::language_of(path);
         let outline = syntax::outline(language, text);
@@ -61,7 +61,7 @@ impl Snapshot {
         }
     }
 
-    /// One file has another path; nothing else changes.
+    /// Changes the path of one file and nothing else.
     pub fn move_file(&mut self, from: &str, to: &str) {
         if let Some(facts) = self.facts.iter_mut().find(|f| f.path == from) {
             to.clone_into(&mut facts.path);
@@ -74,13 +74,13 @@ impl Snapshot {
     }
 }
 
-/// Answers what names mean.
+/// Answers questions about the names of one snapshot.
 pub struct Names<'a> {
     project: Project<'a>,
 }
 
 impl<'a> Names<'a> {
-    /// Position of a file; positions are good for this snapshot only.
+    /// Position of a file, valid for this snapshot only.
     pub fn file(&self, path: &str) -> Option<usize> {
         self.project.files.iter().position(|f| f.path == path)
     }
@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
         &self.outline(symbol.file).definitions[symbol.at]
     }
 
-    /// Every definition of that name; blocks that only add members to a type are left out.
+    /// Every definition of that name, without the `impl` blocks of Rust.
     pub fn named(&self, name: &str) -> Vec<Symbol> {
         let all = self.project.files.iter().enumerate().flat_map(|(file, facts)| {
             let own = facts.outline.definitions.iter().enumerate().filter(move |(_, d)| d.name == name);
@@ -115,7 +115,7 @@ impl<'a> Names<'a> {
         all.collect()
     }
 
-    /// `Class.name`, `name`: a definition with what it is a member of.
+    /// The name of a definition, after its owner if it is a member: `Class.name` or `name`.
     pub fn handle(&self, symbol: Symbol) -> String {
         let definition = self.definition(symbol);
         let outer = definition.container.map(|c| self.outline(symbol.file).definitions[c].name.as_str());
@@ -125,7 +125,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether it is reached through a value or a type, not by its bare name.
+    /// Whether it is used through a value or a type (`x.name`), not by its bare name.
     pub fn is_member(&self, symbol: Symbol) -> bool {
         let definition = self.definition(symbol);
         let container = definition.container.map(|c| self.outline(symbol.file).definitions[c].kind);
@@ -133,7 +133,8 @@ impl<'a> Names<'a> {
         held || definition.kind == Kind::Method || definition.member_of.is_some()
     }
 
-    /// The definitions that stand beside one under the same name: overloads, a type with a value of its name, parts of one interface.
+    /// Definitions of the same name in the same container, itself included: overloads, a type and a value of one name, parts of
+    /// one interface.
     pub fn siblings(&self, symbol: Symbol) -> Vec<Symbol> {
         let own = self.definition(symbol);
         let all = self.outline(symbol.file).definitions.iter().enumerate();
@@ -142,60 +143,57 @@ impl<'a> Names<'a> {
         same.map(|(at, _)| Symbol { file: symbol.file, at }).collect()
     }
 
-    /// What an import of `name` from `source` brings in.
+    /// What an import of `name` from `source` resolves to.
     pub fn imported(&self, file: usize, source: &str, name: &str) -> Option<Meaning> {
         let import = Import { source: source.to_owned(), name: name.to_owned(), local: name.to_owned(), line: 0 };
         self.project.import_lead(file, &import).map(meaning)
     }
 
-    /// The file that `source` means in an import.
+    /// The file that the import source `source` resolves to.
     pub fn module(&self, file: usize, source: &str) -> Option<usize> {
         self.project.module_lead(file, source)
     }
 
-    /// The file that an import brings in.
+    /// The file that an import resolves to.
     pub fn module_of(&self, file: usize, import: &Import) -> Option<usize> {
         self.project.file_of_import(file, import)
     }
 
-    /// What a bare name means that no declaration of its own file binds: names of the same package, and of imports with a star.
+    /// What a bare name means that its own file does not declare: a name of the same Go package, or an imported one.
     pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
         self.project.free_lead(file, name).map(meaning)
     }
 
-    /// A path of Rust as seen from the top of a file.
+    /// What a Rust path (`crate::a::B`) means at the top of a file.
     pub fn rust_path(&self, file: usize, path: &str) -> Option<Meaning> {
         self.project.path_lead(file, path).map(meaning)
     }
 
-    /// What the file hands out under a name.
+    /// What the file exports under a name.
     pub fn exported(&self, file: usize, name: &str) -> Option<Meaning> {
         self.project.exported_lead(file, name).map(meaning)
     }
 
-    /// What `receiver.name` means on a line inside a definition.
+    /// What `receiver.name` may mean on a line of the definition `inside`.
     pub fn member(&self, file: usize, inside: Option<usize>, receiver: &str, name: &str, line: usize) -> MemberMeaning {
         let found = self.project.member_leads(file, inside, (receiver, name), line)?;
         Ok(found.into_iter().map(meaning).collect())
     }
 
-    /// Whether types of the language's own library have methods of that name, so that an unknown receiver says nothing.
+    /// Whether types of the language's standard library have methods of that name, so that the name alone says nothing.
     pub fn is_common(&self, file: usize, name: &str) -> bool {
         self.project.is_common(file, name)
     }
 
-    /// A method with those that override it or that it overrides, in all files; without what stands outside the project.
+    /// A definition with its siblings; for a method also those that override it or that it overrides, within the project.
     pub fn family(&self, symbol: Symbol) -> HashSet<Symbol> {
         let name = self.definition(symbol).name.as_str();
         let mut all: HashSet<Symbol> = self.siblings(symbol).into_iter().collect();
-        if !self.is_member(symbol) {
-            return all;
-        }
         all.extend(self.relatives(symbol, name));
         all
     }
 
-    /// Members called `name` of a member's type and of the types above and below it.
+    /// Members called `name` of the type that `symbol` is a member of, and of its base and derived types.
     pub fn relatives(&self, symbol: Symbol, name: &str) -> Vec<Symbol> {
         if !self.is_member(symbol) {
             return Vec::new();
@@ -210,7 +208,7 @@ impl<'a> Names<'a> {
         self.project.scope_lead(file, inside, name).map(meaning)
     }
 
-    /// The type a member belongs to, as one symbol for all its blocks.
+    /// The type a member belongs to: for a member of an `impl` block, the type itself.
     fn owner(&self, symbol: Symbol) -> Option<Symbol> {
         let definition = self.definition(symbol);
         if let Some(owner) = &definition.member_of {
@@ -222,7 +220,7 @@ impl<'a> Names<'a> {
         definition.container.map(|at| self.whole_type(Symbol { file: symbol.file, at }))
     }
 
-    /// The type itself for an impl block of Rust.
+    /// The type of a Rust `impl` block; any other symbol is returned as it is.
     fn whole_type(&self, symbol: Symbol) -> Symbol {
         let definition = self.definition(symbol);
         if definition.kind != Kind::Impl {
@@ -234,7 +232,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The types above and below the owner of a member, itself among them.
+    /// The type that owns a member, with all its base and derived types.
     fn related_types(&self, symbol: Symbol) -> HashSet<Symbol> {
         let Some(start) = self.owner(symbol) else { return HashSet::new() };
         let mut links: HashMap<Symbol, Vec<Symbol>> = HashMap::new();
@@ -252,7 +250,7 @@ impl<'a> Names<'a> {
         all
     }
 
-    /// The base of a member's type that is not in the project, if the type has one: what the member is called may be decided there.
+    /// A base of the member's type that is not in the project, if there is one: it may prescribe the name of the member.
     pub fn foreign_base(&self, symbol: Symbol) -> Option<String> {
         let container = self.definition(symbol).container?;
         self.project.unknown_base(symbol.file, container)

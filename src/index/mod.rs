@@ -1,4 +1,4 @@
-//! The index of a project: chunks, words, vectors and the graph of its code, kept up to date file by file.
+//! The index of a project: text chunks, full-text search, embedding vectors and a code graph, updated file by file.
 
 mod build;
 mod chunk;
@@ -41,7 +41,7 @@ use crate::base::Bytes;
 use crate::embed::EmbedError;
 use store::Store;
 
-/// What can go wrong with an index.
+/// Errors of opening, refreshing or searching an index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     #[error("the project {path} cannot be read: {source}; name a folder with --project")]
@@ -58,32 +58,32 @@ pub enum IndexError {
     Cancelled,
 }
 
-/// The index of one project. Searches go on while it is refreshed.
+/// The index of one project. It can be searched while it is being refreshed.
 pub struct Index {
     project: PathBuf,
-    /// Where it is kept: `.monobloc` of the project, unless told otherwise.
+    /// The folder that holds the index: `.monobloc` in the project, or the folder given to `open_in`.
     folder: PathBuf,
-    /// Changes go through one connection, one refresh at a time.
+    /// The only connection that writes; its lock lets one change run at a time.
     writer: Mutex<Store>,
-    /// Reads do not wait for a refresh (SQLite's log shows them the last committed state).
+    /// A second connection, so that reads do not wait for a refresh: SQLite's WAL shows them the last committed state.
     reader: Mutex<Store>,
-    /// Vectors in use, with the model they are of.
+    /// The searchable vectors, with the fingerprint of the embedding model that made them.
     vectors: RwLock<Option<(String, Vectors)>>,
-    /// Read when first asked for; dropped when edges change.
+    /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
-    /// Made from a graph when first asked for.
+    /// Importance of the files, with the graph it was computed from; computed on first use.
     standing: RwLock<Option<(Arc<Graph>, Arc<Standing>)>>,
-    /// What had to be thrown away when the index was opened.
+    /// What was discarded when the index was opened (a damaged or outdated database), if anything.
     note: Option<String>,
 }
 
 impl Index {
-    /// Opens the index of a project, making `.monobloc/` if it is not there. Nothing is read from the project yet: see `refresh`.
+    /// Opens the index of a project and creates `.monobloc/` if it is missing. Indexes nothing yet: see `refresh`.
     pub fn open(project: &Path) -> Result<Index, IndexError> {
         Index::open_in(project, &project.join(".monobloc"))
     }
 
-    /// The same, kept in another folder, so that nothing is written into the project.
+    /// Like `open`, but keeps the index in `folder`, so that nothing is written into the project.
     pub fn open_in(project: &Path, folder: &Path) -> Result<Index, IndexError> {
         let unreadable = |source| IndexError::Project { path: project.to_owned(), source };
         let project = std::fs::canonicalize(project).map_err(unreadable)?;
@@ -102,17 +102,17 @@ impl Index {
         })
     }
 
-    /// The folder that is indexed, without links in its path.
+    /// The indexed folder, as a path without symbolic links.
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// What had to be thrown away when the index was opened, if anything.
+    /// What was discarded when the index was opened (a damaged or outdated database), if anything.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Memory that it holds now: vectors, graph, and at most what both connections keep of the database's pages.
+    /// Memory that the index holds now: vectors, graph, and an upper bound for the page caches of both connections.
     pub fn memory(&self) -> Bytes {
         let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
         let graph = self.graph.read().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +124,7 @@ impl Index {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Chunks in which any of the words occur: (id, BM25), best first. Weights: name, path, signature, doc, body.
+    /// Chunks that contain any of the words: (id, BM25 score), best first. `weights`: name, path, signature, doc, body.
     pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
         self.reader().by_words(words, weights, limit)
     }
@@ -150,7 +150,7 @@ impl Index {
         self.reader().chunks(ids)
     }
 
-    /// The chunks of a file, from its top.
+    /// The chunks of a file, in file order.
     pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
         self.reader().chunks_of_file(path)
     }
@@ -160,22 +160,23 @@ impl Index {
         self.reader().symbols_named(names)
     }
 
-    /// What a file defines, from its top; the first is the file's module itself. Empty for a file that is not in the index.
+    /// The symbols of a file by line: its definitions, and its module, whose `container` is `None`.
+    /// Empty for a file that is not in the index.
     pub fn file_symbols(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
         self.reader().symbols_of_file(path)
     }
 
-    /// References to a name whose target could not be found out: (path, line, why).
+    /// References to `name` whose target is unknown: (path, line, reason).
     pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
         self.reader().unresolved(name)
     }
 
-    /// What these symbols refer to without it being known what that is: (name, path, line, why), by place.
+    /// Calls in these symbols whose target is unknown: (name, path, line, reason), by path and line.
     pub fn unresolved_from(&self, symbols: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
         self.reader().unresolved_from(symbols)
     }
 
-    /// The graph as of the last refresh.
+    /// The code graph as of the last refresh.
     pub fn graph(&self) -> Result<Arc<Graph>, IndexError> {
         if let Some(graph) = &*self.graph.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(graph.clone());
@@ -186,7 +187,7 @@ impl Index {
         Ok(graph)
     }
 
-    /// Importance and age of the files, as of the last refresh.
+    /// Importance of the files, and which of them are superseded, as of the last refresh.
     pub fn standing(&self) -> Result<Arc<Standing>, IndexError> {
         let graph = self.graph()?;
         if let Some((of, standing)) = &*self.standing.read().unwrap_or_else(PoisonError::into_inner)
@@ -204,29 +205,29 @@ impl Index {
         self.reader().symbols_keyed(keys)
     }
 
-    /// Names with these keys that are handed on and defined nowhere in the project.
+    /// Names with these keys that a file re-exports and no file of the project defines.
     pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOn>, IndexError> {
         self.reader().handed_on(keys)
     }
 
-    /// How many chunks there are, and how many each word occurs in.
+    /// The number of chunks, and for each word the number of chunks that contain it.
     pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
         self.reader().chunks_with(words)
     }
 
-    /// A number that is another one after every change of the index, by this process or another.
+    /// A number that changes whenever this or another process changes the index.
     pub fn state(&self) -> Result<i64, IndexError> {
         self.reader().state()
     }
 
-    /// Where chunks stand, in no order.
+    /// Path and symbol of chunks, in no particular order.
     pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
         self.reader().places(ids)
     }
 
-    /// At most `limit` of the texts that are embedded, each once.
+    /// At most `limit` of the distinct texts that get embedded.
     pub fn summaries(&self, limit: usize) -> Result<Vec<String>, IndexError> {
-        // No model has this name, so everything waits.
+        // No model has an empty fingerprint, so every chunk counts as not yet embedded.
         let all = self.reader().without_embedding("")?;
         Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
     }
@@ -238,7 +239,7 @@ impl Index {
     }
 }
 
-/// What would be read of a folder, by path: ignore rules hold, nothing is opened.
+/// The files of a folder that would be indexed, by path. Applies ignore rules; opens no file.
 pub fn files_of(folder: &Path) -> Vec<String> {
     scan::scan(folder).files.into_iter().map(|found| found.path).collect()
 }

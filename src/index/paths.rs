@@ -1,29 +1,29 @@
-//! Tells from a path what sort of file it is: a test, an example, an older version, a private part, prose.
+//! Sorts files by their paths: tests, examples, private parts, prose, …, and files superseded by a newer version.
 
 use std::collections::{HashMap, HashSet};
 
 use super::syntax;
 
-/// Sorts of file that are seldom meant unless they are asked for.
+/// Sorts of file that a search seldom wants unless it asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Test,
     Example,
-    /// Kept for compatibility.
+    /// Kept for compatibility: `legacy`, `compat`, `deprecated`.
     Old,
     /// Behind the public interface: `_name`, `internal/`.
     Private,
-    /// Not promised yet.
+    /// Not stable yet: `experimental/`, `unstable/`.
     Experimental,
-    /// Messages in other languages.
+    /// Translations.
     Locale,
-    /// Type declarations of code that lies elsewhere.
+    /// Type declarations without code: `.d.ts`.
     Declarations,
-    /// Text and settings.
+    /// Text, settings and markup: Markdown, JSON, TOML, HTML, ….
     Prose,
 }
 
-/// All sorts a file is of, by the conventions of the languages that are read.
+/// All sorts of a file, by the naming conventions of the supported languages.
 pub fn sorts(path: &str) -> Vec<Sort> {
     let lower = path.to_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
@@ -64,13 +64,13 @@ pub fn sorts(path: &str) -> Vec<Sort> {
     sorts
 }
 
-/// The number of a folder that holds one version of something: `v3`.
+/// The version number in a folder name such as `v3`.
 pub fn version_of(folder: &str) -> Option<u32> {
     folder.strip_prefix('v').filter(|n| n.len() <= 4)?.parse().ok()
 }
 
-/// Files of an older version: in a folder `v3` with a `v4` beside it, or in a folder `v1` most of whose files stand beside it
-/// under the same names.
+/// Files of an older version: in a folder `v3` that has a `v4` beside it, or in a folder `v1` of which at least half of the
+/// files exist in the folder above under the same names.
 pub fn superseded<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> HashSet<String> {
     let mut latest: HashMap<&str, u32> = HashMap::new();
     let mut files: HashMap<&str, HashSet<&str>> = HashMap::new();
@@ -95,7 +95,7 @@ pub fn superseded<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> HashSet<S
         .collect()
 }
 
-/// Each version folder on a path: what is above it, its name, and the path down to it.
+/// Each version folder on a path: (path of the folder above it, its name, its own path).
 fn versioned(path: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     path.match_indices('/').filter_map(move |(end, _)| {
         let within = &path[..end];
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn conventions_of_names_and_folders_tell_the_sort() {
+    fn names_and_folders_decide_the_sort_of_a_file() {
         check("src/parse.ts", &[]);
         check("src/latest.ts", &[]);
         check("src/parse.test.ts", &[Sort::Test]);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_version_is_one_with_a_newer_one_or_its_own_successor_beside_it() {
+    fn a_file_is_superseded_by_a_newer_version_folder_or_by_its_copy_in_the_folder_above() {
         let old = |paths: &[&str]| {
             let mut old: Vec<String> = superseded(paths.iter().copied()).into_iter().collect();
             old.sort();

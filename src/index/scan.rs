@@ -1,4 +1,4 @@
-//! Walks a project and says which files are worth reading, and why the others are not.
+//! Walks a project and lists the files to index, and the skipped ones with the reason.
 
 mod text;
 
@@ -14,11 +14,11 @@ pub use text::read;
 
 /// Larger files are data or bundles; a person reads no source file of this size.
 pub const FILE_BYTES_MAX: u64 = 2_000_000;
-/// More files than the largest public monorepos hold under version control in one tree. What is skipped counts as well.
+/// Most files listed, skipped ones included. The largest public monorepos have fewer in one tree.
 pub const FILES_MAX: usize = 200_000;
-/// Text of more than this is a store of data, not a project: the largest public monorepos hold half as much source.
+/// Most bytes of text indexed. The largest public monorepos have half as much source; more is data.
 const PROJECT_BYTES_MAX: u64 = 4 << 30;
-/// Files that a tool wrote and nobody searches.
+/// Lock files: tools write them and nobody searches them.
 const LOCK_FILES: &[&str] = &[
     "Cargo.lock",
     "Gemfile.lock",
@@ -43,7 +43,7 @@ const LOCK_FILES: &[&str] = &[
     "uv.lock",
     "yarn.lock",
 ];
-/// What bundlers write, told by its name.
+/// File endings of bundler output, with the reason to skip it.
 const BUNDLES: &[(&str, &str)] = &[
     (".min.js", "minified, by its name"),
     (".min.mjs", "minified, by its name"),
@@ -66,14 +66,14 @@ pub struct Found {
     pub mtime_ns: i64,
 }
 
-/// A file that is not in the index. What stands before the colon of a reason is its sort: see [`by_reason`].
+/// A file that is not in the index, and why. The reason begins with its category, up to a colon: see [`by_reason`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     pub path: String,
     pub reason: String,
 }
 
-/// How many files were skipped for each sort of reason, the most frequent first.
+/// How many files were skipped for each category of reason, the most frequent first.
 pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, usize)> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for one in skipped {
@@ -87,7 +87,7 @@ pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, usize)> {
     counts
 }
 
-/// Whether a file that was skipped may be readable now although its size and time are as before.
+/// Whether a file skipped for this reason may be readable now although its size and time are unchanged.
 pub fn may_pass(reason: &str) -> bool {
     reason.starts_with(text::UNREADABLE)
 }
@@ -99,7 +99,7 @@ pub struct Scan {
     pub skipped: Vec<Skipped>,
 }
 
-/// Lists the files under `project` that ignore rules let through, without reading them. Links are not followed.
+/// Lists the files under `project` that ignore rules allow, without reading them. Links are not followed.
 pub fn scan(project: &Path) -> Scan {
     let mut scan = Scan::default();
     let walk = WalkBuilder::new(project)
@@ -127,7 +127,7 @@ pub fn scan(project: &Path) -> Scan {
     scan
 }
 
-/// Leaves out the files at the end with which the project would have more than `bytes_max` of text.
+/// Skips the last files of the list, so that the rest has at most `bytes_max` bytes.
 fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
     let mut total = 0;
     let fits = |file: &&Found| {
@@ -150,12 +150,14 @@ fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
         None => return,
     };
     let why = match (entry.file_type(), entry.metadata()) {
-        (Some(kind), _) if kind.is_dir() => match entry.depth() >= DEPTH_MAX {
-            true => format!("too deep: folders below {DEPTH_MAX} others are not entered"),
-            false => return,
-        },
+        (Some(kind), _) if kind.is_dir() => {
+            if entry.depth() < DEPTH_MAX {
+                return;
+            }
+            format!("too deep: folders below {DEPTH_MAX} others are not entered")
+        }
         (_, Err(error)) => format!("{}: {error}", text::UNREADABLE),
-        (kind, Ok(about)) => match why_not(&path, kind, &about) {
+        (kind, Ok(about)) => match skip_reason(&path, kind, &about) {
             Some(why) => why,
             None => {
                 let age = about.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
@@ -167,8 +169,8 @@ fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
     scan.skipped.push(Skipped { path, reason: why });
 }
 
-/// Why a file is not even opened.
-fn why_not(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<String> {
+/// Why a file is skipped without being opened; `None` for a file to index.
+fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<String> {
     if kind.is_some_and(|k| k.is_symlink()) {
         return Some("a link: links are not followed".into());
     }
@@ -201,7 +203,7 @@ fn special(_: Option<FileType>) -> &'static str {
     "of a sort that cannot be told"
 }
 
-/// The path below the project with `/`; an error, as far as it can be shown, if it is not UTF-8; `None` for the project itself.
+/// The path within the project, with `/`; `Err` with a readable form if it is not UTF-8; `None` for the project itself.
 fn relative(project: &Path, path: &Path) -> Option<Result<String, String>> {
     let relative = path.strip_prefix(project).ok()?;
     let pieces: Vec<&str> = relative.iter().map_while(|piece| piece.to_str()).collect();
@@ -211,7 +213,7 @@ fn relative(project: &Path, path: &Path) -> Option<Result<String, String>> {
 }
 
 fn unreadable(project: &Path, error: &ignore::Error) -> Skipped {
-    /// Errors of a walk are wrapped in a path, a depth and a line at most.
+    /// The walker wraps errors in a path, a depth and a line at most.
     const WRAPS_MAX: usize = 8;
     let (mut error, mut path) = (error, String::new());
     for _ in 0..WRAPS_MAX {

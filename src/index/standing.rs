@@ -1,15 +1,15 @@
-//! How much a file counts in its project: who refers to it, and whether a newer version stands beside it.
+//! Computes which files of a project are important (PageRank over references) and which are superseded by a newer version.
 
 use std::collections::{HashMap, HashSet};
 
 use super::paths::{self, Sort};
 
-/// Share of importance that flows along links (Brin and Page); the rest is spread evenly.
+/// PageRank's damping factor (Brin and Page): the share of importance that flows along links; the rest is spread evenly.
 const DAMPING: f64 = 0.85;
-/// Rounds of the iteration. The error shrinks by `DAMPING` a round, to a few thousandths of the largest value.
+/// Iterations. Each shrinks the error by `DAMPING`, so it ends at a few thousandths of the largest value.
 const ROUNDS: usize = 40;
 
-/// Importance and age of every file.
+/// Importance of every file, and the superseded files.
 #[derive(Debug, Default)]
 pub struct Standing {
     importance: HashMap<String, f64>,
@@ -17,11 +17,11 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// From links between files (source, target, weight): PageRank, links of tests and examples left out. Links stand for resolved
-    /// references, so what a barrel hands on counts for the file that defines it.
+    /// PageRank from links between files (source, target, weight). Links from tests and examples are ignored. Links are
+    /// resolved references, so a use of a re-exported name counts for the file that defines it.
     pub fn new(files: &[&str], links: &[(&str, &str, f64)]) -> Standing {
         let at: HashMap<&str, usize> = files.iter().enumerate().map(|(n, file)| (*file, n)).collect();
-        let speaks: Vec<bool> = files
+        let is_regular: Vec<bool> = files
             .iter()
             .map(|file| !paths::sorts(file).iter().any(|sort| matches!(sort, Sort::Test | Sort::Example)))
             .collect();
@@ -29,22 +29,22 @@ impl Standing {
         for (source, target, weight) in links {
             if let (Some(&source), Some(&target)) = (at.get(source), at.get(target))
                 && source != target
-                && speaks[source]
+                && is_regular[source]
             {
                 *weights.entry((source, target)).or_default() += weight;
             }
         }
-        // In a fixed order, so that sums come out the same every time; many references say little more than some.
-        let mut flows: Vec<(usize, usize, f64)> = weights.into_iter().map(|((s, t), w)| (s, t, w.ln_1p())).collect();
-        flows.sort_by_key(|(source, target, _)| (*source, *target));
+        // Sorted, so that sums are the same every time; logarithmic, since many references say little more than a few.
+        let mut edges: Vec<(usize, usize, f64)> = weights.into_iter().map(|((s, t), w)| (s, t, w.ln_1p())).collect();
+        edges.sort_by_key(|(source, target, _)| (*source, *target));
         let mut out = vec![0.0; files.len()];
-        flows.iter().for_each(|(source, _, weight)| out[*source] += weight);
+        edges.iter().for_each(|(source, _, weight)| out[*source] += weight);
         let count = files.len().max(1) as f64;
         let mut rank = vec![1.0 / count; files.len()];
         for _ in 0..ROUNDS {
-            let stuck: f64 = rank.iter().zip(&out).filter(|(_, out)| **out == 0.0).map(|(rank, _)| rank).sum();
-            let mut next = vec![(1.0 - DAMPING) / count + DAMPING * stuck / count; files.len()];
-            for (source, target, weight) in &flows {
+            let dangling: f64 = rank.iter().zip(&out).filter(|(_, out)| **out == 0.0).map(|(rank, _)| rank).sum();
+            let mut next = vec![(1.0 - DAMPING) / count + DAMPING * dangling / count; files.len()];
+            for (source, target, weight) in &edges {
                 next[*target] += DAMPING * rank[*source] * weight / out[*source];
             }
             rank = next;
@@ -54,12 +54,12 @@ impl Standing {
         Standing { importance, superseded: paths::superseded(files.iter().copied()) }
     }
 
-    /// From 0 to 1, the most important file of the project; 0 for a file that is not known.
+    /// Importance from 0 to 1, where 1 is the most important file; 0 for an unknown file.
     pub fn importance(&self, path: &str) -> f64 {
         self.importance.get(path).copied().unwrap_or(0.0)
     }
 
-    /// Whether a newer version of it stands in the project.
+    /// Whether the project has a newer version of the file.
     pub fn is_superseded(&self, path: &str) -> bool {
         self.superseded.contains(path)
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_many_refer_to_counts_most_and_tests_have_no_say() {
+    fn the_most_referenced_file_ranks_first_and_links_from_tests_are_ignored() {
         let files = ["core.ts", "a.ts", "b.ts", "a.test.ts", "b.test.ts", "helper.ts"];
         let links = [
             ("a.ts", "core.ts", 1.0),

@@ -1,4 +1,4 @@
-//! How complete an index is, how far behind the files, and what it leaves out: looked up, nothing changed.
+//! Reports how complete an index is, which files changed since, and which files it leaves out; changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -7,53 +7,53 @@ use super::build::Change;
 use super::scan::{self, Skipped};
 use super::{Index, IndexError};
 
-/// What `monobloc index status` tells.
+/// What `monobloc index status` prints.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// Files in the index, of each language, most first.
+    /// Indexed files per language, most frequent first.
     pub languages: Vec<(String, usize)>,
     pub files: usize,
     pub chunks: usize,
-    /// Of them with a vector of the model asked for.
+    /// Chunks with a vector of the requested model.
     pub chunks_with_vector: usize,
     pub symbols: usize,
     pub edges: usize,
     /// References whose target is not known.
     pub unresolved: usize,
-    /// Files on disk that the index has not seen as they are now.
+    /// Files on disk that are new or changed since they were indexed.
     pub changed: Vec<String>,
-    /// Files of the index that are gone.
+    /// Indexed files that no longer exist.
     pub gone: Vec<String>,
-    /// A run was ended before it had resolved everything; the next one does.
+    /// An earlier run ended before it had resolved all references; the next refresh does.
     pub unfinished: bool,
     /// Files that are not in the index, with the reason.
     pub skipped: Vec<Skipped>,
-    /// Files of which a part could not be read.
+    /// Files of which a part could not be parsed, with the reason.
     pub partial: Vec<Skipped>,
     pub database_bytes: u64,
     pub vector_file_bytes: u64,
-    /// Models that vectors are kept of: (fingerprint, vectors).
+    /// Models with stored vectors: (fingerprint, number of vectors).
     pub models: Vec<(String, usize)>,
 }
 
 impl Index {
-    /// Whether a project has an index at all.
+    /// Whether a project has an index.
     pub fn exists(project: &Path) -> bool {
         project.join(".monobloc/monobloc.db").is_file()
     }
 
-    /// Compares the index with the files' sizes and times; `model` is the fingerprint that vectors are counted for.
+    /// Compares the index with the sizes and times of the files. `model`: the fingerprint whose vectors are counted.
     pub fn status(&self, model: Option<&str>) -> Result<Status, IndexError> {
         let scan = scan::scan(&self.project);
         let store = self.reader();
         let known = store.files()?;
         let change = Change::between(&scan.files, &known);
-        let waits = store.meta(super::build::RESOLVE_ALL)?.as_deref() == Some("1");
+        let resolve_all = store.meta(super::build::RESOLVE_ALL)?.as_deref() == Some("1");
         let mut status = Status {
             languages: store.languages()?,
             changed: change.look.into_iter().map(|found| found.path).collect(),
             gone: change.gone,
-            unfinished: waits || known.iter().any(|file| file.resolution == 0 && file.skipped.is_none()),
+            unfinished: resolve_all || known.iter().any(|file| file.resolution == 0 && file.skipped.is_none()),
             skipped: scan.skipped,
             database_bytes: store.bytes()?,
             vector_file_bytes: fs::metadata(self.vector_file()).map_or(0, |about| about.len()),

@@ -1,4 +1,4 @@
-//! The vectors of a project in one usearch index beside the database: searched exactly while they are few.
+//! Stores and searches the vectors of a project in one usearch index: exactly up to `EXACT_MAX`, by HNSW above.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use crate::base::Bytes;
 
 /// Above this many vectors the graph search of usearch (HNSW) takes over; below it a scan takes milliseconds and misses nothing.
 pub const EXACT_MAX: usize = 100_000;
-/// Links a node in HNSW and candidates kept while adding and searching: the library's own defaults.
+/// HNSW: links per node, candidates while adding, candidates while searching; the library's defaults.
 const HNSW: (usize, usize, usize) = (16, 128, 64);
-/// For exact search nobody walks the links, so as few as the library allows are made.
+/// The same for exact search, which does not use links: the fewest that the library allows.
 const EXACT: (usize, usize, usize) = (2, 1, 1);
 
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ fn library(error: impl std::fmt::Display) -> VectorError {
     VectorError::Library(error.to_string())
 }
 
-/// Vectors of unit length under keys, most similar first by cosine. Empty until the first one arrives.
+/// Vectors of unit length by key, searched by cosine similarity.
 pub struct Vectors {
     index: Index,
     dimensions: usize,
@@ -64,7 +64,7 @@ impl Vectors {
         self.index.size()
     }
 
-    /// Memory that the library has taken for them.
+    /// Memory that usearch has allocated.
     pub fn memory(&self) -> Bytes {
         Bytes(self.index.memory_usage() as u64)
     }
@@ -86,7 +86,7 @@ impl Vectors {
         self.index.contains(key as u64)
     }
 
-    /// Adds a vector; one that is there under this key is kept (equal keys mean equal content).
+    /// Adds a vector; if the key exists, its vector is kept (equal keys mean equal content).
     pub fn add(&mut self, key: i64, vector: &[f32]) -> Result<(), VectorError> {
         if vector.len() != self.dimensions {
             return Err(VectorError::Dimensions { expected: self.dimensions, found: vector.len() });
@@ -115,11 +115,11 @@ impl Vectors {
         Ok(found.keys.iter().zip(&found.distances).map(|(key, distance)| (*key as i64, 1.0 - distance)).collect())
     }
 
-    /// Writes the index to `path` under a temporary name first. Gives the mark by which `load` knows the file.
+    /// Writes the index to `path` by way of a temporary file. Returns the mark that `load` compares the file with.
     pub fn save(&self, path: &Path) -> Result<String, VectorError> {
         let mut bytes = vec![0; self.index.serialized_length()];
         self.index.save_to_buffer(&mut bytes).map_err(library)?;
-        // Always the same name: it may be large, and what a kill leaves there the next one takes.
+        // A fixed name, so that the next save overwrites the possibly large file that a kill left.
         let partial = path.with_extension("usearch.partial");
         let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
         written.map_err(|source| {
@@ -129,8 +129,8 @@ impl Vectors {
         Ok(mark(&bytes, self.exact))
     }
 
-    /// Reads an index of these dimensions written by `save`; `None` if it is missing, damaged, another than `known` tells of,
-    /// or made for exact search while `expected` vectors ask for HNSW, or the other way round.
+    /// Reads an index written by `save`. `None` if the file is missing or damaged, its mark is not `known`, its dimensions
+    /// differ, or it was made for the other kind of search than `expected` vectors need (exact or HNSW).
     pub fn load(path: &Path, dimensions: usize, expected: usize, known: &str) -> Option<Vectors> {
         let vectors = Vectors::new(dimensions, expected).ok()?;
         let bytes = fs::read(path).ok().filter(|bytes| mark(bytes, vectors.exact) == known)?;
@@ -138,13 +138,13 @@ impl Vectors {
         if vectors.index.dimensions() != dimensions {
             return None;
         }
-        // Loading forgets what was reserved; adding without room would write past the end.
+        // Loading drops the reserved room, and adding without room would write past the end.
         vectors.index.reserve(vectors.index.size().max(expected) + 64).ok()?;
         Some(vectors)
     }
 }
 
-/// Links that exact search never walks are of no use to HNSW, so the mark tells the two apart.
+/// The kind of search and the SHA-256 of a file. An index for exact search has too few links for HNSW, so the kind counts.
 fn mark(bytes: &[u8], exact: bool) -> String {
     let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}-{digest}", if exact { "exact" } else { "hnsw" })
@@ -154,7 +154,7 @@ fn mark(bytes: &[u8], exact: bool) -> String {
 mod tests {
     use super::*;
 
-    /// A unit vector that leans towards one axis.
+    /// A random vector of unit length.
     fn vector(seed: u64, dimensions: usize) -> Vec<f32> {
         let mut random = fastrand::Rng::with_seed(seed);
         let values: Vec<f32> = (0..dimensions).map(|_| random.f32() - 0.5).collect();

@@ -1,4 +1,4 @@
-//! Says when files of a project have changed: many changes at once are one, and its own index is none.
+//! Watches a project for file changes: a burst of changes counts once, changes of the index itself do not count.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -10,9 +10,9 @@ use crate::base::Cancel;
 
 /// No change for this long means that a burst (a save, a checkout, a build) is over.
 const QUIET: Duration = Duration::from_millis(60);
-/// A burst that does not end is answered all the same after this long.
+/// A burst that goes on is reported after this long.
 const BURST_MAX: Duration = Duration::from_secs(2);
-/// How often the cancellation flag is looked at.
+/// How often the cancellation flag is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub struct WatchError {
 
 /// Watches a project until it is dropped.
 pub struct Watch {
-    /// Holds at most one note, so that no flood of events takes memory.
+    /// Holds at most one notification, so that a flood of events takes no memory.
     changed: Receiver<()>,
     _watcher: notify::RecommendedWatcher,
 }
@@ -36,16 +36,16 @@ impl Watch {
     pub fn new(project: &Path) -> Result<Watch, WatchError> {
         let failed =
             |error: notify::Error| WatchError { project: project.display().to_string(), reason: error.to_string() };
-        let (note, changed) = sync_channel(1);
+        let (sender, changed) = sync_channel(1);
         let root = project.to_owned();
-        let tell = move |event: notify::Result<Event>| {
-            // An error (a queue that overflowed, say) means that something was missed: better to look.
+        let on_event = move |event: notify::Result<Event>| {
+            // An error, such as an overflowed queue, means that events were missed, so it counts as a change.
             if event.map_or(true, |event| counts(&root, &event)) {
-                // A note that is there already says the same.
-                let _ = note.try_send(());
+                // If the channel is full, a notification is already waiting.
+                let _ = sender.try_send(());
             }
         };
-        let mut watcher = notify::recommended_watcher(tell).map_err(failed)?;
+        let mut watcher = notify::recommended_watcher(on_event).map_err(failed)?;
         watcher.watch(project, RecursiveMode::Recursive).map_err(failed)?;
         Ok(Watch { changed, _watcher: watcher })
     }
@@ -64,14 +64,14 @@ impl Watch {
             match self.changed.recv_timeout(if burst.is_some() { QUIET } else { LOOK }) {
                 Ok(()) => burst = Some((burst.map_or(now, |(begun, _)| begun), Instant::now())),
                 Err(RecvTimeoutError::Timeout) => {}
-                // The watcher lives as long as this, so its end is the end of everything.
+                // The watcher holds the sender and lives as long as `self`: without it no event can come any more.
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
     }
 }
 
-/// Whether an event is about a file that the index could hold: not its own folder, nor that of version control.
+/// Whether an event changes project files, and not the index folder or that of version control.
 fn counts(root: &Path, event: &Event) -> bool {
     if matches!(event.kind, EventKind::Access(_)) {
         return false;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_changes_is_told_once() {
+    fn a_burst_of_changes_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
         let watch = Watch::new(folder.path()).unwrap();

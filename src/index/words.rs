@@ -1,6 +1,6 @@
 //! Splits identifiers, paths and prose into the words that are indexed and searched.
 
-/// Words of a question that say nothing about code. Articles, prepositions, auxiliaries, question words.
+/// Words of a question that say nothing about code: articles, prepositions, auxiliaries, question words. Sorted.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "each", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
@@ -46,7 +46,7 @@ fn lower(letters: &[char]) -> String {
     letters.iter().flat_map(|c| c.to_lowercase()).collect()
 }
 
-/// Calls `each` with every identifier-like run of `text`: letters, digits and `_`.
+/// Every identifier-like run of letters, digits and `_` in `text`; runs above `WORD_BYTES_MAX` are left out.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty() && w.len() <= WORD_BYTES_MAX)
 }
@@ -68,7 +68,7 @@ pub fn searchable(text: &str) -> String {
     out
 }
 
-/// The root of an English word, lower case: `validators` and `validated` share one.
+/// The stem of an English word in lower case (Snowball): `validators` and `validated` share one.
 pub fn root(word: &str) -> String {
     thread_local! {
         static STEMMER: rust_stemmers::Stemmer = rust_stemmers::Stemmer::create(rust_stemmers::Algorithm::English);
@@ -76,19 +76,19 @@ pub fn root(word: &str) -> String {
     STEMMER.with(|stemmer| stemmer.stem(word).into_owned())
 }
 
-/// What names are looked up by: the roots of their parts in alphabetical order, so that word order, endings and spelling (`field_validator`,
-/// `FieldValidator`, "validators of fields") do not matter.
+/// The key that a name is looked up by: the stems of its parts in alphabetical order, so that word order, endings and
+/// spelling (`field_validator`, `FieldValidator`, "validators of fields") do not matter.
 pub fn key(name: &str) -> String {
     joined(parts(name).iter().map(|part| root(part)).collect())
 }
 
-/// A key from roots.
+/// The key made of these stems.
 pub fn joined(mut roots: Vec<String>) -> String {
     roots.sort_unstable();
     roots.join(" ")
 }
 
-/// Words to look for in the full-text index, each once: `searchable` without stop words. If only stop words remain they are kept.
+/// Words to look for in the full-text index, each once: `searchable` without stop words, or with them if there are no others.
 pub fn query_words(query: &str) -> Vec<String> {
     let text = searchable(query);
     let mut all: Vec<&str> = Vec::new();
@@ -97,11 +97,8 @@ pub fn query_words(query: &str) -> Vec<String> {
             all.push(word);
         }
     }
-    let telling: Vec<String> = all.iter().filter(|w| !is_stop_word(w)).map(|w| (*w).to_owned()).collect();
-    match telling.is_empty() {
-        true => all.into_iter().map(str::to_owned).collect(),
-        false => telling,
-    }
+    let content_words: Vec<String> = all.iter().filter(|w| !is_stop_word(w)).map(|w| (*w).to_owned()).collect();
+    if content_words.is_empty() { all.into_iter().map(str::to_owned).collect() } else { content_words }
 }
 
 /// The words of a path: the last three folders and the file's stem, split; extension left out.
@@ -112,7 +109,7 @@ pub fn path_words(path: &str) -> Vec<String> {
     pieces[kept..].iter().copied().chain([stem(file)]).flat_map(parts).collect()
 }
 
-/// The file's name without folders and without extension (`.d.ts` and the like go whole).
+/// The file's name without folders and extensions (`.d.ts` is removed as a whole).
 pub fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.trim_start_matches('.').find('.') {
@@ -130,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_cut_where_a_reader_would() {
+    fn identifiers_are_split_at_underscores_and_changes_of_case() {
         check("parseHTTPHeader_v2", "parse http header v2");
         check("snake_case_name", "snake case name");
         check("ZodType", "zod type");

@@ -1,9 +1,9 @@
-//! How alike two short texts are by their words, for when there are no vectors.
+//! Measures how similar two short texts are by their words, for lessons and queries without vectors.
 
 use std::collections::HashSet;
 
-/// Words they share over words they have, twice the one over the sum of the other (Dice): 0 for none, 1 for all.
-/// Letter case and words of fewer than three letters do not count, unless a text has no others.
+/// Dice coefficient of the two sets of words: 0 for no shared word, 1 for all. Case is ignored, and so are words of fewer than
+/// three letters, unless a text has no others.
 pub fn overlap(a: &str, b: &str) -> f32 {
     let (a, b) = (words(a), words(b));
     let shared = a.intersection(&b).count();

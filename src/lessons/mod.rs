@@ -1,4 +1,4 @@
-//! What was learned: problems, what solved them and why, kept in the project's database and found again by likeness.
+//! Keeps lessons: problems, what solved them and why, stored in the project's database and found again by similarity.
 
 mod likeness;
 mod snapshot;
@@ -9,51 +9,51 @@ use serde_json::{Map, Value};
 
 pub use store::{Lessons, LessonsError};
 
-/// One thing learned, as the session writes it down. Texts longer than a row may hold are cut.
+/// A lesson to be stored. Texts that are too long are cut.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lesson {
     pub problem: String,
     pub solution: String,
     pub why_worked: String,
-    /// Tokens that finding it out has cost.
+    /// Tokens spent on finding the solution.
     pub tokens_used: u64,
     /// False for a solution that was tried and failed.
     pub success: bool,
-    /// The problem's vector, when there is an embedder.
+    /// The problem's vector, if there is an embedder.
     pub vector: Option<Vec<f32>>,
 }
 
-/// A lesson as it lies in the store.
+/// A lesson with its number and history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     pub id: i64,
     pub lesson: Lesson,
-    /// How often it did not work since it last did.
+    /// Failures since its last success.
     pub failures: u32,
-    /// Seconds since 1970 at which it was last learned.
+    /// When it was last learned or last helped, in seconds since 1970.
     pub created: i64,
 }
 
 impl Stored {
-    /// As it is shown and asked for: l3.
+    /// Its name for users, such as `l3`.
     pub fn name(&self) -> String {
         format!("l{}", self.id)
     }
 }
 
-/// A solution that code can use again: the call that worked. What people write is a solution as well, in words.
+/// A solution that code can use again: the call that worked. Other solutions are plain text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Solution {
     pub tool: String,
     #[serde(default)]
     pub arguments: Map<String, Value>,
-    /// How the step was worded in its plan.
+    /// The text of the step in its plan.
     #[serde(default)]
     pub wording: String,
 }
 
 impl Solution {
-    /// `None` for words, and for a call that was cut off.
+    /// Parses a solution; `None` for plain text, and for a call that was cut.
     pub fn read(text: &str) -> Option<Solution> {
         serde_json::from_str(text).ok()
     }
@@ -63,7 +63,7 @@ impl Solution {
     }
 }
 
-/// A lesson that answers a search, with the reason it was found.
+/// A lesson found by a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub stored: Stored,
@@ -72,11 +72,11 @@ pub struct Found {
     pub by: Signal,
 }
 
-/// What a score was made of.
+/// How a score was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Cosine of query and problem.
+    /// Cosine of the vectors of query and problem.
     Vector,
-    /// Share of the words that query and problem have in common; without an embedder, or for a lesson without a vector.
+    /// Shared words of query and problem, if one of them has no vector.
     Words,
 }

@@ -1,4 +1,4 @@
-//! All lessons as rows of bytes, and back: what a checkpoint keeps of them.
+//! Serialises all lessons to rows of bytes for checkpoints, and restores them.
 
 use rusqlite::types::Value;
 use rusqlite::{params_from_iter, types::ValueRef};
@@ -9,7 +9,7 @@ const COLUMNS: &str = "id, problem, solution, why_worked, tokens_used, success, 
 const WIDTH: usize = 9;
 
 impl Lessons {
-    /// Every lesson, one row of bytes each, the same for the same lesson.
+    /// Every lesson as one row of bytes; equal lessons give equal bytes.
     pub fn rows(&self) -> Result<Vec<Vec<u8>>, LessonsError> {
         self.query(|connection| {
             let mut query = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM lessons ORDER BY id"))?;
@@ -24,7 +24,7 @@ impl Lessons {
         })
     }
 
-    /// Puts the lessons back to what [`Lessons::rows`] gave, all or none.
+    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction.
     pub fn restore(&self, rows: &[Vec<u8>]) -> Result<(), LessonsError> {
         let values: Option<Vec<Vec<Value>>> = rows.iter().map(|row| read(row)).collect();
         self.query(|connection| {
@@ -43,7 +43,7 @@ impl Lessons {
     }
 }
 
-/// A letter for the kind, then eight bytes, for texts and blobs their length, then these.
+/// Writes a value: a letter for its type, then eight bytes with the number or the length of the text or blob, which follows.
 fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     let mut long = |kind: u8, content: &[u8]| {
         bytes.push(kind);
@@ -65,7 +65,7 @@ fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// `None`: the bytes are no row of this table.
+/// Reads a row; `None` if the bytes are not one.
 fn read(mut bytes: &[u8]) -> Option<Vec<Value>> {
     let mut values = Vec::with_capacity(WIDTH);
     while let Some((kind, rest)) = bytes.split_first() {
@@ -93,7 +93,7 @@ mod tests {
     use crate::lessons::{Lesson, Lessons};
 
     #[test]
-    fn lessons_come_back_as_they_were_with_their_numbers_and_failures() {
+    fn lessons_are_restored_with_their_numbers_and_failures() {
         let folder = tempfile::tempdir().unwrap();
         let lessons = Lessons::open(&folder.path().join("monobloc.db")).unwrap();
         let lesson =

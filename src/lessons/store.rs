@@ -1,4 +1,4 @@
-//! The table of lessons in the project's database: bounded, and silent about what failed twice.
+//! Stores lessons in a table of the project's database, limits their number and size, and hides those that failed twice.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,21 +13,21 @@ use super::likeness::overlap;
 use super::{Found, Lesson, Signal, Stored};
 use crate::base::mask::Mask;
 
-/// Lessons kept. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
+/// Most lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
 pub const LESSONS_MAX: usize = 5_000;
 
-/// Bytes of all texts and vectors together; a checkpoint keeps a copy of them.
+/// Most bytes of all texts and vectors together; every checkpoint stores a copy of them.
 const BYTES_MAX: i64 = 16 << 20;
 
 /// A lesson that failed this often in a row is not offered any more.
 pub const FAILURES_MAX: u32 = 2;
 
-/// Longest texts of a row in bytes: a lesson is read by a model with a few thousand tokens of room.
+/// Longest texts of a lesson in bytes: models with a context of a few thousand tokens read them.
 const PROBLEM_MAX: usize = 2_000;
 const SOLUTION_MAX: usize = 8_000;
 const WHY_MAX: usize = 2_000;
 
-/// Most numbers of a vector; no embedder in use has more than 4,096 dimensions.
+/// Most dimensions of a vector; no common embedder has more than 4,096.
 const VECTOR_MAX: usize = 8_192;
 
 #[derive(Debug, thiserror::Error)]
@@ -45,12 +45,12 @@ pub struct Lessons {
     file: PathBuf,
     connection: Mutex<Connection>,
     max: usize,
-    /// What is masked before it is written down.
+    /// Private data that is masked before storing.
     mask: Mask,
 }
 
 impl Lessons {
-    /// Opens the table in the database `file`, and makes both where they are missing.
+    /// Opens the table in the database `file`, creating both if they are missing.
     pub fn open(file: &Path) -> Result<Lessons, LessonsError> {
         Lessons::open_with(file, LESSONS_MAX)
     }
@@ -63,26 +63,25 @@ impl Lessons {
         Ok(Lessons { file: file.to_owned(), connection: Mutex::new(connection), max, mask: Mask::Nothing })
     }
 
-    /// The same, which masks this in every lesson from now on.
+    /// Masks private data in every lesson and query from now on.
     pub fn masking(self, mask: Mask) -> Lessons {
         Lessons { mask, ..self }
     }
 
-    fn kept<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.mask.apply(text)
     }
 
-    /// Writes a lesson down and gives its number. The same problem with the same solution is one lesson, renewed: a
-    /// success clears its failures, a failure counts as one more. Beyond the bound the least useful lessons go: failed
-    /// ones first, then the oldest.
+    /// Stores a lesson and returns its number. A lesson with the same problem and solution is updated: a success clears its
+    /// failures, a failure adds one. Above the limits the least useful lessons are deleted: failed ones first, then the oldest.
     pub fn add(&self, lesson: &Lesson) -> Result<i64, LessonsError> {
         let vector = lesson.vector.as_deref().filter(|vector| !vector.is_empty());
         if let Some(vector) = vector.filter(|vector| vector.len() > VECTOR_MAX) {
             return Err(LessonsError::Vector(vector.len()));
         }
-        // Before the connection is locked: whoever tells names apart may take seconds.
+        // Masked before the connection is locked, because judging names may take seconds.
         let [problem, solution, why] =
-            [&lesson.problem, &lesson.solution, &lesson.why_worked].map(|text| self.kept(text));
+            [&lesson.problem, &lesson.solution, &lesson.why_worked].map(|text| self.masked(text));
         let id = self.query(|connection| {
             connection.query_row(
                 "INSERT INTO lessons (problem, solution, why_worked, tokens_used, success, failures, vector, created)
@@ -104,7 +103,7 @@ impl Lessons {
             )
         })?;
         self.query(|connection| {
-            // Counted from the most useful one on: what begins beyond either bound goes.
+            // Deletes all lessons after the first ones, by usefulness, that fit both limits.
             connection.execute(
                 "DELETE FROM lessons WHERE id IN (
                      SELECT id FROM (
@@ -129,10 +128,10 @@ impl Lessons {
         })
     }
 
-    /// The `k` lessons most like the query, best first, without those that failed too often. Each is measured by its
-    /// vector where both sides have one of the same length, else by its words; what has nothing in common is left out.
+    /// The `k` lessons most similar to the query, best first, without those that failed too often. Each is compared by vectors if
+    /// both sides have one of the same length, else by words; lessons with a score of 0 are left out.
     pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
-        let text = &*self.kept(text);
+        let text = &*self.masked(text);
         let offered: Vec<Stored> = self.query(|connection| {
             let mut rows = connection.prepare_cached(&format!("{SELECT} WHERE failures < ?1 ORDER BY id"))?;
             rows.query_map([FAILURES_MAX], stored)?.collect()
@@ -150,9 +149,9 @@ impl Lessons {
         Ok(found)
     }
 
-    /// The newest lesson that worked for exactly this problem and did not fail too often since.
+    /// The newest successful lesson for exactly this problem, unless it failed too often since.
     pub fn same(&self, problem: &str) -> Result<Option<Stored>, LessonsError> {
-        let problem = head(&self.kept(problem), PROBLEM_MAX).to_owned();
+        let problem = head(&self.masked(problem), PROBLEM_MAX).to_owned();
         self.query(|connection| {
             let sql =
                 format!("{SELECT} WHERE problem = ?1 AND success AND failures < ?2 ORDER BY created DESC, id DESC");
@@ -160,25 +159,25 @@ impl Lessons {
         })
     }
 
-    /// Deletes a lesson; says whether there was one.
+    /// Deletes a lesson; returns whether it existed.
     pub fn forget(&self, id: i64) -> Result<bool, LessonsError> {
         Ok(self.query(|connection| connection.execute("DELETE FROM lessons WHERE id = ?1", [id]))? > 0)
     }
 
-    /// Notes that a lesson was followed and helped: it is as good as new. Says whether there is such a lesson.
+    /// Records that a lesson was used and helped, which clears its failures. Returns whether it exists.
     pub fn record_success(&self, id: i64) -> Result<bool, LessonsError> {
         let update = "UPDATE lessons SET failures = 0, created = unixepoch() WHERE id = ?1";
         Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
     }
 
-    /// Notes that a lesson was followed and did not help; says whether there is such a lesson.
+    /// Records that a lesson was used and did not help. Returns whether it exists.
     pub fn record_failure(&self, id: i64) -> Result<bool, LessonsError> {
         let update = "UPDATE lessons SET failures = failures + 1 WHERE id = ?1";
         Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
     }
 
     pub(super) fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
-        // SQLite keeps its own state whole, so a panic of another thread under this lock spoils nothing.
+        // Poisoning is ignored, because SQLite's state stays consistent after a panic.
         let connection: MutexGuard<'_, Connection> = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         ask(&connection).map_err(|source| LessonsError::Database { file: self.file.clone(), source })
     }
@@ -189,7 +188,7 @@ const SELECT: &str =
 
 fn prepare(file: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(file)?;
-    // Other stores write to the same file; none holds its lock for long.
+    // Other stores write to the same file, but only briefly.
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.execute_batch(
@@ -230,23 +229,20 @@ fn score(text: &str, vector: Option<&[f32]>, lesson: &Lesson) -> (f32, Signal) {
     }
 }
 
-/// Vectors lie as little-endian f32, one after the other.
+/// A vector as stored: little-endian f32, one after the other.
 fn to_blob(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A blob that is no whole number of f32 is damaged: the lesson is then found by its words.
+/// The vector of a blob; `None` if it is damaged (no whole number of f32), so that the lesson is found by words.
 fn from_blob(blob: &[u8]) -> Option<Vec<f32>> {
     let (numbers, rest) = blob.as_chunks::<4>();
     (rest.is_empty() && !numbers.is_empty()).then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
-/// The first `bytes` bytes of a text, or up to three fewer so that no letter is cut in two.
+/// The first `bytes` bytes of a text, or up to three fewer to end between characters.
 fn head(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    (bytes.saturating_sub(3)..=bytes).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 #[cfg(test)]
@@ -274,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lesson_comes_back_as_it_was_written_also_after_reopening() {
+    fn a_stored_lesson_is_read_back_unchanged_after_reopening() {
         let (folder, lessons) = fresh(10);
         let written = Lesson {
             problem: "the build fails without cmake".into(),
@@ -293,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn words_find_lessons_where_there_are_no_vectors() {
+    fn lessons_without_vectors_are_found_by_words() {
         let (_folder, lessons) = fresh(10);
         lessons.add(&lesson("retry a request that timed out")).unwrap();
         lessons.add(&lesson("rename a function in every file")).unwrap();
@@ -304,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_come_before_words_and_each_hit_names_its_signal() {
+    fn vectors_are_preferred_to_words_and_each_hit_names_its_signal() {
         let (_folder, lessons) = fresh(10);
         lessons.add(&with_vector("east", &[1.0, 0.0])).unwrap();
         lessons.add(&with_vector("north east", &[1.0, 1.0])).unwrap();
@@ -342,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_bound_failed_lessons_go_first_then_the_oldest() {
+    fn above_the_limit_failed_lessons_are_deleted_first_then_the_oldest() {
         let (_folder, lessons) = fresh(3);
         lessons.add(&lesson("one")).unwrap();
         let failed = lessons.add(&lesson("two")).unwrap();
@@ -357,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_gone() {
+    fn a_forgotten_lesson_is_not_found() {
         let (_folder, lessons) = fresh(10);
         let id = lessons.add(&lesson("one")).unwrap();
         assert!(lessons.forget(id).unwrap());
@@ -366,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_at_a_letter_and_long_vectors_refused() {
+    fn long_texts_are_cut_between_characters_and_long_vectors_refused() {
         let (_folder, lessons) = fresh(10);
         lessons.add(&lesson(&"ü".repeat(1_000_000))).unwrap();
         assert_eq!(lessons.list(1).unwrap()[0].lesson.problem.len(), PROBLEM_MAX);
@@ -394,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_very_same_problem_is_found_until_its_solution_failed_twice() {
+    fn the_same_problem_is_found_until_its_solution_failed_twice() {
         let (_folder, lessons) = fresh(10);
         let lesson = |problem: &str| Lesson { problem: problem.into(), success: true, ..Lesson::default() };
         let id = lessons.add(&lesson("read a.ts")).unwrap();
@@ -410,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_is_masked_and_still_found() {
+    fn private_data_is_masked_and_the_lesson_still_found() {
         let (_folder, lessons) = fresh(10);
         let lessons = lessons.masking(Mask::Forms);
         let problem = "mail ada@lovelace.org the notes";
@@ -427,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn all_lessons_together_have_a_size() {
+    fn the_total_size_of_lessons_is_limited() {
         let (_folder, lessons) = fresh(LESSONS_MAX);
         // Each takes 40 KB with its vector.
         let add = |n: usize| {
@@ -442,7 +438,7 @@ mod tests {
         assert!(kept.len() * 40_000 < BYTES_MAX as usize + 100_000 && kept.len() > 300, "{}", kept.len());
     }
 
-    /// Looks whether others can use the lessons while it judges.
+    /// Records whether another thread can use the lessons while it judges.
     struct Slow(std::sync::OnceLock<std::sync::Weak<Lessons>>, std::sync::atomic::AtomicBool);
 
     impl crate::base::mask::Judge for Slow {
@@ -457,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_tells_names_apart_holds_nobody_up() {
+    fn judging_names_does_not_block_other_threads() {
         let folder = tempfile::tempdir().unwrap();
         let judge = std::sync::Arc::new(Slow(Default::default(), Default::default()));
         let lessons = Lessons::open(&folder.path().join("l.db")).unwrap().masking(Mask::Names(judge.clone()));

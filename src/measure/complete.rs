@@ -1,4 +1,4 @@
-//! Runs raw prompts through one model: what `monobloc complete` does.
+//! Runs raw prompts through one model, for `monobloc complete`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ pub struct Options {
     pub sampling: Sampling,
 }
 
-/// A line of the prompt file.
+/// One line of the prompt file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Line {
     pub id: serde_json::Value,
     pub prompt: String,
-    /// Names of control tokens in the prompt, `<|im_start|>` say, stand for these tokens; else they are text.
+    /// Whether names of control tokens in the prompt, such as `<|im_start|>`, become these tokens or stay text.
     #[serde(default)]
     pub special: bool,
 }
 
-/// What one prompt gave.
+/// The result of one prompt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Completed {
     pub id: serde_json::Value,
@@ -42,11 +42,11 @@ pub struct Completed {
     pub text: String,
     pub prompt_tokens: usize,
     pub cached_tokens: usize,
-    /// Generated tokens that `--lookup` guessed.
+    /// Generated tokens that `--lookup` guessed correctly.
     pub guessed_tokens: usize,
     pub prompt_ms: u64,
     pub decode_ms: u64,
-    /// Mean entropy of the distributions that the tokens were chosen from, in nats; absent without tokens.
+    /// Mean entropy in nats of the distributions that the tokens were drawn from; absent without tokens.
     pub entropy: Option<f32>,
     /// `end`, `max-tokens`, `context-full` or `repetition`.
     pub finish: Finish,
@@ -69,7 +69,7 @@ pub fn read(file: &Path) -> Result<Vec<Line>> {
     Ok(prompts)
 }
 
-/// The model of a file, with so many slots of `context` positions each.
+/// Describes the model in `file`, with `slots` slots of `context` tokens each. Errors if its header is unreadable.
 pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<ModelSpec> {
     Ok(ModelSpec {
         role: Role::Planner,
@@ -89,7 +89,7 @@ pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<M
     })
 }
 
-/// Runs every prompt, at most `slots` at once, and hands each result on as it finishes.
+/// Runs every prompt, at most `slots` at once, and calls `done` with each result as it finishes.
 pub async fn run(
     pool: &Pool,
     spec: &ModelSpec,
@@ -118,7 +118,7 @@ pub async fn run(
     }
 }
 
-/// The model of `spec`, loaded on a thread that may block.
+/// Loads the model of `spec` on a blocking thread.
 pub async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Leased> {
     let (pool, spec, cancel) = (pool.clone(), spec.clone(), cancel.clone());
     let loaded = tokio::task::spawn_blocking(move || pool.open_alone(&spec, move |_, _| !cancel.is_cancelled()));

@@ -1,4 +1,4 @@
-//! The calculator behind `monobloc fit`: what models take on a machine, what is left for context, how fast it can be.
+//! Calculates how much memory models take on a machine, how much context fits, and how fast they are (`monobloc fit`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::models::gguf::Header;
 use crate::models::speed::Speed;
 use crate::models::{Registry, Role, architectures, digest};
 
-/// What is calculated with beside the models.
+/// What else takes memory, beside the models.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     pub embedder: Bytes,
-    /// What the program takes before any model, instead of the program's own figure.
+    /// Memory of the program before any model, in place of [`PROCESS`].
     pub overhead: Option<Bytes>,
-    /// Working memory of each model, instead of the computed one.
+    /// Working memory of each model, in place of the computed one.
     pub activations: Option<Bytes>,
 }
 
-/// Models on a machine.
+/// How models fit on a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub device: String,
@@ -34,14 +34,14 @@ pub struct Report {
     pub overhead_bytes: Bytes,
     pub embedder_bytes: Bytes,
     pub models: Vec<Model>,
-    /// Of the budget, with all of this loaded.
+    /// What is left of the budget with all models loaded.
     pub free_bytes: Bytes,
-    /// Models that did not fit and whose work another one does.
+    /// Optional models that did not fit; another model does their work.
     pub left_out: Vec<String>,
     pub hint: Option<String>,
 }
 
-/// One model's part.
+/// One model on the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Model {
     pub file: PathBuf,
@@ -51,14 +51,15 @@ pub struct Model {
     pub state_bytes_per_slot: Bytes,
     /// Working memory: activations and logits.
     pub compute_bytes: Bytes,
-    /// Vocabulary, graphs, notes on cells.
+    /// Vocabulary, compute graphs, metadata of KV cells.
     pub host_bytes: Bytes,
-    /// By slots: the most tokens each can have.
+    /// By number of slots: the most tokens each slot can have.
     pub longest_context: BTreeMap<u8, u32>,
-    /// By slots: `recommended`, `risky` or nothing.
+    /// By number of slots: `recommended`, `risky` or an empty text.
     pub advice: BTreeMap<u8, &'static str>,
+    /// `as asked`, what was given up to fit, or `does not fit`.
     pub rung: String,
-    /// What the budget leaves for keys and values of this model, the others as they are.
+    /// What the budget leaves for this model's KV cache, beside all other models.
     pub available_for_kv_bytes: Bytes,
     pub kv_bytes: Bytes,
     pub context: u32,
@@ -67,18 +68,18 @@ pub struct Model {
     pub gpu_layers: u32,
     pub experts_on_host: u32,
     pub memory: Memory,
-    /// Predicted, at most, for one slot.
+    /// Predicted upper bound of the decode rate with one slot.
     pub tokens_per_second: f64,
     pub bytes_per_token: Bytes,
-    /// From what turns on this machine measured; nothing before the first.
+    /// From speeds measured in earlier turns on this machine; `None` before the first.
     pub forecast: Option<Forecast>,
 }
 
-/// Tokens of code and question that are read anew in a turn, and of its answer, for a forecast.
+/// The typical turn of a forecast: prompt tokens that are not in the prefix cache, and tokens of the answer.
 const TURN_PROMPT: usize = 1_200;
 const TURN_ANSWER: usize = 60;
 
-/// What a typical turn takes.
+/// How long a typical turn takes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Forecast {
     pub prompt_tokens_per_second: f64,
@@ -103,14 +104,14 @@ impl From<Speed> for Forecast {
     }
 }
 
-/// Bytes by where they lie.
+/// Bytes by location.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Memory {
     pub host_bytes: Bytes,
     pub device_bytes: Bytes,
 }
 
-/// Bytes of keys and values a token, by type.
+/// Bytes of KV cache per token, by type.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct KvPrices {
     pub f16: Bytes,
@@ -119,7 +120,7 @@ pub struct KvPrices {
 }
 
 impl Report {
-    /// Adds what turns on this machine measured of the models, kept in `folder`.
+    /// Adds forecasts from the speeds that turns on this machine have stored in `folder`.
     pub fn forecast(&mut self, folder: &Path) {
         for model in &mut self.models {
             let known = digest::fingerprint(&model.file).ok().and_then(|name| Speed::remembered(folder, &name));
@@ -128,10 +129,10 @@ impl Report {
     }
 }
 
-/// Slots for which the longest context is told.
+/// Numbers of slots for which the longest context is reported.
 const SLOTS: [u8; 3] = [1, 2, 4];
 
-/// Places `asked` on `machine`; if they do not fit, the report shows what is asked for beside the refusal.
+/// Places the models of `asked` on `machine`. If they do not fit, the report shows them as asked for, with the refusal.
 pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Option<Refused>) {
     let fixed = given.embedder + given.overhead.unwrap_or(PROCESS);
     let (fitted, refused) = match ladder::fit(asked, fixed.into(), machine) {
@@ -158,7 +159,7 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
     (report, refused)
 }
 
-/// First choices at the settings one would like.
+/// The first candidate of each model with the settings it asks for, whether or not that fits.
 fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
     let models = asked.iter().filter_map(|model| {
         let (header, wanted) = model.candidates.first()?.clone();
@@ -215,25 +216,21 @@ fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refu
     }
 }
 
-/// The need, with working memory as given.
+/// The memory of one model, with the working memory of `given` if it has one.
 fn adjusted(header: &Header, settings: &Settings, given: &Given, machine: &Machine) -> Amount {
     let need = place::need(header, settings, machine).all();
     let Some(activations) = given.activations else { return need };
     let estimate = Estimate::of(header, &settings.wanted);
-    match machine.accelerator.is_some() && settings.gpu_layers(header) > 0 {
-        true => {
-            let (own, given) =
-                (machine.amount(Bytes::ZERO, estimate.compute), machine.amount(Bytes::ZERO, activations));
-            need.saturating_sub(own) + given
-        }
-        false => {
-            let own = estimate.compute + estimate.output + estimate.host;
-            Amount { host: need.host.saturating_sub(own) + activations, ..need }
-        }
+    if machine.accelerator.is_some() && settings.gpu_layers(header) > 0 {
+        let (own, given) = (machine.amount(Bytes::ZERO, estimate.compute), machine.amount(Bytes::ZERO, activations));
+        need.saturating_sub(own) + given
+    } else {
+        let own = estimate.compute + estimate.output + estimate.host;
+        Amount { host: need.host.saturating_sub(own) + activations, ..need }
     }
 }
 
-/// The most tokens a slot, in steps of cells, up to what the model was trained on; 0 if not even the least fits.
+/// The most tokens per slot that fit: a multiple of [`cache::CELL_STEP`], at most what the model was trained on, or 0.
 fn longest_context(
     header: &Header,
     settings: &Settings,
@@ -250,10 +247,10 @@ fn longest_context(
         let need = adjusted(header, &Settings { wanted, ..settings.clone() }, given, machine);
         overrun(others + need, machine) == Bytes::ZERO
     };
-    // Models that do not say how long they were trained: a million tokens are more than any machine here holds.
+    // A file that does not say its trained length: a million tokens are more than any machine here holds.
     let trained = if header.context_train == 0 { 1 << 20 } else { header.context_train };
     let (mut good, mut bad) = (0, trained.div_ceil(step) + 1);
-    // Halves the range each time: at most 32 rounds.
+    // Binary search: at most 32 rounds.
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
         if fits(middle) { good = middle } else { bad = middle }
@@ -261,7 +258,7 @@ fn longest_context(
     (good * step).min(trained)
 }
 
-/// The most slots with a good context are recommended; those with less are risky.
+/// Recommends the largest number of slots that still have a good context each; less context is risky.
 fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
     let most = longest.iter().filter(|(_, context)| **context >= CONTEXT_GOOD).map(|(slots, _)| *slots).max();
     let word = |slots: u8, context: u32| match context {
@@ -272,8 +269,8 @@ fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
     longest.iter().map(|(&slots, &context)| (slots, word(slots, context))).collect()
 }
 
-/// Other files of the folder that could take the planner's place: smaller quantisations first, then smaller models, the
-/// biggest of each first.
+/// Smaller chat models of the folder that could play `role`: other quantisations of its model first, then other models,
+/// both from large to small.
 pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
     let Ok(spec) = registry.get(role) else { return Vec::new() };
     let own = &spec.header;

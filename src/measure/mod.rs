@@ -1,4 +1,4 @@
-//! What the verbs that measure do: raw prompts, benchmarks, suites of cases, model files of real shapes.
+//! Implements the commands that measure: `complete`, `bench`, `eval`, `fit`, `models probe` and `synth`.
 
 pub mod bench;
 pub mod complete;

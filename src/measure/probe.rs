@@ -1,4 +1,4 @@
-//! `monobloc models probe`: measures what a model can be trusted with.
+//! `monobloc models probe`: measures which tasks a model does reliably.
 
 use anyhow::Result;
 
@@ -8,15 +8,15 @@ use crate::orchestrate::probe::{Depth, measure};
 
 use super::eval::Silent;
 
-/// A model that was probed.
+/// The result of a probe.
 pub struct Probed {
     pub model: String,
-    /// What models.toml says, which counts more.
+    /// What models.toml says about the model; it takes precedence over the measurement.
     pub said: Option<bool>,
     pub measured: Measured,
 }
 
-/// Asks the model of `role` every prompt of the probe; what is remembered of it serves unless it is to be asked `again`.
+/// Runs every prompt of the probe on the model of `role`; a stored complete result is used unless `again` is set.
 pub async fn run(toolkit: &Toolkit, role: Role, again: bool) -> Result<Probed> {
     let host = Silent::default();
     let model = toolkit.model(role, &host).await?;

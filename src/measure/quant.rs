@@ -1,11 +1,11 @@
-//! How the matrices of a written model are stored.
+//! The quantisations in which `synth` can write a model's matrices.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::models::gguf::TensorType;
 
-/// How matrices are stored.
+/// A quantisation of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quant {
     Q4_0,
@@ -15,7 +15,7 @@ pub enum Quant {
     Tq2_0,
 }
 
-/// The tensor type of that name.
+/// The tensor type called `name`; panics if there is none.
 pub fn kind(name: &str) -> &'static TensorType {
     TensorType::by_name(name).expect("the table has every type that is written; else this is a bug in it")
 }
@@ -32,7 +32,7 @@ impl Quant {
         QUANTS.iter().find(|(quant, _)| *quant == self).map_or("", |(_, name)| name)
     }
 
-    /// `enum llama_ftype` of llama.h.
+    /// The value of `general.file_type`: `enum llama_ftype` of llama.h.
     pub fn file_type(self) -> u32 {
         match self {
             Quant::Q4_0 => 2,
@@ -58,7 +58,7 @@ impl FromStr for Quant {
     }
 }
 
-/// No shape or quantisation of that name.
+/// There is no shape or quantisation of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is none of {known}")]
 pub struct UnknownName {
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_in_any_case_is_known_and_another_is_answered_with_the_known_ones() {
+    fn names_ignore_case_and_an_unknown_name_lists_the_known_ones() {
         assert_eq!("Q4_0".parse::<Quant>().unwrap().to_string(), "q4_0");
-        let said = "q2_k".parse::<Quant>().unwrap_err().to_string();
-        assert_eq!(said, "`q2_k` is none of q4_0, q8_0, tq1_0, tq2_0");
+        let error = "q2_k".parse::<Quant>().unwrap_err().to_string();
+        assert_eq!(error, "`q2_k` is none of q4_0, q8_0, tq1_0, tq2_0");
     }
 }

@@ -1,4 +1,4 @@
-//! The shapes that can be written: which tensors a file of each has, and how large they are.
+//! The model shapes that `synth` can write: the tensors of each and their sizes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub enum Shape {
     Lfm2_1_2b,
     /// Four dense layers of hidden size 128, for tests: about 9 MB at q8_0.
     TinyLfm2,
-    /// The same with eight experts, two of them active.
+    /// `TinyLfm2` with eight experts, two of them active.
     TinyLfm2Moe,
     /// Four layers of BitNet b1.58 with hidden size 256, so that rows are whole blocks of ternary weights: about 6 MB.
     TinyBitnet,
@@ -26,7 +26,7 @@ pub enum Shape {
 pub struct Dimensions {
     pub architecture: &'static str,
     pub layers: u32,
-    /// Layers with attention; in an LFM2 the others convolve.
+    /// Layers with attention; the other layers of an LFM2 are convolutions.
     pub attention: &'static [u32],
     pub hidden: u64,
     pub heads: u32,
@@ -42,7 +42,7 @@ pub struct Dimensions {
 
 /// Width of the short convolution (`shortconv.l_cache`).
 pub const CONV_WIDTH: u64 = 3;
-/// Entries of the vocabulary: those of every LFM2, which the other shapes take over.
+/// Entries of the vocabulary: as in every LFM2; the other shapes use the same number.
 pub const VOCABULARY: u64 = 65_536;
 
 /// What a tensor is filled with.
@@ -50,11 +50,11 @@ pub const VOCABULARY: u64 = 65_536;
 pub enum Fill {
     /// Norms.
     Ones,
-    /// The bias on the choice of experts.
+    /// The bias of the expert router.
     Zeros,
     /// Small tensors that are never quantised, f32.
     Uniform,
-    /// Matrices, in the quantisation asked for.
+    /// Matrices, in the requested quantisation.
     Quantised,
 }
 
@@ -78,8 +78,8 @@ impl Planned {
         }
     }
 
-    /// What a matrix is stored in when `asked` for: a row that is no whole number of ternary blocks gets Q4_0, as
-    /// llama.cpp's quantiser does it.
+    /// The quantisation of this matrix when `asked` is requested: Q4_0 if its rows are no whole number of blocks, as in
+    /// llama.cpp's quantiser.
     pub fn quant(&self, asked: Quant) -> Quant {
         if self.shape[0].is_multiple_of(asked.kind().block) { asked } else { Quant::Q4_0 }
     }
@@ -101,7 +101,7 @@ impl Shape {
     }
 
     /// The published hyper-parameters (ollama convert_lfm2.go, llama.cpp lfm2.cpp and lfm2moe.cpp, the vendor's cards).
-    /// Which of the layers of the 24B and the 2.6B attend is inferred from their number, not published.
+    /// Which layers of the 24B and the 2.6B have attention is not published but inferred from their number.
     pub fn dimensions(self) -> Dimensions {
         let large = Dimensions {
             architecture: "lfm2moe",
@@ -174,7 +174,7 @@ impl Dimensions {
         self.architecture == "bitnet"
     }
 
-    /// LFM2 files call the norm before the output that of the embedding.
+    /// Name of the norm before the output; LFM2 files name it after the embedding.
     fn last_norm(&self) -> &'static str {
         if self.is_bitnet() { "output_norm.weight" } else { "token_embd_norm.weight" }
     }
@@ -183,7 +183,7 @@ impl Dimensions {
         self.hidden / u64::from(self.heads)
     }
 
-    /// Key/value heads of a layer; 0 is what marks a convolution.
+    /// Key/value heads of a layer; 0 marks a convolution.
     pub fn kv_heads_of(&self, layer: u32) -> u32 {
         if self.attention.contains(&layer) { self.kv_heads } else { 0 }
     }
@@ -286,9 +286,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let said = "lfm3".parse::<Shape>().unwrap_err().to_string();
+        let error = "lfm3".parse::<Shape>().unwrap_err().to_string();
         assert_eq!(
-            said,
+            error,
             "`lfm3` is none of lfm2-24b-a2b, lfm2-8b-a1b, lfm2-2.6b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe, tiny-bitnet"
         );
     }

@@ -1,6 +1,6 @@
-//! Writes a model of a named shape with random weights, to measure the time and memory of models that are not at hand.
+//! Writes a model of a named shape with random weights, to measure time and memory of models that are not at hand.
 //!
-//! Its figures for speed and memory are those of the real model; its words are noise, and experts are chosen evenly.
+//! Speed and memory are those of the real model; its text is noise, and its experts are chosen evenly.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -31,8 +31,8 @@ pub enum SynthError {
 /// Room left on the disk beside the file.
 const DISK_MARGIN: Bytes = Bytes::mib(64);
 
-/// Writes `out` and returns its size. The text rules come from `vocabulary_of`, a GGUF with byte pairs. Reports (bytes
-/// done, bytes in all). The file gets its name only when it is complete; a cancelled or failed one is removed.
+/// Writes `out` and returns its size. The tokenizer is taken from `vocabulary_of`, a GGUF with byte-pair encoding.
+/// `progress` gets (bytes written, bytes in total). The file gets its name when complete; an unfinished one is removed.
 pub fn write(
     shape: Shape,
     quant: Quant,
@@ -45,7 +45,7 @@ pub fn write(
     let (header, data_bytes) = header(shape, quant, &plan, vocabulary_of)?;
     let total = header.len() as u64 + data_bytes;
     let partial = Partial(PathBuf::from(format!("{}.partial", out.display())));
-    make_room(out, Bytes(total))?;
+    check_disk(out, Bytes(total))?;
     let fail = |source| SynthError::Io { path: partial.0.clone(), source };
     let mut file = File::create(&partial.0).map_err(fail)?;
     file.write_all(&header).map_err(fail)?;
@@ -72,20 +72,20 @@ pub fn write(
     Ok(Bytes(done))
 }
 
-/// Files of one shape are alike, byte for byte.
+/// A fixed seed, so that files of one shape are equal byte for byte.
 const SEED: u64 = 0x4c46_4d32;
 
-/// The unfinished file; once renamed, there is nothing left to remove.
+/// The unfinished file, removed on drop; after the rename there is nothing to remove.
 struct Partial(PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Not there any more, or not removable: nobody could do more about it here.
+        // It was renamed or cannot be removed: nothing more can be done here.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// The header and the bytes of weights that follow it.
+/// The file's header, and the number of bytes of weights that follow it.
 fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) -> Result<(Vec<u8>, u64), SynthError> {
     let words = vocabulary(vocabulary_of)?;
     let (tokens, types) = tokens::lay_out(&words, VOCABULARY as usize)
@@ -108,9 +108,10 @@ fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) ->
         .f32(&key("attention.layer_norm_rms_epsilon"), 1e-5)
         .f32(&key("rope.freq_base"), 1e6)
         .u32(&key("vocab_size"), VOCABULARY as u32);
-    writer = match all.is_bitnet() {
-        true => writer.u32(&key("rope.dimension_count"), all.head_length() as u32),
-        false => writer.u32(&key("shortconv.l_cache"), CONV_WIDTH as u32),
+    writer = if all.is_bitnet() {
+        writer.u32(&key("rope.dimension_count"), all.head_length() as u32)
+    } else {
+        writer.u32(&key("shortconv.l_cache"), CONV_WIDTH as u32)
     };
     if all.experts > 0 {
         writer = writer
@@ -141,7 +142,7 @@ fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) ->
 /// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
 const GATING_SIGMOID: u32 = 2;
 
-fn make_room(out: &Path, needed: Bytes) -> Result<(), SynthError> {
+fn check_disk(out: &Path, needed: Bytes) -> Result<(), SynthError> {
     let dir = match out.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -153,7 +154,7 @@ fn make_room(out: &Path, needed: Bytes) -> Result<(), SynthError> {
     Ok(())
 }
 
-/// What an ordinary user may still write on the disk of `dir`.
+/// Free bytes on the disk of `dir` for a user without privileges.
 fn free_disk(dir: &Path) -> io::Result<Bytes> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(dir.as_os_str().as_bytes())?;
@@ -176,8 +177,8 @@ mod tests {
     use crate::models::dialect;
     use crate::models::gguf::inspect;
 
-    /// A folder with a file that has a small byte-pair vocabulary.
-    fn world() -> (tempfile::TempDir, PathBuf) {
+    /// A folder with a GGUF that has a small byte-pair vocabulary, and that file's path.
+    fn vocabulary_file() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let words = HeaderWriter::new("llama")
             .text("tokenizer.ggml.model", "gpt2")
@@ -194,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_a_whole_file_of_that_shape() {
-        let (dir, words) = world();
+    fn a_written_file_is_complete_and_has_the_requested_shape() {
+        let (dir, words) = vocabulary_file();
         for (shape, quant) in [(Shape::TinyLfm2, Quant::Q8_0), (Shape::TinyLfm2Moe, Quant::Q4_0)] {
             let out = dir.path().join(format!("{shape}.gguf"));
             let bytes = synth(shape, quant, &out, &words).unwrap();
@@ -216,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bitnet_file_is_one_of_ternary_weights() {
-        let (dir, words) = world();
+    fn a_bitnet_file_has_ternary_weights() {
+        let (dir, words) = vocabulary_file();
         let out = dir.path().join("bitnet.gguf");
         for quant in [Quant::Tq1_0, Quant::Tq2_0] {
             let bytes = synth(Shape::TinyBitnet, quant, &out, &words).unwrap();
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_file_leaves_nothing_behind() {
-        let (dir, words) = world();
+        let (dir, words) = vocabulary_file();
         let out = dir.path().join("m.gguf");
         let cancel = Cancel::new();
         let stop_soon = cancel.clone();
@@ -240,8 +241,8 @@ mod tests {
     }
 
     #[test]
-    fn progress_ends_at_the_whole() {
-        let (dir, words) = world();
+    fn progress_ends_at_the_total() {
+        let (dir, words) = vocabulary_file();
         let mut last = (0, 1);
         let mut note = |done, total| {
             assert!(done >= last.0 && done <= total);
@@ -255,16 +256,16 @@ mod tests {
     #[test]
     fn a_full_disk_is_noticed_before_anything_is_written() {
         let dir = tempfile::tempdir().unwrap();
-        let said = make_room(&dir.path().join("m.gguf"), Bytes(1 << 60)).unwrap_err().to_string();
-        assert!(said.contains("m.gguf needs 1073741824.0 GiB") && said.contains("are free on its disk"), "{said}");
+        let error = check_disk(&dir.path().join("m.gguf"), Bytes(1 << 60)).unwrap_err().to_string();
+        assert!(error.contains("m.gguf needs 1073741824.0 GiB") && error.contains("are free on its disk"), "{error}");
     }
 
     #[test]
     fn a_vocabulary_without_byte_pairs_is_refused() {
-        let (dir, _) = world();
+        let (dir, _) = vocabulary_file();
         let words = dir.path().join("none.gguf");
         fs::write(&words, HeaderWriter::new("llama").finish()).unwrap();
-        let said = synth(Shape::TinyLfm2, Quant::Q4_0, &dir.path().join("m.gguf"), &words).unwrap_err().to_string();
-        assert!(said.contains("none.gguf") && said.contains("no byte-pair vocabulary"), "{said}");
+        let error = synth(Shape::TinyLfm2, Quant::Q4_0, &dir.path().join("m.gguf"), &words).unwrap_err().to_string();
+        assert!(error.contains("none.gguf") && error.contains("no byte-pair vocabulary"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The vocabulary of a synthetic LFM2: another model's byte pairs under LFM2's special tokens, padded to LFM2's size.
+//! Builds a synthetic model's vocabulary: LFM2's special tokens, another model's tokens, and padding to LFM2's size.
 
 use crate::models::gguf::Vocabulary;
 
@@ -6,7 +6,7 @@ use crate::models::gguf::Vocabulary;
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
 
-/// The first fourteen tokens of LFM2 at their ids; 3 to 5 are its fill-in-the-middle tokens, unused here.
+/// LFM2's first fourteen tokens, by id; 3 to 5 are its fill-in-the-middle tokens, unused here.
 const SPECIAL: [&str; 14] = [
     "<|pad|>",
     "<|startoftext|>",
@@ -28,8 +28,8 @@ pub const PAD: u32 = 0;
 pub const BEGIN: u32 = 1;
 pub const END_OF_TURN: u32 = 7;
 
-/// Tokens and their types, both `size` long. Ids move up by the special tokens; merges are texts, so they stay valid.
-/// `None` if the other vocabulary does not fit.
+/// Tokens and their types, `size` of each. Ids of `vocabulary` shift by the special tokens; merges name tokens by their
+/// text and stay valid. `None` if there are more than `size` tokens.
 pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Option<(Vec<String>, Vec<i32>)> {
     let mut tokens: Vec<String> = SPECIAL.iter().map(|&token| token.to_owned()).collect();
     let mut types = vec![CONTROL; SPECIAL.len()];
@@ -42,13 +42,13 @@ pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Option<(Vec<String>, Vec
     if tokens.len() > size {
         return None;
     }
-    // Random weights pick these too; as ordinary tokens they show up in the text as what they are.
+    // Random weights generate these too; as normal tokens they are visible in the text.
     tokens.extend((tokens.len()..size).map(|id| format!("<|unused_{id}|>")));
     types.resize(size, NORMAL);
     Some((tokens, types))
 }
 
-/// Turns as LFM2 writes them; carries the markers by which the dialect is recognised.
+/// LFM2's chat template; contains the markers by which the dialect is recognised.
 pub const CHAT_TEMPLATE: &str = "{{- bos_token -}}
 {%- for message in messages -%}
 {{- '<|im_start|>' + message['role'] + '\\n' -}}
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn special_tokens_have_their_ids_and_every_token_is_there_once() {
+    fn special_tokens_keep_their_ids_and_no_token_occurs_twice() {
         let (tokens, types) = lay_out(&vocabulary(&["<|im_start|>", "<|im_end|>", "a", "b"]), 20).unwrap();
         assert_eq!((tokens.len(), types.len()), (20, 20));
         assert_eq!((&tokens[BEGIN as usize][..], &tokens[END_OF_TURN as usize][..]), ("<|startoftext|>", "<|im_end|>"));

@@ -1,19 +1,19 @@
-//! Random weights, fast: a pool of random blocks that every matrix reads from another place.
+//! Generates random weights fast: every matrix is read from another offset of one pool of random blocks.
 
 use half::f16;
 
 use super::quant::Quant;
 use super::shape::{Fill, Planned};
 
-/// Blocks in a pool: 2^18 - 5, a prime, so that rows (of 2, 4, … blocks) never fall on the same place in it twice
-/// before 262,139 of them have passed. 4.7 MB at q4_0, 8.9 at q8_0, 14.2 at tq1_0, 17.3 at tq2_0.
+/// Blocks in a pool: 2^18 - 5, a prime, so that no two of 262,139 consecutive rows (of 2, 4, … blocks) start at the
+/// same offset. 4.7 MB at q4_0, 8.9 at q8_0, 14.2 at tq1_0, 17.3 at tq2_0.
 const POOL_BLOCKS: usize = 262_139;
 
 /// Random matrices of one quantisation; the same seed gives the same bytes.
 pub struct Weights {
     quant: Quant,
     random: fastrand::Rng,
-    /// One pool a quantisation and row length, because the scale of the values depends on them.
+    /// One pool for each quantisation and row length, because the scale of the values depends on them.
     pools: Vec<(Quant, u64, Vec<u8>)>,
 }
 
@@ -22,7 +22,7 @@ impl Weights {
         Weights { quant, random: fastrand::Rng::with_seed(seed), pools: Vec::new() }
     }
 
-    /// Hands the bytes of `tensor` to `out`, piece by piece, until one of its answers is an error.
+    /// Passes the bytes of `tensor` to `out` piece by piece; stops at its first error.
     pub fn write<E>(&mut self, tensor: &Planned, mut out: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let scale = row_scale(tensor.shape[0]);
         let small = |value: &mut dyn FnMut() -> f32| -> Vec<u8> {
@@ -33,7 +33,7 @@ impl Weights {
             Fill::Zeros => out(&small(&mut || 0.0)),
             Fill::Uniform => {
                 let random = &mut self.random;
-                // A uniform distribution of standard deviation `scale` reaches √3 times as far.
+                // A uniform distribution has the standard deviation `scale` if it ranges to ±√3 times that.
                 out(&small(&mut || (random.f32() * 2.0 - 1.0) * scale * 3f32.sqrt()))
             }
             Fill::Quantised => self.quantised(tensor, out),
@@ -69,17 +69,17 @@ impl Weights {
     }
 }
 
-/// Blocks of random whole numbers and an f16 scale that gives them the standard deviation `deviation`, about.
+/// Blocks of random integers, each with an f16 scale, so that values have a standard deviation of about `deviation`.
 fn fill_pool(random: &mut fastrand::Rng, quant: Quant, deviation: f32) -> Vec<u8> {
     let bytes = quant.kind().block_bytes as usize;
     let mut pool = vec![0; POOL_BLOCKS * bytes];
     random.fill(&mut pool);
-    // Standard deviation of the whole numbers, and where in a block the scale stands (ggml-common.h).
+    // Standard deviation of the integers, and the offset of the scale in a block (ggml-common.h).
     let (spread, scale_at) = match quant {
-        // Nibbles from -8 to 7, after their scale.
+        // Nibbles from -8 to 7; the scale comes first.
         Quant::Q4_0 => ((256f32 / 12.0).sqrt(), 0),
         Quant::Q8_0 => ((65536f32 / 12.0).sqrt(), 0),
-        // -1, 0 and 1, each as often, before their scale.
+        // -1, 0 and 1, equally often; the scale comes last.
         Quant::Tq1_0 | Quant::Tq2_0 => ((2f32 / 3.0).sqrt(), bytes - 2),
     };
     for block in pool.chunks_exact_mut(bytes) {
@@ -94,22 +94,22 @@ fn fill_pool(random: &mut fastrand::Rng, quant: Quant, deviation: f32) -> Vec<u8
     pool
 }
 
-/// Bytes of a TQ1_0 block that hold weights: 48 of five and 4 of four.
+/// Bytes of a TQ1_0 block that hold weights: 48 bytes of five weights and 4 bytes of four.
 const TQ1_BYTES: usize = 52;
 
-/// Five base-3 digits as TQ1_0 packs them: the number they make, as a fraction of 243, in 256ths rounded up. (The
-/// last four bytes of a block hold four; their fifth digit is not read.)
+/// A random byte that holds five base-3 digits as TQ1_0 packs them: their number `n` below 243 as `n * 256 / 243`,
+/// rounded up. The last four bytes of a block hold four digits; their fifth is not read.
 fn five_trits(random: u8) -> u8 {
     (((u16::from(random) * 243) >> 8) * 256).div_ceil(243) as u8
 }
 
-/// Four two-bit numbers from 0 to 2, as TQ2_0 packs them.
+/// A random byte that holds four two-bit numbers from 0 to 2, as TQ2_0 packs them.
 fn four_trits(random: u8) -> u8 {
     let random = ((u16::from(random) * 81) >> 8) as u8;
     [1, 3, 9, 27].iter().rev().fold(0, |packed, power| (packed << 2) | (random / power % 3))
 }
 
-/// Standard deviation that keeps a product with a row about as large as what goes in.
+/// Standard deviation of weights that keeps outputs about as large as inputs: 1 / √row.
 fn row_scale(row: u64) -> f32 {
     1.0 / (row as f32).sqrt()
 }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(bytes(Quant::Q4_0, &[64, 8], Fill::Quantised), bytes(Quant::Q4_0, &[64, 8], Fill::Quantised));
     }
 
-    /// The digits of every byte, as ggml's reference takes them apart.
+    /// The digits of every byte, unpacked as in ggml's reference code.
     fn trits(quant: Quant, bytes: &[u8]) -> Vec<u8> {
         let five = |byte: u8| [1u8, 3, 9, 27, 81].map(|power| ((u16::from(byte.wrapping_mul(power)) * 3) >> 8) as u8);
         match quant {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn ternary_weights_are_of_three_kinds_each_as_often() {
+    fn the_three_ternary_weights_are_equally_frequent() {
         for (quant, block) in [(Quant::Tq1_0, 54), (Quant::Tq2_0, 66)] {
             let all = bytes(quant, &[256, 2_000], Fill::Quantised);
             let digits: Vec<u8> =

@@ -1,4 +1,4 @@
-//! A LoRA adapter that models.toml lays over a role's model, found and checked before anything is loaded.
+//! Finds the LoRA adapters that models.toml lists for a role and checks that they fit its model, before anything is loaded.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,19 @@ use super::manifest::LoraTable;
 use super::{ModelsError, Role};
 use crate::base::Bytes;
 
-/// One adapter that fits its model by its header.
+/// An adapter whose header fits its model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adapter {
     pub path: PathBuf,
-    /// What its change is multiplied with.
+    /// Factor for its change to the weights.
     pub scale: f32,
-    /// Its matrices, all of which are copied into memory.
+    /// Size of its matrices, which are all copied into memory.
     pub bytes: Bytes,
 }
 
 impl Adapter {
-    /// Looks for the file in `places` (a path of its own goes first) and compares it with the model it is meant for.
+    /// Looks for the file in the folders `places` (an absolute path is taken as it is) and compares it with its model's header.
+    /// Fails if the file is missing, is not an adapter, or changes tensors that the model does not have.
     pub fn open(role: Role, table: &LoraTable, base: &Header, places: &[&Path]) -> Result<Adapter, ModelsError> {
         let Some(path) = places.iter().map(|place| place.join(&table.file)).find(|path| path.is_file()) else {
             let looked = places.iter().map(|&place| place.to_owned()).collect();
@@ -41,12 +42,12 @@ impl Adapter {
     }
 }
 
-/// The matrix that `blk.0.attn_q.weight.lora_a` changes.
+/// The tensor that an adapter's tensor changes: `blk.0.attn_q.weight` for `blk.0.attn_q.weight.lora_a`.
 fn target(tensor: &str) -> Option<&str> {
     tensor.strip_suffix(".lora_a").or_else(|| tensor.strip_suffix(".lora_b"))
 }
 
-/// llama.cpp passes over norms and refuses every other matrix that the model lacks.
+/// Whether llama.cpp accepts this tensor of an adapter: it ignores norms and refuses every other tensor that the model lacks.
 fn fits(tensor: &str, base: &Header) -> bool {
     match target(tensor) {
         Some(target) => base.tensors.iter().any(|own| own.name == target),
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_fit_is_named_with_the_way_out() {
+    fn an_adapter_that_does_not_fit_is_named_with_the_way_out() {
         let pair = ["w.lora_a", "w.lora_b"];
         check(
             open("y.gguf", "adapter", "lfm2", &pair),

@@ -1,6 +1,6 @@
-//! The architectures that the bound llama.cpp can run as a text model.
+//! Lists the model architectures that the bound llama.cpp can run as a text model.
 
-/// Whether a GGUF of this architecture can play planner or router; the error completes "architecture X, which …".
+/// Whether a GGUF of this architecture can be planner or router; the error completes "architecture X, which …".
 pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
     if GENERATING.split_whitespace().any(|known| known == architecture) {
         Ok(())

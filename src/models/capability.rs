@@ -1,4 +1,4 @@
-//! What a model can be trusted with.
+//! Decides what a model can be trusted with, from models.toml, from probe results or from its size.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::gguf::Header;
 use crate::base::file;
 
-/// Parameters from which a model is taken to plan and reason on its own. Below that, published scores fall
-/// off a cliff: 1.2B models carry 8 % of multi-step requests through, 24B ones 26 to 66 % (LocalCowork's benchmark).
+/// Parameters from which a model that was not measured counts as able to plan and reason on its own. Published scores drop
+/// sharply below: 1.2B models complete 8 % of multi-step requests, 24B ones 26 to 66 % (LocalCowork's benchmark).
 const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
 
-/// Seed 000: gates free agent loops and free reasoning. Planning that code owns runs on every model.
+/// What a model may do on its own: free agent loops and free reasoning. Planning by code runs with every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelCapability {
     pub supports_advanced_orchestration: bool,
@@ -41,17 +41,18 @@ impl ModelCapability {
         }
     }
 
-    /// By what models.toml says, else by what was measured, else by size.
+    /// By models.toml (`said`), else by what was measured, else by size. `context` is the context window in tokens.
     pub fn of(said: Option<bool>, measured: Option<&Measured>, header: &Header, context: usize) -> ModelCapability {
         let by_size = || header.parameters >= CAPABLE_PARAMETERS;
-        match said.or_else(|| measured.and_then(Measured::capable)).unwrap_or_else(by_size) {
-            true => ModelCapability::capable(context),
-            false => ModelCapability::weak(),
+        if said.or_else(|| measured.and_then(Measured::capable)).unwrap_or_else(by_size) {
+            ModelCapability::capable(context)
+        } else {
+            ModelCapability::weak()
         }
     }
 }
 
-/// How far a model goes by itself in a turn: measured at its first use, see `orchestrate/probe/tier.rs`.
+/// How much of a turn a model does itself: measured at its first use, see `orchestrate/probe/tier.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
@@ -59,7 +60,7 @@ pub enum Tier {
     Reads,
     /// The model reads requests, answers from code and writes changes, which code checks.
     Writes,
-    /// It may also be left to itself in a loop with tools.
+    /// It may also run free loops with tools.
     Acts,
 }
 
@@ -75,7 +76,7 @@ impl Tier {
     }
 }
 
-/// Right answers of so many.
+/// A number of right answers out of a number of questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     pub right: usize,
@@ -88,53 +89,54 @@ impl Share {
         self.of += 1;
     }
 
-    /// 0 to 1; 0 where nothing was asked.
+    /// 0 to 1; 0 if nothing was asked.
     pub fn rate(self) -> f64 {
         self.right as f64 / self.of.max(1) as f64
     }
 
-    /// Whether `least` can still be reached with so many more questions.
+    /// Whether the rate can still reach `least` if `more` further answers are right.
     fn can_reach(self, least: f64, more: usize) -> bool {
         (self.right + more) as f64 >= least * (self.of + more) as f64
     }
 }
 
-/// What a model did with the probe's prompts (`orchestrate/probe/` asks them).
+/// The results of a model on the prompts of the probe (`orchestrate/probe/`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Every prompt was asked, or only as many as it took to decide.
+    /// True if every prompt was asked, false if the probe ended as soon as the verdict was certain.
     pub complete: bool,
     pub prompts: usize,
     pub wall_ms: u64,
-    /// Replies that are a call as the model's family writes it, of a tool there is.
+    /// Replies that are a call of an existing tool in the notation of the model's family.
     pub format: Share,
-    /// The right tool, by how many were offered.
+    /// Calls of the right tool, by the number of tools offered.
     pub selection: BTreeMap<usize, Share>,
-    /// No call where none is needed.
+    /// Replies without a call to prompts that need none.
     pub restraint: Share,
-    /// The right number of steps, by that number.
+    /// Plans with the right number of steps, by that number.
     pub plans: BTreeMap<usize, Share>,
-    /// Right calls on the same prompts without and with a grammar.
+    /// Right calls without a grammar, on the prompts of `grammar`.
     pub free: Share,
+    /// Right calls with a grammar.
     pub grammar: Share,
-    /// Requests read into the right steps, and questions answered from a passage.
+    /// Requests split into the right steps, and questions answered from a passage.
     #[serde(default)]
     pub reading: Share,
-    /// Changes of code that could be put in place and do what was asked.
+    /// Code changes that could be applied and do what was asked.
     #[serde(default)]
     pub writing: Share,
 }
 
-/// Shares a model needs to be left to itself. 2 of 12 calls may be unreadable, 3 wrong: a loop of 12 iterations gets
-/// over that. Whoever calls tools for small talk, or sees one step where there are four, is not left alone.
+/// Rates that a model needs for free loops. 2 of 12 calls may be unreadable and 3 wrong, which a loop of 12 iterations
+/// survives. A model that calls tools for small talk, or plans one step where there are four, must not run free.
 const FORMAT_MIN: f64 = 0.8;
 const SELECTION_MIN: f64 = 0.7;
 const RESTRAINT_MIN: f64 = 0.5;
 const PLANS_MIN: f64 = 0.5;
-/// Shares a model needs to be given changes to write.
+/// Rates that a model needs to write changes.
 const READING_MIN: f64 = 0.6;
 const WRITING_MIN: f64 = 0.6;
-/// Fewer answers say nothing.
+/// Fewer answers decide nothing.
 const ASKED_MIN: usize = 3;
 
 impl Measured {
@@ -146,7 +148,7 @@ impl Measured {
         sum(&self.plans)
     }
 
-    /// `None` as long as too little was asked to say.
+    /// Whether the model may run free loops; `None` if too little was asked.
     pub fn capable(&self) -> Option<bool> {
         let enough = |share: Share, least: f64| share.of == 0 || share.rate() >= least;
         (self.format.of >= ASKED_MIN).then(|| {
@@ -157,7 +159,7 @@ impl Measured {
         })
     }
 
-    /// `None` as long as nothing was asked that says it.
+    /// The model's tier; `None` if no changes were asked for.
     pub fn tier(&self) -> Option<Tier> {
         let writes = self.reading.rate() >= READING_MIN && self.writing.rate() >= WRITING_MIN;
         (self.writing.of > 0).then(|| match (writes, self.capable()) {
@@ -167,18 +169,18 @@ impl Measured {
         })
     }
 
-    /// Whether it is weak whatever `more` calls would bring.
+    /// Whether it stays weak even if `more` further calls are right.
     pub fn is_lost(&self, more: usize) -> bool {
         self.format.of >= ASKED_MIN
             && !(self.format.can_reach(FORMAT_MIN, more) && self.selected().can_reach(SELECTION_MIN, more))
     }
 
-    /// Whether its calls come out better inside a grammar: measured, for a grammar can cost a model half of them.
+    /// Whether a grammar improves its calls. This is measured, because a grammar can also spoil half of a model's calls.
     pub fn grammar_helps(&self) -> bool {
         self.grammar.of > 0 && self.grammar.rate() > self.free.rate()
     }
 
-    /// What is remembered of the model file with this fingerprint.
+    /// The saved results of the model file with this fingerprint.
     pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Measured> {
         let text = fs::read(folder.join(format!("{fingerprint}.json"))).ok()?;
         serde_json::from_slice(&text).ok()
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn three_unreadable_replies_of_twelve_are_enough_to_know() {
+    fn three_unreadable_replies_of_twelve_end_the_probe() {
         let mut probe = Measured::default();
         let mut asked = 0;
         while !probe.is_lost(12 - asked) {
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_found_again() {
+    fn saved_results_are_found_by_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
         let probe = measured(12, 11, 3, 2);
         probe.remember(&folder.path().join("new"), "abc").unwrap();

@@ -1,4 +1,4 @@
-//! Tells model files apart: a quick fingerprint for caches, a full sha256 (computed once, then remembered) for trust.
+//! Identifies model files: by a quick fingerprint for caches, and by a full sha256 (computed once, then remembered) for trust.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,8 +16,8 @@ const HEAD_BYTES: u64 = 1 << 20;
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: u64 = 4096;
 
-/// Sixteen hexadecimal digits that change when the file does: length, time of change, head and 64 samples.
-/// Reads about 1.3 MB of however many gigabytes; no proof against someone who wants to deceive.
+/// Sixteen hexadecimal digits from length, modification time, the first MiB and 64 samples of the file.
+/// Reads about 1.3 MB in all, whatever the file's size. Not secure against deliberate forgery.
 pub fn fingerprint(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let (bytes, changed_ns) = stamp(&file)?;
@@ -37,10 +37,10 @@ pub fn fingerprint(path: &Path) -> io::Result<String> {
     Ok(hex(&hash.finalize()[..8]))
 }
 
-/// Files remembered at most; a full memory starts anew.
+/// Most checksums remembered; at this number all are dropped.
 const REMEMBERED_MAX: usize = 1000;
 
-/// The sha256 of a whole file in hexadecimal, remembered in the file `memory` under path, length and time of change.
+/// The sha256 of a whole file in hexadecimal, remembered in the file `memory` by path, length and modification time.
 pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     let path = path.canonicalize()?;
     let (bytes, changed_ns) = stamp(&File::open(&path)?)?;
@@ -55,7 +55,7 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
         known.clear();
     }
     known.insert(key, digest.clone());
-    // A memory that cannot be written costs time, never the answer.
+    // If it cannot be saved, only the next call takes longer.
     if let Err(error) = remember(memory, &known) {
         tracing::debug!("checksums are not remembered in {}: {error}", memory.display());
     }
@@ -78,7 +78,7 @@ fn sha256_now(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Length and time of change in nanoseconds since 1970 (0 where the file system keeps none).
+/// Length, and modification time in nanoseconds since 1970 (0 if the file system has none).
 fn stamp(file: &File) -> io::Result<(u64, u128)> {
     let about = file.metadata()?;
     let changed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_memory_is_no_obstacle() {
+    fn a_damaged_checksum_file_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let (file, memory) = (dir.path().join("m.gguf"), dir.path().join("sha256.json"));
         fs::write(&file, "abc").unwrap();

@@ -1,4 +1,4 @@
-//! Why no model could be given for a role, with the file, where it was looked for, and what to do.
+//! Defines why no model is available for a role; messages name the file, the places searched and the way out.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

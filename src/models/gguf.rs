@@ -1,6 +1,6 @@
-//! What a GGUF file says about itself, read through a memory map without touching a weight.
+//! Reads the header of a GGUF file through a memory map, without reading the weights.
 //!
-//! Layout: `GGUF`, version (u32), tensor count (u64), key count (u64); the keys (name, type, value); a record a tensor
+//! Layout: `GGUF`, version (u32), tensor count (u64), key count (u64); the keys (name, type, value); one record per tensor
 //! (name, shape, type, offset); padding to `general.alignment`; the weights.
 
 mod error;
@@ -31,11 +31,11 @@ pub struct Header {
     pub file_bytes: Bytes,
     /// `lfm2moe`, `llama`, …
     pub architecture: String,
-    /// A LoRA adapter to be laid over a model, no model itself (`general.type`).
+    /// Whether it is a LoRA adapter instead of a model (`general.type`).
     pub adapter: bool,
     /// `general.name`, else the file name without its ending.
     pub name: String,
-    /// Sum over all tensors.
+    /// Number of weights in all tensors.
     pub parameters: u64,
     pub layers: u32,
     /// Hidden size.
@@ -50,36 +50,36 @@ pub struct Header {
     pub value_length: u32,
     /// Inner size of the dense feed-forward block (the largest where layers differ).
     pub feed_forward: u32,
-    /// Experts a layer; 0 for a dense model.
+    /// Experts per layer; 0 for a dense model.
     pub experts: u32,
-    /// Experts a token visits.
+    /// Experts used per token.
     pub experts_used: u32,
     /// Inner size of one expert; 0 for a dense model.
     pub expert_feed_forward: u32,
-    /// Tokens the model was trained to look back on.
+    /// Context length in tokens that the model was trained with.
     pub context_train: u32,
     /// Entries of the vocabulary.
     pub vocabulary: u32,
     /// Merges of a byte-pair vocabulary; 0 for other kinds.
     pub merges: u32,
-    /// Tokens a sliding-window layer looks back on.
+    /// Size of the sliding attention window in tokens; `None` if the model has none.
     pub sliding_window: Option<u32>,
-    /// For every layer, whether it looks back only on the sliding window.
+    /// For every layer, whether its attention is limited to the sliding window.
     pub sliding: Vec<bool>,
-    /// `shortconv.l_cache`: width of the short convolution; its state holds one column less.
+    /// `shortconv.l_cache`: width of the short convolution; its state has one column less.
     pub conv_cache: Option<u32>,
     #[serde(skip)]
     pub tensors: Vec<Tensor>,
-    /// Tensor types and how much of the file each holds.
+    /// How much of the file each tensor type takes.
     pub mix: BTreeMap<&'static str, Share>,
     pub chat_template: Option<String>,
     /// `gpt2`, `llama`, …
     pub tokenizer_model: Option<String>,
-    /// Name of the rule that splits text before merges are applied.
+    /// Name of the pre-tokenizer, which splits text before merges are applied.
     pub tokenizer_pre: Option<String>,
     pub bos: Option<u32>,
     pub eos: Option<u32>,
-    /// What every text has to start with: the begin-of-text token, where the file asks for one.
+    /// The begin-of-text token, if the file wants every text to start with it.
     pub begin: Option<String>,
 }
 
@@ -88,10 +88,10 @@ pub struct Header {
 pub struct Tensor {
     pub name: String,
     pub kind: &'static TensorType,
-    /// Fastest dimension first, as ggml counts.
+    /// Fastest dimension first, as in ggml.
     pub shape: Vec<u64>,
     pub bytes: Bytes,
-    /// Where in the file it begins.
+    /// Position in the file of its first byte.
     pub offset: u64,
 }
 
@@ -110,7 +110,7 @@ pub struct Share {
 }
 
 impl Header {
-    /// The type that holds most parameters, `Q4_1` say.
+    /// The tensor type of most weights, for example `Q4_1`.
     pub fn quantisation(&self) -> &'static str {
         self.mix.iter().max_by_key(|(_, share)| share.parameters).map_or("none", |(name, _)| name)
     }
@@ -125,13 +125,13 @@ impl Header {
         self.kv_heads.iter().filter(|&&heads| heads == 0).count()
     }
 
-    /// Only a model that was taught to chat carries a template.
+    /// Whether it is a chat model: only those have a chat template.
     pub fn is_chat(&self) -> bool {
         self.chat_template.is_some()
     }
 }
 
-/// Reads the header of `path`. Weights stay on disk; only their extent is compared with the length of the file.
+/// Reads the header of the file at `path`, and checks that the file is long enough for its tensors.
 pub fn inspect(path: &Path) -> Result<Header, GgufError> {
     let fail = |flaw| GgufError { path: path.to_owned(), flaw };
     let map = map(path).map_err(fail)?;
@@ -147,8 +147,8 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
     if about.len() == 0 {
         return Err(Flaw::Empty);
     }
-    // SAFETY: the map is read-only and lives only as long as one inspection. Should another process shorten the file
-    // meanwhile, the kernel ends this one with SIGBUS; no memory of ours is ever written through it.
+    // SAFETY: the map is read-only and lives only as long as one inspection. If another process shortens the file
+    // meanwhile, the kernel ends this process with SIGBUS; nothing is ever written through the map.
     unsafe { Mmap::map(&file) }.map_err(Flaw::Unreadable)
 }
 
@@ -213,7 +213,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     })
 }
 
-/// SentencePiece models (`llama`) want the token unless the file says no; all others only where it says yes.
+/// The begin-of-text token, by `add_bos_token`; where that is missing, only SentencePiece models (`llama`) want the token.
 fn begin(parsed: &Parsed<'_>) -> Option<String> {
     let by_default = parsed.text("tokenizer.ggml.model").as_deref() == Some("llama");
     let wanted = parsed.flag("tokenizer.ggml.add_bos_token").unwrap_or(by_default);

@@ -1,4 +1,4 @@
-//! `models.toml`: which model plays which role, with what settings.
+//! Reads `models.toml`, which says which model plays which role, with which settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use super::{ModelsError, Role, scan};
 /// The file built into the program; it explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");
 
-/// Types of keys and values that llama.cpp's CPU, CUDA and Metal code all serve.
+/// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
-/// On a processor f16: prompts of 512 tokens are read 17 to 22 % faster than with q8_0, of 2,000 tokens 65 to 70 % (Qwen
-/// 2.5 0.5B and 1.5B, SmolLM2), and where memory is short the ladder of `budget` takes q8_0 first of all. An accelerator
-/// reads q8_0 as fast, in half the memory.
+/// Default type of the KV cache. On a CPU f16 reads prompts of 512 tokens 17 to 22 % faster than q8_0, and of 2,000 tokens
+/// 65 to 70 % (Qwen 2.5 0.5B and 1.5B, SmolLM2); if memory is short, `budget::ladder` falls back to q8_0 first. An
+/// accelerator reads q8_0 as fast as f16, in half the memory.
 const KV_TYPE: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
-/// What a user may say of a model instead of having it measured.
+/// Values of `capability`, which replaces measuring a model.
 pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];
 
-/// A month; 0 is how to say for ever.
+/// A month. To keep a model for ever one writes 0.
 const KEEP_ALIVE_MAX_S: u64 = 31 * 24 * 3600;
 
 /// One `models.toml`.
@@ -32,12 +32,12 @@ pub struct Manifest {
     planner: Option<RoleTable>,
     router: Option<RoleTable>,
     embedder: Option<RoleTable>,
-    /// Where it was read; `None` for the shipped one.
+    /// Its file; `None` for the one built into the program.
     #[serde(skip)]
     pub path: Option<PathBuf>,
 }
 
-/// One role's table as typed; `None` means the default.
+/// One role's table as written in the file; `None` means the default.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleTable {
@@ -47,7 +47,7 @@ pub struct RoleTable {
     #[serde(default)]
     models: Vec<Candidate>,
     pub dialect: Option<String>,
-    /// Tokens a slot.
+    /// Context window in tokens per slot.
     pub context: Option<u32>,
     pub slots: Option<usize>,
     pub kv_type: Option<String>,
@@ -55,21 +55,21 @@ pub struct RoleTable {
     pub keep_alive_s: Option<u64>,
     #[serde(default)]
     pub pinned: bool,
-    /// `reads`, `writes` or `acts`, whatever the probe finds.
+    /// `reads`, `writes` or `acts`; overrides the probe.
     pub tier: Option<String>,
-    /// `capable` or `weak`, whatever the probe finds.
+    /// `capable` or `weak`; overrides the probe.
     pub capability: Option<String>,
-    /// Adapters laid over the model, all of them at once.
+    /// LoRA adapters, all applied at once.
     #[serde(default)]
     pub lora: Vec<LoraTable>,
 }
 
-/// One LoRA adapter as typed.
+/// One LoRA adapter as written in the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoraTable {
     pub file: PathBuf,
-    /// What its change is multiplied with; 0 leaves the model as it is.
+    /// Factor for its change to the weights; 0 leaves the model as it is.
     #[serde(default = "whole")]
     pub scale: f32,
 }
@@ -90,27 +90,27 @@ pub struct Candidate {
     pub pull: Option<String>,
     /// 64 hexadecimal digits.
     pub sha256: Option<String>,
-    /// How this model keeps keys and values, where nothing else is asked for.
+    /// Type of the KV cache for this model, unless a setting names another.
     pub kv_type: Option<String>,
-    /// How far this model goes by itself, as the probe found it to do.
+    /// The model's [`Tier`] as the probe measured it.
     pub tier: Option<String>,
-    /// Taken only where no other candidate is here; the biggest chat model at hand is then chosen.
+    /// Used only if no other candidate is present; then the biggest chat model at hand is chosen.
     #[serde(default)]
     pub fallback: bool,
-    /// Named by the user: it has to be there.
+    /// The user's own models.toml names it, so a missing file is an error.
     #[serde(skip)]
     pub required: bool,
 }
 
 impl Candidate {
-    /// The exact file a download would fetch; `None` if only a pattern is known.
+    /// The exact file to download; `None` if only a pattern is known.
     pub fn download_name(&self) -> Option<&str> {
         self.pull.as_deref().or_else(|| (!self.file.contains(['*', '?'])).then_some(self.file.as_str()))
     }
 }
 
 impl Manifest {
-    /// Reads `path`, filling up with the shipped tables what it leaves out; the shipped file alone for `None`.
+    /// Reads the file at `path`; roles without candidates get those of the built-in file. `None` reads the built-in file alone.
     pub fn read(path: Option<&Path>) -> Result<Manifest, ModelsError> {
         let shipped = Manifest::parse(SHIPPED, Path::new("the models.toml built into monobloc"))?;
         let Some(path) = path else { return Ok(shipped) };
@@ -150,7 +150,7 @@ impl Manifest {
         }
     }
 
-    /// The table of a role; an empty one where nothing is said.
+    /// The table of a role; an empty one if the file has none.
     pub fn table(&self, role: Role) -> RoleTable {
         let table = match role {
             Role::Planner => &self.planner,
@@ -160,14 +160,14 @@ impl Manifest {
         table.clone().unwrap_or_default()
     }
 
-    /// How the file called `name` keeps keys and values, by the candidate of any role that it is.
+    /// Type of the KV cache for the file called `name`: that of the first candidate of any role that it matches, else the default.
     pub fn kv_type(&self, name: &str) -> String {
         let tables = [&self.planner, &self.router].into_iter().flatten();
         let mut candidates = tables.flat_map(|table| &table.models).filter(|one| scan::matches(&one.file, name));
         candidates.find_map(|candidate| candidate.kv_type.clone()).unwrap_or_else(|| KV_TYPE.to_owned())
     }
 
-    /// How far the file called `name` goes by itself, where it is one that was measured: by this file, else by the shipped one.
+    /// The tier of the file called `name`, if a candidate that it matches has one; in this manifest, else in the built-in one.
     pub fn tier(&self, name: &str) -> Option<Tier> {
         let of = |manifest: &Manifest| {
             let tables = [&manifest.planner, &manifest.router].into_iter().flatten();
@@ -184,7 +184,7 @@ impl Manifest {
 }
 
 impl RoleTable {
-    /// Checks what was typed and turns `file`/`hub` of the table itself into its only, required candidate.
+    /// Checks the values, and turns `file` and `hub` of the table itself into its only, required candidate.
     fn settle(&mut self) -> Result<(), String> {
         if let Some(file) = self.file.take() {
             let (hub, sha256) = (self.hub.take(), self.sha256.take());
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn a_wrong_value_is_named_with_its_role_and_key() {
         check("[verifier]\nfile = \"a\"", "unknown field `verifier`");
         check("[planner]\nfile = \"a\"\nslots = 9", "[planner] has slots = 9; allowed are 1 to 4");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");

@@ -1,4 +1,4 @@
-//! Which models there are, what their files say about themselves, and how each wants to be spoken to.
+//! Finds models and assigns them to roles, reads their headers, downloads them, and knows the chat format of each family.
 
 pub mod adapter;
 pub mod architectures;
@@ -27,7 +27,7 @@ pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Plans and synthesises.
+    /// Plans, writes answers and changes.
     Planner,
     /// Picks tools and fills in their arguments.
     Router,

@@ -1,4 +1,4 @@
-//! Where models, settings and remembered checksums live when nobody says otherwise.
+//! Gives the default folders of models, settings and caches.
 
 use std::env;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub fn model_dir() -> PathBuf {
     base.join("monobloc/models")
 }
 
-/// What the user told the program: `~/.config/monobloc`, on macOS `~/Library/Application Support/monobloc`.
+/// Configuration of this user: `~/.config/monobloc`, on macOS `~/Library/Application Support/monobloc`.
 pub fn config_dir() -> PathBuf {
     let base = if cfg!(target_os = "macos") {
         home().join("Library/Application Support")
@@ -23,7 +23,7 @@ pub fn config_dir() -> PathBuf {
     base.join("monobloc")
 }
 
-/// What can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.
+/// Files that can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.
 pub fn cache_dir() -> PathBuf {
     let base = if cfg!(target_os = "macos") {
         home().join("Library/Caches")
@@ -33,12 +33,12 @@ pub fn cache_dir() -> PathBuf {
     base.join("monobloc")
 }
 
-/// Where computed checksums are remembered.
+/// The file with remembered checksums, see [`super::digest::sha256`].
 pub fn sha256_memory() -> PathBuf {
     cache_dir().join("sha256.json")
 }
 
-/// The cache that every program of the hub shares: `$HF_HOME/hub`, else `~/.cache/huggingface/hub`.
+/// The Hugging Face hub's cache, shared by all programs that use it: `$HF_HOME/hub`, else `~/.cache/huggingface/hub`.
 pub fn hub_cache_dir() -> PathBuf {
     env::var_os("HF_HOME").map_or_else(|| home().join(".cache/huggingface"), PathBuf::from).join("hub")
 }
@@ -47,7 +47,7 @@ fn home() -> PathBuf {
     env::home_dir().unwrap_or_else(|| PathBuf::from("."))
 }
 
-/// The XDG rules say that a relative path is to be ignored.
+/// The path in an environment variable. Relative paths are ignored, as the XDG base directory specification demands.
 fn absolute(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

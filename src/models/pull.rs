@@ -21,7 +21,7 @@ pub const ATTEMPTS_DEFAULT: u32 = 5;
 const PAUSE_DEFAULT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A transfer that brings nothing for this long is given up: the client below has no time limit of its own.
+/// A transfer without data for this long is given up: hf_hub's client has no time limit of its own.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
 /// One file of one repository.
@@ -30,7 +30,7 @@ pub struct Download {
     /// `owner/name`.
     pub repository: String,
     pub file: String,
-    /// What the file must hash to; without it the hub's own checksum counts, where it gives one.
+    /// The expected sha256; `None` uses the hub's own checksum, if it gives one.
     pub sha256: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Download {
 /// How to download.
 #[derive(Clone, Debug)]
 pub struct Pull {
-    /// Attempts a file gets; each goes on where the last one broke off.
+    /// Attempts per file; each continues where the last one broke off.
     pub attempts: u32,
     /// The wait after the first failed attempt.
     pub pause: Duration,
@@ -80,7 +80,7 @@ pub enum PullError {
     Cancelled { file: String },
 }
 
-/// Fetches one file and returns where it lies in the cache. Reports (bytes here, bytes in all) as they come.
+/// Downloads one file and returns its path in the cache. Calls `progress` with the bytes received so far and the total.
 pub fn pull(
     what: &Download,
     how: &Pull,
@@ -129,18 +129,21 @@ fn rest(pause: Duration, cancel: &Cancel) -> bool {
 
 enum Failure {
     Cancelled,
-    /// Trying again would bring the same.
+    /// Another attempt would fail in the same way.
     Final(String),
     Passing(String),
 }
 
+/// What the thread of a transfer reports.
 enum News {
+    /// The size of the file, in bytes.
     Total(u64),
+    /// The number of bytes that arrived since the last report.
     Came(u64),
     Ended(Result<PathBuf, ApiError>),
 }
 
-/// One attempt, on a thread of its own, so that a silent connection can be noticed and left.
+/// One attempt, on its own thread so that a stalled connection can be detected and abandoned.
 fn transfer(
     api: &Api,
     what: &Download,
@@ -151,7 +154,7 @@ fn transfer(
     let (repo, file) = (api.repo(Repo::model(what.repository.clone())), what.file.clone());
     thread::spawn(move || {
         let ended = repo.download_with_progress(&file, Reporter(sender.clone()));
-        // Nobody listens any more after a cancellation.
+        // Fails after a cancellation, because the receiver is gone.
         let _ = sender.send(News::Ended(ended));
     });
     listen(&news, cancel, progress)
@@ -170,7 +173,7 @@ fn listen(news: &Receiver<News>, cancel: &Cancel, progress: &mut dyn FnMut(Bytes
             }
             Err(RecvTimeoutError::Timeout) if last.elapsed() < STALL_MAX => continue,
             Err(RecvTimeoutError::Timeout) => {
-                // Not tried again at once: the silent transfer still holds the lock on the file.
+                // Another attempt would fail: the stalled transfer still holds the lock on the file.
                 return Err(Failure::Final(format!("no data for {} s; run the command again", STALL_MAX.as_secs())));
             }
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::Passing("the transfer broke off".into())),
@@ -183,8 +186,8 @@ fn listen(news: &Receiver<News>, cancel: &Cancel, progress: &mut dyn FnMut(Bytes
 struct Reporter(SyncSender<News>);
 
 impl Reporter {
-    /// Once nobody listens the transfer has to end. The client offers no way to stop it, so its thread unwinds,
-    /// silently, which closes the connection and the file; what has come so far stays for the next time.
+    /// Sends a report. If the receiver is gone the transfer has to end, but hf_hub has no way to stop it: so its thread
+    /// unwinds silently, which closes connection and file. What was received stays for the next attempt.
     fn tell(&self, news: News) {
         if self.0.send(news).is_err() {
             std::panic::resume_unwind(Box::new("nobody waits for this download"));
@@ -219,13 +222,13 @@ fn judge(error: &ApiError) -> Failure {
     }
 }
 
-/// The reason without addresses.
+/// The error's text without URLs.
 fn words(error: &ApiError) -> String {
     let text = error.to_string();
     text.split_whitespace().filter(|word| !word.contains("://")).collect::<Vec<_>>().join(" ")
 }
 
-/// Compares the checksum; a file that fails is removed, so that the next attempt starts from nothing.
+/// Compares the checksum; a file that fails is removed, so that the next attempt starts from zero.
 fn verify(path: &Path, what: &Download) -> Result<(), Failure> {
     let blob = path.canonicalize().map_err(|error| Failure::Passing(error.to_string()))?;
     let Some(wanted) = what.sha256.clone().or_else(|| name_as_sha256(&blob)) else { return Ok(()) };
@@ -239,7 +242,7 @@ fn verify(path: &Path, what: &Download) -> Result<(), Failure> {
     Err(Failure::Passing(reason))
 }
 
-/// The cache names large files by their sha256.
+/// The sha256 of a file in the hub's cache, which names large files by it; `None` for other files.
 fn name_as_sha256(blob: &Path) -> Option<String> {
     let name = blob.file_name()?.to_str()?;
     (name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit())).then(|| name.to_owned())

@@ -1,4 +1,4 @@
-//! Decides which file plays which role: what models.toml says first, then what names and headers say.
+//! Holds which model file plays which role: by models.toml first, then by file names and headers.
 
 mod resolve;
 
@@ -11,7 +11,7 @@ use super::manifest::{Candidate, Manifest};
 use super::{Adapter, ModelsError, Role, Tier, digest, places, scan};
 use crate::base::{Bytes, Config};
 
-/// Everything known about the models of one run. Reads headers and folders only; loads nothing.
+/// The models of one run: the files of the model folder and the choice for each role. Reads headers only; loads nothing.
 #[derive(Debug)]
 pub struct Registry {
     dir: PathBuf,
@@ -21,15 +21,15 @@ pub struct Registry {
     embedder: Option<EmbedderSpec>,
     embedder_looked: Vec<PathBuf>,
     notes: Vec<String>,
-    /// Which file plans in the place of which, and why.
+    /// A message that another planner was taken than the one chosen first, and why.
     replaced: Option<String>,
     manifest: Manifest,
-    /// Settings of a model where models.toml does not say.
+    /// Settings of a model that models.toml does not set.
     config: Config,
     sha256_memory: PathBuf,
 }
 
-/// Folders outside the model folder that matter.
+/// Places outside the model folder; tests replace them.
 struct Places {
     user_dir: PathBuf,
     hub_cache: PathBuf,
@@ -61,7 +61,7 @@ pub struct ModelSpec {
     pub header: Arc<Header>,
     /// `auto` or a name of `dialect::DIALECTS`.
     pub dialect: String,
-    /// Tokens a slot.
+    /// Context window in tokens per slot.
     pub context: u32,
     pub slots: usize,
     pub kv_type: String,
@@ -69,15 +69,15 @@ pub struct ModelSpec {
     pub gpu_layers: Option<u32>,
     /// How long an idle model stays in memory; zero means until another one needs it.
     pub keep_alive: Duration,
-    /// Stays in memory whatever happens.
+    /// Never evicted from memory.
     pub pinned: bool,
-    /// What models.toml says of its capability.
+    /// `capability` of models.toml.
     pub capable: Option<bool>,
-    /// How far it goes by itself, as models.toml says.
+    /// `tier` of models.toml.
     pub tier: Option<Tier>,
-    /// Adapters laid over the model, all of them at once.
+    /// LoRA adapters, all applied at once.
     pub lora: Vec<Adapter>,
-    /// What models.toml wants the file to hash to.
+    /// The checksum that models.toml demands.
     pub sha256: Option<String>,
 }
 
@@ -95,14 +95,14 @@ struct Resolved {
     checksum: OnceLock<Result<(), ModelsError>>,
 }
 
-/// The models.toml that `config` names, else the one in `dir`, else the one built in.
+/// Reads the models.toml that `config` names, else the one in `dir`, else the one built in.
 fn manifest(config: &Config, dir: &Path) -> Result<Manifest, ModelsError> {
     let in_dir = dir.join("models.toml");
     let path = config.models_file.clone().or_else(|| in_dir.is_file().then_some(in_dir));
     Manifest::read(path.as_deref())
 }
 
-/// How the model in `file` keeps keys and values: as its role says, if it plays one.
+/// Type of the KV cache for the model in `file`: that of its role, if it plays one.
 pub fn kv_type(config: &Config, file: &Path) -> Result<String, ModelsError> {
     if let Ok(registry) = Registry::open(config)
         && let Some(spec) = registry.settled().find(|spec| spec.path == file)
@@ -114,7 +114,7 @@ pub fn kv_type(config: &Config, file: &Path) -> Result<String, ModelsError> {
 }
 
 impl Registry {
-    /// Looks through the model folder and settles every role. A role without a model is an error only in [`Registry::get`].
+    /// Scans the model folder and chooses a model for every role. A role without a model is an error only in [`Registry::get`].
     pub fn open(config: &Config) -> Result<Registry, ModelsError> {
         Registry::open_at(config, Places::of_this_user())
     }
@@ -161,7 +161,7 @@ impl Registry {
         })
     }
 
-    /// The model of a text role, its checksum compared where models.toml gives one. The first call may hash the file.
+    /// The model of a text role, after comparing its checksum if models.toml has one. The first call may hash the file.
     pub fn get(&self, role: Role) -> Result<&ModelSpec, ModelsError> {
         let resolved = match role {
             Role::Planner => &self.planner,
@@ -180,7 +180,7 @@ impl Registry {
         self.manifest.candidates(role).iter().any(|candidate| candidate.required)
     }
 
-    /// Has another file of the folder plan, because the one chosen first does not fit into `memory`.
+    /// Makes another file the planner, because the one chosen first does not fit into `memory`.
     pub fn plan_with(&mut self, header: &Arc<Header>, memory: Bytes) -> Result<(), ModelsError> {
         let choice = resolve::Choice { path: header.path.clone(), header: header.clone(), sha256: None };
         let spec = resolve::settled(Role::Planner, choice, &self.manifest, &self.config, &self.dir)?;
@@ -195,7 +195,7 @@ impl Registry {
         Ok(())
     }
 
-    /// A model file by its path, its name or a part of its name that no other file has, with the settings of `like`.
+    /// A model file by its path, its name or a unique part of its name, with the settings of the role `like`.
     pub fn named(&self, name: &str, like: Role) -> Result<ModelSpec, ModelsError> {
         let path = self.path_of(name)?;
         if self.settled().any(|spec| spec.path == path && spec.role == like) {
@@ -206,7 +206,7 @@ impl Registry {
         resolve::settled(like, choice, &self.manifest, &self.config, &self.dir)
     }
 
-    /// The models that play a role, their checksums not compared.
+    /// The models of the text roles, without comparing checksums.
     fn settled(&self) -> impl Iterator<Item = &ModelSpec> {
         [&self.planner, &self.router].into_iter().filter_map(|role| role.spec.as_ref().ok())
     }
@@ -235,12 +235,12 @@ impl Registry {
         }
     }
 
-    /// The embedding folder; without one, search works by words and graph alone.
+    /// The embedding model; without one, search uses words and the graph alone.
     pub fn embedder(&self) -> Option<&EmbedderSpec> {
         self.embedder.as_ref()
     }
 
-    /// Every place where an embedder was looked for, for the message that says there is none.
+    /// The places that were searched for an embedder, for the message that there is none.
     pub fn embedder_looked(&self) -> &[PathBuf] {
         &self.embedder_looked
     }
@@ -255,17 +255,17 @@ impl Registry {
         &self.files
     }
 
-    /// What was passed over, and why.
+    /// Messages about files that were skipped.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Which file plans in the place of the one chosen first, and why.
+    /// A message if another planner was taken than the one chosen first.
     pub fn replaced(&self) -> Option<&String> {
         self.replaced.as_ref()
     }
 
-    /// Candidates of a role, best first: what `models pull` can fetch.
+    /// Candidates of a role, best first; `models pull` fetches them.
     pub fn candidates(&self, role: Role) -> Vec<Candidate> {
         self.manifest.candidates(role)
     }

@@ -1,4 +1,4 @@
-//! Finds model files: GGUFs and embedding folders in a directory, and files in the hub's cache.
+//! Finds GGUF files and embedding folders in a directory, and files in the hub's cache.
 
 use std::fs;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use hf_hub::{Cache, Repo};
 
-/// Directories below the model folder that are looked into.
+/// Levels of folders below the model folder that are searched.
 const DEPTH: usize = 2;
-/// Entries read at most, so that a folder given by mistake (`/`, say) costs moments.
+/// Most entries read, so that a folder given by mistake (such as `/`) takes only moments.
 const ENTRIES_MAX: usize = 20_000;
 
-/// What a directory holds.
+/// The models in a directory.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Files that end in `.gguf`, sorted.
@@ -20,7 +20,7 @@ pub struct Scan {
     pub embedders: Vec<PathBuf>,
 }
 
-/// Looks through `dir` and two levels below it. Unreadable folders below are passed over.
+/// Searches `dir` and two levels of folders below it. Fails if `dir` cannot be read; skips unreadable folders below.
 pub fn scan(dir: &Path) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut left = ENTRIES_MAX;
@@ -50,7 +50,7 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
     Ok(scan)
 }
 
-/// Embedding folders among the neighbours of `dir`.
+/// Embedding folders among the siblings of `dir`.
 pub fn beside(dir: &Path) -> Vec<PathBuf> {
     let parent = dir.canonicalize().ok().and_then(|dir| dir.parent().map(Path::to_owned));
     let Some(entries) = parent.and_then(|parent| fs::read_dir(parent).ok()) else { return Vec::new() };
@@ -60,7 +60,7 @@ pub fn beside(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A sentence encoder as candle reads it; a folder that says it writes text is none.
+/// Whether the folder holds a sentence encoder for candle: its files are there and `config.json` names no generating model.
 pub fn is_embedder(dir: &Path) -> bool {
     let has = |name: &str| dir.join(name).is_file();
     if !(has("config.json") && has("tokenizer.json") && !weights(dir).is_empty()) {
@@ -79,17 +79,17 @@ pub fn weights(dir: &Path) -> Vec<PathBuf> {
     weights
 }
 
-/// A file that earlier downloads (of any program) left in the hub's cache. Opens no connection.
+/// The path of a file in the hub's cache, if a program has downloaded it. Opens no connection.
 pub fn in_hub_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBuf> {
     Cache::new(cache.to_owned()).repo(Repo::model(repository.to_owned())).get(file)
 }
 
-/// `*` stands for any text, `?` for one character; upper and lower case are alike.
+/// Whether `name` matches `pattern`: `*` is any text, `?` one character; case is ignored.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
     let name: Vec<char> = name.to_lowercase().chars().collect();
     let (mut p, mut n) = (0, 0);
-    // Where to go on when the text after the latest `*` turns out not to fit: one character further.
+    // Position of the latest `*`, and where its text ended: on a mismatch the `*` takes one character more.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

@@ -1,4 +1,4 @@
-//! How fast a model file was read into and written out of on this machine: what turns measured, kept with the file's fingerprint.
+//! Remembers how fast a model processes prompts and generates tokens on this machine, per fingerprint of its file.
 
 use std::path::Path;
 use std::{fs, io};
@@ -7,40 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{ACCELERATED, file};
 
-/// Fewer tokens in a turn measure nothing.
+/// Turns with fewer tokens are not measured.
 const PROMPT_MIN: usize = 200;
 const GENERATED_MIN: usize = 16;
-/// Weight of the newest turn beside what was known.
+/// Weight of the newest turn in the moving average.
 const NEWEST: f64 = 0.3;
 
-/// Tokens a second.
+/// Tokens per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Speed {
-    /// Of a prompt, as far as it was not kept from before.
+    /// Prompt tokens that were not cached.
     pub prompt: f64,
+    /// Generated tokens.
     pub decode: f64,
 }
 
 impl Speed {
-    /// Of tokens and milliseconds of a turn; `None` if they are too few to say.
+    /// From tokens and milliseconds of a turn; `None` if there are too few tokens.
     pub fn of((prompt, prompt_ms): (usize, u64), (generated, decode_ms): (usize, u64)) -> Option<Speed> {
         let enough = prompt >= PROMPT_MIN && generated >= GENERATED_MIN && prompt_ms > 0 && decode_ms > 0;
         let rate = |tokens: usize, ms: u64| tokens as f64 * 1000.0 / ms as f64;
         enough.then(|| Speed { prompt: rate(prompt, prompt_ms), decode: rate(generated, decode_ms) })
     }
 
-    /// Seconds until so many tokens of a prompt are read, and until so many of the answer are written behind them.
+    /// Seconds until a prompt of `prompt` tokens is processed, and until `generated` tokens are generated after it.
     pub fn seconds(self, prompt: usize, generated: usize) -> (f64, f64) {
         let first = prompt as f64 / self.prompt;
         (first, first + generated as f64 / self.decode)
     }
 
-    /// What is known of the model file with this fingerprint.
+    /// The saved speed of the model file with this fingerprint.
     pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Speed> {
         serde_json::from_slice(&fs::read(place(folder, fingerprint)).ok()?).ok()
     }
 
-    /// Takes a turn into account.
+    /// Saves the moving average of this speed and the saved one.
     pub fn remember(self, folder: &Path, fingerprint: &str) -> io::Result<()> {
         let mixed = |was: f64, is: f64| was + NEWEST * (is - was);
         let speed = Speed::remembered(folder, fingerprint).map_or(self, |known| Speed {
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_turns_measured_is_kept_and_forecasts_the_next() {
+    fn speeds_are_averaged_over_turns_and_predict_the_next() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Speed::remembered(folder.path(), "a"), None);
         let speed = Speed::of((1000, 10_000), (40, 2_000)).unwrap();

@@ -1,4 +1,4 @@
-//! A model that is asked for a text in a form in the middle of a turn.
+//! Asks a model a question in the middle of a turn; a grammar constrains its answer.
 
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request};
@@ -7,17 +7,17 @@ use crate::models::dialect::Message;
 use super::Host;
 use super::toolkit::{Toolkit, TurnError};
 
-/// Who is asked, and for whom.
+/// The model that is asked, and the turn that asks.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub toolkit: &'a Toolkit,
     pub model: &'a Leased,
     pub host: &'a dyn Host,
-    /// What the host is told meanwhile.
+    /// Name of this phase in events and in the cost report.
     pub phase: &'static str,
 }
 
-/// The form of a text, and its most tokens.
+/// The Lark grammar of an answer, and its longest length in tokens.
 #[derive(Clone, Copy)]
 pub struct Form {
     pub grammar: &'static str,
@@ -25,7 +25,7 @@ pub struct Form {
 }
 
 impl Asked<'_> {
-    /// What the model says to `user`, in that form.
+    /// The model's answer to `user`, in that form.
     pub async fn text(&self, system: &str, user: &str, form: Form) -> Result<String, TurnError> {
         let messages = [Message::system(system), Message::user(user)];
         let request = Request {

@@ -1,8 +1,8 @@
-//! Has a model that was measured to be able to choose a tool and write its call: over those that fit best, held to their schemas.
+//! Lets a model choose one of the best-ranked tools and write its call, checked against the tool's schema.
 
 use serde_json::Value;
 
-use crate::engine::{EngineError, Request, Sampling};
+use crate::engine::{EngineError, Request};
 use crate::models::dialect::{Message, ToolText};
 use crate::models::{Role, Tier};
 use crate::tools::call::{self, check};
@@ -15,7 +15,7 @@ use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
 const PROMPT: &str = include_str!("prompts/call.md");
-/// Tools that a model chooses among; retrieval seldom puts the right one further down.
+/// Tools that the model chooses among; retrieval seldom ranks the right one lower.
 pub const OFFERED: usize = 5;
 /// Longest call, in tokens.
 const CALL_TOKENS: usize = 220;
@@ -25,13 +25,13 @@ const PARAMETER_CHARS: usize = 100;
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 4_000;
 
-/// Whether the planner was measured to be able to.
+/// Whether the planner may write calls: it was measured at tier `Writes` or above.
 pub async fn is_trusted(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
 }
 
-/// The call of the best of `ranked` that `text` asks for; `None` where the model has written none that fits its schema. Whether any tool is
-/// asked for is not its to say: measured on the 1.5B, it then always says that none is.
+/// The planner's call of one of the best `ranked` tools for `text`; `None` if its reply holds no call that fits a schema.
+/// It is not asked whether a tool is needed at all: measured on the 1.5B, it would then always answer that none is.
 pub async fn called(
     toolkit: &Toolkit,
     text: &str,
@@ -44,17 +44,17 @@ pub async fn called(
         return Ok(None);
     }
     let model = toolkit.model(Role::Planner, host).await?;
-    // In one order whatever the request, so that requests share their beginning.
+    // Sorted by name, so that requests share a prompt prefix.
     let mut texts: Vec<ToolText> = offered.iter().map(|tool| notation::shown(tool, DESCRIPTION_CHARS)).collect();
     texts.sort_by(|a, b| a.name.cmp(&b.name));
     texts.iter_mut().for_each(|tool| shorten(&mut tool.parameters, true));
     let system = format!("{}\n\n{}", PROMPT.trim(), model.dialect.tool_list(&texts));
     let messages = [Message::system(system), Message::user(words::shorten(text, REQUEST_CHARS))];
-    let free =
-        Request { sampling: Sampling::greedy(), ..model.engine.request(&model.dialect.render(&messages), CALL_TOKENS) };
-    let held = Request { grammar: Some(notation::grammar(&*model.dialect, &texts, Reply::Call)), ..free.clone() };
-    let output = match toolkit.generate(&model, held, "choosing a tool", host).await {
-        // Marks of the family that are no tokens of this file, or a schema that no grammar can say.
+    let free = model.engine.request(&model.dialect.render(&messages), CALL_TOKENS);
+    let constrained =
+        Request { grammar: Some(notation::grammar(&*model.dialect, &texts, Reply::Call)), ..free.clone() };
+    let output = match toolkit.generate(&model, constrained, "choosing a tool", host).await {
+        // The call marks are no tokens of this model file, or the schema cannot be written as a grammar.
         Err(TurnError::Engine(EngineError::Grammar(_))) => {
             toolkit.generate(&model, free, "choosing a tool", host).await?
         }
@@ -72,7 +72,7 @@ pub async fn called(
     }
 }
 
-/// Cuts the descriptions of a schema, which are most of its text, and takes out what tells a model nothing.
+/// Cuts the descriptions of a schema's parameters, which are most of its text.
 fn shorten(schema: &mut Value, is_root: bool) {
     match schema {
         Value::Object(fields) => {
@@ -86,17 +86,14 @@ fn shorten(schema: &mut Value, is_root: bool) {
     }
 }
 
-/// The share of the arguments whose value the request does not say: who asks for another thing gives few of them.
+/// Share of the call's arguments whose value does not occur in `text`. If it is high, the request probably asks for something else.
 pub fn unsaid(call: &ToolCall, text: &str) -> f32 {
-    let said: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
-    let is_said = |value: &&Value| match value {
-        Value::String(value) => {
-            let words: Vec<String> = words::split(value).iter().map(|word| word.to_lowercase()).collect();
-            words.iter().any(|word| said.contains(word))
-        }
+    let text_words = words::split(text);
+    let occurs = |value: &&Value| match value {
+        Value::String(value) => words::split(value).iter().any(|word| text_words.contains(word)),
         Value::Number(number) => text.contains(&number.to_string()),
         _ => true,
     };
-    let said = call.arguments.values().filter(is_said).count();
-    (call.arguments.len() - said) as f32 / call.arguments.len().max(1) as f32
+    let found = call.arguments.values().filter(occurs).count();
+    (call.arguments.len() - found) as f32 / call.arguments.len().max(1) as f32
 }

@@ -1,53 +1,52 @@
-//! Holds what a model says against the evidence: a name, a number or a path that nothing backs is not let through.
+//! Checks a model's sentences against the evidence: a name, number or path that occurs in no source is not let through.
 
 use super::words;
 
-/// Whether every mark of `sentence` (numbers, paths, identifiers) stands in one of `sources`, and whether the sentence
-/// shares a content word with them at all.
+/// Whether every mark of `sentence` (number, path, identifier) and at least half of its content words occur in `sources`.
 pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
     if !has_known_marks(sentence, sources) {
         return false;
     }
-    let said = words::content(sentence);
-    !said.is_empty() && {
-        let backed = said.iter().filter(|word| sources.iter().any(|source| words::content(source).contains(*word)));
-        backed.count() * 2 >= said.len()
+    let content = words::content(sentence);
+    !content.is_empty() && {
+        let backed = content.iter().filter(|word| sources.iter().any(|source| words::content(source).contains(*word)));
+        backed.count() * 2 >= content.len()
     }
 }
 
-/// Whether every mark of `sentence` stands in one of `sources`: `4th` does where 4 does, `Cache.get` where both of its names do.
+/// Whether every mark of `sentence` occurs in one of `sources`. `4th` counts if `4` occurs, `Cache.get` if both of its names do.
 pub fn has_known_marks(sentence: &str, sources: &[&str]) -> bool {
-    let stands = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
+    let occurs = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
     let known = |mark: &str| {
         let digits = mark.len() - mark.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let mut parts = mark.split(['.', ':', '#']).filter(|part| !part.is_empty()).peekable();
         let names = !mark.contains('/') && digits == 0 && parts.peek().is_some();
-        stands(mark) || digits > 0 && stands(&mark[..digits]) && !mark.contains('.') || names && parts.all(stands)
+        occurs(mark) || digits > 0 && occurs(&mark[..digits]) && !mark.contains('.') || names && parts.all(occurs)
     };
     words::marks(sentence).iter().all(|mark| known(mark))
 }
 
-/// Whether `mark` stands in `source` as a whole: `5` is not in `15`, `a.rs` is in `src/a.rs`.
+/// Whether `mark` occurs in `source` as a whole word: `5` is not in `15`, `a.rs` is in `src/a.rs`.
 pub fn is_backed(source: &str, mark: &str) -> bool {
     places(source, mark).next().is_some()
 }
 
-/// Where `mark` stands by itself: no letter, digit or underscore touches it.
+/// Byte offsets of `mark` in `source` with no letter, digit or underscore next to it.
 pub fn places<'a>(source: &'a str, mark: &'a str) -> impl Iterator<Item = usize> + 'a {
     let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_');
-    let stands =
+    let is_whole =
         move |at: &usize| edge(source[..*at].chars().next_back()) && edge(source[at + mark.len()..].chars().next());
-    source.match_indices(mark).map(|(at, _)| at).filter(stands)
+    source.match_indices(mark).map(|(at, _)| at).filter(is_whole)
 }
 
-/// Cuts a stream of text into sentences; what is not yet a whole one is held back.
+/// Cuts a stream of text into sentences and holds back the unfinished last one.
 #[derive(Debug, Default)]
 pub struct Sentences {
     held: String,
 }
 
 impl Sentences {
-    /// Takes text in, gives whole sentences out, each with the white space that follows it.
+    /// Adds text; returns the sentences that are now complete, each with the white space after it.
     pub fn push(&mut self, text: &str) -> Vec<String> {
         self.held.push_str(text);
         let mut whole = Vec::new();
@@ -57,7 +56,7 @@ impl Sentences {
         whole
     }
 
-    /// The rest, when the stream is over.
+    /// The unfinished sentence at the end of the stream; `None` if it is blank.
     pub fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.held);
         (!rest.trim().is_empty()).then_some(rest)
@@ -72,7 +71,7 @@ pub fn sentences(text: &str) -> Vec<String> {
     all
 }
 
-/// The byte after the first sentence: behind a newline, or behind `.`, `!` or `?` with white space after it.
+/// Byte offset after the first sentence, which ends with a newline, or with `.`, `!` or `?` and white space. `None` if unfinished.
 fn sentence_end(text: &str) -> Option<usize> {
     let mut letters = text.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {
@@ -105,13 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_evidence_says_passes() {
+    fn a_sentence_that_the_evidence_backs_passes() {
         check("A download gets 5 attempts by default.", true);
         check("`ATTEMPTS_DEFAULT` in src/pull.rs is 5.", true);
     }
 
     #[test]
-    fn what_nothing_backs_does_not() {
+    fn a_sentence_that_nothing_backs_is_refused() {
         check("A download gets 15 attempts by default.", false);
         check("See src/fetch.rs for the attempts.", false);
         check("The quick brown fox jumps over dogs.", false);

@@ -1,9 +1,9 @@
-//! Sorts requests: how hard one is, which decides the size of the model, and what sort of thing it asks for.
+//! Rates how hard a request is, and sorts it into question, change, command or chat.
 
 use super::decompose::words::{entries, listed};
 use super::decompose::{Part, PartKind, names};
 
-/// How large a model a request deserves.
+/// Size of the model that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     Small,
@@ -11,7 +11,7 @@ pub enum Tier {
     Large,
 }
 
-/// How hard a request is: `0.3·tokens (thousands) + 0.2·files + 0.5·reasoning steps` (seed 002 §8).
+/// How hard a request is: `0.3·tokens (thousands) + 0.2·files + 0.5·reasoning steps`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     pub value: f32,
@@ -21,32 +21,34 @@ pub struct Score {
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    /// To know something.
+    /// Something is to be answered.
     Question,
-    /// That something be different afterwards.
+    /// Something is to be changed.
     Change,
-    /// That something be run.
+    /// Something is to be run.
     Command,
     /// A greeting, thanks, small talk: no tool may be called.
     Chat,
 }
 
-/// Bytes of a token in ordinary prose; exact counting needs a tokenizer and changes the score by hundredths.
+/// Bytes per token in ordinary prose. Exact counting needs a tokenizer and changes the score by hundredths.
 const TOKEN_BYTES: f32 = 4.0;
 const MEDIUM_FROM: f32 = 3.0;
 const LARGE_FROM: f32 = 6.0;
 
-/// The score of `ask` with `files` files in its context and `parts` parts. A word that asks for reasoning (`why`, `design`,
-/// `refactor`, …) is one reasoning step more than the parts.
+/// The score of `ask` with `files` files in its context and `parts` parts. Each part is a reasoning step, and so is each word that asks
+/// for reasoning (`why`, `design`, `refactor`, …).
 pub fn complexity(ask: &str, files: usize, parts: usize) -> Score {
     let thousands = ask.len() as f32 / TOKEN_BYTES / 1000.0;
     let low = ask.to_lowercase();
     let reasons = entries(REASONING).filter(|word| words(&low).any(|one| one == *word)).count();
     let value = 0.3 * thousands + 0.2 * files as f32 + 0.5 * (parts + reasons) as f32;
-    let tier = match value {
-        v if v < MEDIUM_FROM => Tier::Small,
-        v if v < LARGE_FROM => Tier::Medium,
-        _ => Tier::Large,
+    let tier = if value < MEDIUM_FROM {
+        Tier::Small
+    } else if value < LARGE_FROM {
+        Tier::Medium
+    } else {
+        Tier::Large
     };
     Score { value, tier }
 }
@@ -67,7 +69,8 @@ const RUNNING: &str = "\
     run, execute, build, compile, test, deploy, start, stop, restart, launch, install, lint, benchmark, commit, \
     push, pull, rebuild, rerun, kill, open, play, запусти, выполни, останови, установи, перезапусти, собери";
 
-/// What the parts ask for together: a change if one of them changes something, else a command, else a question.
+/// What the parts ask for together: a change if one of them changes something, else a command if one runs something, else a question.
+/// Chat only if all of them are.
 pub fn kind(parts: &[Part]) -> RequestKind {
     if parts.iter().all(is_chat) {
         return RequestKind::Chat;
@@ -79,14 +82,16 @@ pub fn kind(parts: &[Part]) -> RequestKind {
         };
         parts.iter().any(opens)
     };
-    match () {
-        () if with(CHANGING) => RequestKind::Change,
-        () if with(RUNNING) => RequestKind::Command,
-        () => RequestKind::Question,
+    if with(CHANGING) {
+        RequestKind::Change
+    } else if with(RUNNING) {
+        RequestKind::Command
+    } else {
+        RequestKind::Question
     }
 }
 
-/// Openings and whole sentences that are said for company's sake.
+/// Greetings and other small talk.
 const GREETINGS: &str = "\
     hi, hello, hey, hiya, yo, howdy, greetings, good morning, good afternoon, good evening, good night, thanks, \
     thank you, thx, ty, cheers, bye, goodbye, see you, ok, okay, cool, nice, great, awesome, perfect, lol, \
@@ -108,29 +113,29 @@ fn is_chat(part: &Part) -> bool {
         return false;
     }
     let low = part.full_text().to_lowercase().replace('’', "'");
-    let said: Vec<&str> = words(&low).collect();
-    covers(&said) || is_sum(&low) || is_common_knowledge(part, &said)
+    let all: Vec<&str> = words(&low).collect();
+    is_greeting(&all) || is_sum(&low) || is_common_knowledge(part, &all)
 }
 
-/// The words are greetings one behind the other, with nothing but fillers between them.
-fn covers(said: &[&str]) -> bool {
+/// Whether the words are greetings one after another, with nothing but fillers between them.
+fn is_greeting(words: &[&str]) -> bool {
     let mut at = 0;
-    let mut greeted = said.is_empty();
-    while at < said.len() {
+    let mut greeted = words.is_empty();
+    while at < words.len() {
         let length = entries(GREETINGS).filter_map(|greeting| {
             let wanted: Vec<&str> = greeting.split(' ').collect();
-            said[at..].starts_with(&wanted).then_some(wanted.len())
+            words[at..].starts_with(&wanted).then_some(wanted.len())
         });
         match length.max() {
             Some(length) => (greeted, at) = (true, at + length),
-            None if greeted && listed(FILLERS, said[at]) => at += 1,
+            None if greeted && listed(FILLERS, words[at]) => at += 1,
             None => return false,
         }
     }
     greeted
 }
 
-/// `2+2`, `what is 7 * 6`: nothing outside the question is needed.
+/// Whether the text is an arithmetic question: `2+2`, `what is 7 * 6`.
 fn is_sum(low: &str) -> bool {
     let rest =
         ["what is", "what's", "how much is", "calculate"].iter().find_map(|lead| low.strip_prefix(lead)).unwrap_or(low);
@@ -140,10 +145,10 @@ fn is_sum(low: &str) -> bool {
         && rest.chars().all(|c| c.is_ascii_digit() || " +-*/×^().,?=".contains(c))
 }
 
-/// A short question about the world in general: no `my`, `this`, `the file`; it names nothing a tool could look at.
-fn is_common_knowledge(part: &Part, said: &[&str]) -> bool {
+/// Whether a short question is about the world in general: no `my`, `this` or `file`, and nothing that looks like code or a path.
+fn is_common_knowledge(part: &Part, all: &[&str]) -> bool {
     let asks = matches!(
-        said,
+        all,
         ["what", "is" | "are", ..]
             | ["who", "is" | "was" | "invented" | "wrote" | "discovered", ..]
             | ["define", ..]
@@ -151,7 +156,7 @@ fn is_common_knowledge(part: &Part, said: &[&str]) -> bool {
             | ["what", "does", _, "mean"]
             | ["how", "do" | "does", ..]
     );
-    let near = said.iter().skip(1).any(|word| listed(NEAR, word));
+    let near = all.iter().skip(1).any(|word| listed(NEAR, word));
     let coded = part.text.split_whitespace().any(|word| {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         word.contains("()")
@@ -160,18 +165,18 @@ fn is_common_knowledge(part: &Part, said: &[&str]) -> bool {
             || names::is_path(bare)
             || bare.chars().skip(1).any(char::is_uppercase)
     });
-    let general = said.iter().any(|word| listed(GENERAL, word));
-    asks && !near && !coded && general && said.len() <= 9
+    let general = all.iter().any(|word| listed(GENERAL, word));
+    asks && !near && !coded && general && all.len() <= 9
 }
 
-/// Words that point at this user, this machine, this project, this moment.
+/// Words that refer to this user, machine, project or moment.
 const NEAR: &str = "\
     my, our, this, these, here, file, files, folder, project, repo, repository, code, function, class, module, \
     test, tests, build, config, current, currently, now, today, tomorrow, latest, running, open, left, new, i, \
     we, disk, memory, cpu, clipboard, calendar, email, emails, meeting, task, tasks, weather, price, time, \
     status, default, version, server, error, bug, log, logs, it, them, score, news, stock, rate";
 
-/// Words that questions about the world in general are asked with.
+/// Words of questions about the world in general.
 const GENERAL: &str = "\
     capital, meaning, mean, president, invented, discovered, wrote, planet, planets, ocean, continent, country, \
     sky, universe, life, philosophy, gravity, photosynthesis, recursion, love, sun, moon, earth, largest, \
@@ -222,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_sorted_by_what_is_different_afterwards() {
+    fn requests_are_sorted_into_questions_changes_and_commands() {
         check("Where is the retry limit defined?", RequestKind::Question);
         check("What is the default port?", RequestKind::Question);
         check("Read a.rs and tell me what it does", RequestKind::Question);

@@ -1,7 +1,7 @@
 //! The cognitive loop of a complex turn: draft, verify, note what failed, draft again; the best draft is the answer.
 //!
-//! What code can check comes first. Models that correct themselves without new facts get no better, so the model's own
-//! opinion is asked only of a draft that passes, and every round goes on from what failed before.
+//! Code checks a draft first. Models that correct themselves without new facts do not improve, so the model judges only
+//! drafts that pass, and each round is given the failures of the rounds before.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,21 +21,21 @@ use super::toolkit::{Toolkit, TurnError};
 use super::{Deciding, Host, excerpt, technique, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
-/// What the verifier may write: score, verdict, one sentence.
+/// Form of the verifier's reply: score, verdict, one sentence.
 const VERDICT: Form = Form {
     grammar: "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n",
     tokens_max: 90,
 };
-/// Failures remembered, each so many characters: what a prompt can carry.
+/// Most failures kept for the next prompt, and the longest text of one, in characters.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
-/// Lines of the evidence that the judge is shown, and their letters together with the calls.
+/// Most evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
 const LINES_SHOWN: usize = 30;
 const EVIDENCE_CHARS: usize = 6_000;
-/// Weight of what code has checked beside the model's opinion.
+/// Weight of the code's check in the score; the model's opinion has the rest.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
-/// A turn that is to be answered, with all that an answer stands on.
+/// A turn that is to be answered, with everything the answer is based on.
 #[derive(Clone, Copy)]
 pub struct Brief<'a> {
     pub toolkit: &'a Toolkit,
@@ -46,12 +46,12 @@ pub struct Brief<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Whether a request goes through the loop.
+/// Whether the turn's answer goes through the loop.
 pub fn applies(brief: Brief<'_>) -> bool {
     match brief.toolkit.cognitive.when {
         When::On => true,
         When::Off => false,
-        // A model that was not needed so far is not loaded to find out.
+        // Only a model that is already in memory counts; none is loaded just to find out.
         When::Auto => {
             let resident = brief.toolkit.pool.resident(brief.toolkit.voice());
             is_complex(brief) && resident.is_some_and(|model| model.capability.supports_complex_reasoning)
@@ -64,7 +64,7 @@ fn is_complex(brief: Brief<'_>) -> bool {
     classify::complexity(brief.request, files, brief.plan.steps.len()).tier > Tier::Small
 }
 
-/// The best answer within the rounds, sent to the host whole.
+/// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn.
 pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, TurnError> {
     let Brief { toolkit, request, plan, evidence, host, .. } = brief;
     let rounds = toolkit.cognitive.max_iterations;
@@ -79,7 +79,7 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, Turn
         state.iterations += 1;
         let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
         let drafted = synthesize::answer(toolkit, request, plan, evidence, draft, &quiet).await?;
-        // A draft that comes out as before would be judged as before.
+        // The same draft would get the same verdict.
         let same = state.draft_answer == drafted;
         state.draft_answer = drafted;
         if same {
@@ -120,7 +120,7 @@ fn opened(brief: Brief<'_>) -> CognitiveState {
     }
 }
 
-/// What the judge is shown of the evidence: the calls, then the lines that have to do with the request.
+/// The evidence as the judge sees it: the calls, then the lines that match the request.
 fn shown(state: &CognitiveState, evidence: &Evidence) -> String {
     let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
     let lines = lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim()));
@@ -128,14 +128,14 @@ fn shown(state: &CognitiveState, evidence: &Evidence) -> String {
     words::shorten(&all.join("\n"), EVIDENCE_CHARS)
 }
 
-/// Scores the draft: what code can check, then, where that passes, what the model thinks of it. `shown` is the evidence for its eyes.
+/// Scores the draft into `state`: first by code and, if that passes, by the model, which sees the evidence as `shown`.
 async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Result<VerificationResult, TurnError> {
     let Brief { toolkit, plan, evidence, host, .. } = brief;
     let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
     (state.score, state.critique) = (backed, wrong);
     let threshold = toolkit.cognitive.verification_threshold;
     if backed < threshold {
-        // Nothing that was asked for was done: another wording does not help.
+        // No step succeeded, so another wording cannot help.
         let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(|entry| entry.succeeded());
         return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
     }
@@ -151,18 +151,20 @@ async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Re
         return Ok(VerificationResult::NeedsRefinement);
     }
     let text = judged(asked, state, shown, &look.heard).await?;
-    // A verdict that cannot be read is no verdict: what code has checked stands.
+    // An unreadable verdict is ignored: the draft has passed the code's check.
     let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
     state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
     state.critique = critique;
-    Ok(match state.score >= threshold {
-        true => VerificationResult::Valid,
-        false if verdict == VerificationResult::Valid => VerificationResult::NeedsRefinement,
-        false => verdict,
+    Ok(if state.score >= threshold {
+        VerificationResult::Valid
+    } else if verdict == VerificationResult::Valid {
+        VerificationResult::NeedsRefinement
+    } else {
+        verdict
     })
 }
 
-/// What the model says of the draft.
+/// The model's verdict on the draft, as text. `heard` is added to its prompt.
 async fn judged(asked: Asked<'_>, state: &CognitiveState, shown: &str, heard: &str) -> Result<String, TurnError> {
     let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
     let system = PROMPT.trim().replace("{past_failures}", &past);
@@ -170,18 +172,18 @@ async fn judged(asked: Asked<'_>, state: &CognitiveState, shown: &str, heard: &s
     asked.text(&system, &user, VERDICT).await
 }
 
-/// What a model has written of a draft: lines that code has written name the call they stand on.
+/// The draft's text by a model, as one line. Code writes lines that begin with `-` or a space.
 fn prose(draft: &str) -> String {
     draft.lines().filter(|line| !line.starts_with(['-', ' '])).collect::<Vec<_>>().join(" ")
 }
 
-/// Share of the draft that the evidence backs times share of the plan that has something to show, and what is wrong.
+/// The code's score, 0 to 1, and what is wrong: share of backed sentences × share of done steps, halved if a question got no words.
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
     let sources: Vec<&str> =
         evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
-    let said = check::sentences(&prose(draft));
-    let unbacked: Vec<&String> = said.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
-    let grounded = 1.0 - unbacked.len() as f64 / said.len().max(1) as f64;
+    let sentences = check::sentences(&prose(draft));
+    let unbacked: Vec<&String> = sentences.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
+    let grounded = 1.0 - unbacked.len() as f64 / sentences.len().max(1) as f64;
     let open: Vec<&str> = plan
         .steps
         .iter()
@@ -190,7 +192,7 @@ fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64
         .collect();
     let covered = 1.0 - open.len() as f64 / plan.steps.len().max(1) as f64;
     let asked = request.contains('?') || !plan.questions.is_empty();
-    let answered = if asked && said.is_empty() { 0.5 } else { 1.0 };
+    let answered = if asked && sentences.is_empty() { 0.5 } else { 1.0 };
     let mut wrong: Vec<String> =
         unbacked.iter().map(|sentence| format!("nothing backs: {}", sentence.trim())).collect();
     wrong.extend(open.iter().map(|step| format!("not done: {step}")));
@@ -198,23 +200,26 @@ fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64
     (grounded * covered * answered, wrong.join("; "))
 }
 
-/// `0.75\nneeds_refinement\nThe port is missing.`, or the same anywhere in a text.
+/// Reads `0.75\nneeds_refinement\nThe port is missing.`, or the same anywhere in a text. `None` without score or verdict.
 fn read(text: &str) -> Option<(f64, VerificationResult, String)> {
     let score = text.split_whitespace().find_map(|word| {
         let score: f64 = word.trim_matches(|c: char| !c.is_ascii_digit() && c != '.').parse().ok()?;
         (0.0..=1.0).contains(&score).then_some(score)
     })?;
-    let verdict = match text {
-        text if text.contains("critical_error") => VerificationResult::CriticalError,
-        text if text.contains("needs_refinement") => VerificationResult::NeedsRefinement,
-        text if text.contains("valid") => VerificationResult::Valid,
-        _ => return None,
+    let verdict = if text.contains("critical_error") {
+        VerificationResult::CriticalError
+    } else if text.contains("needs_refinement") {
+        VerificationResult::NeedsRefinement
+    } else if text.contains("valid") {
+        VerificationResult::Valid
+    } else {
+        return None;
     };
     let critique = text.lines().rev().find(|line| line.split_whitespace().count() > 1).unwrap_or("").trim();
     Some((score, verdict, critique.to_owned()))
 }
 
-/// The memory node: what failed, in short, the oldest given up first.
+/// Keeps a short form of the failure for later rounds; if there are too many, the oldest is dropped.
 fn remember(state: &mut CognitiveState) {
     let failure = words::shorten(&state.critique, FAILURE_CHARS);
     if failure.is_empty() || state.past_failures.contains(&failure) {
@@ -226,13 +231,13 @@ fn remember(state: &mut CognitiveState) {
     state.past_failures.push(failure);
 }
 
-/// A host that hears everything but the drafts, and keeps what was thought on the way.
+/// A host that passes on everything except the drafts' text, and keeps the thinking text.
 struct Quiet<'a> {
     host: &'a dyn Host,
     thoughts: Mutex<Vec<String>>,
 }
 
-/// Pieces of thinking that are kept.
+/// Most pieces of thinking that are kept.
 const THOUGHTS_MAX: usize = 4_000;
 
 impl Host for Quiet<'_> {
@@ -273,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_remembered_once_and_the_oldest_go() {
+    fn each_failure_is_kept_once_and_the_oldest_are_dropped() {
         let mut state = CognitiveState::default();
         for n in [0, 0, 1, 2, 3, 4] {
             state.critique = format!("failure {n}");

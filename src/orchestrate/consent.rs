@@ -1,4 +1,4 @@
-//! The right to run a call: from the rules, or from the user who is shown what it would do.
+//! Gets the right to run a tool call from the policy's rules, or from the user, who sees a preview.
 
 use crate::base::StepId;
 use crate::protocol::{Event, Proposal, StepState, StepStatus};
@@ -7,7 +7,7 @@ use crate::tools::{Context, ToolCall, ToolSpec, preview};
 
 use super::Host;
 
-/// The right to run `call`, from the rules or from the user; else how the step ends without it.
+/// Returns `call` approved by the rules or the user. The error is the status and the reason with which the step ends.
 pub async fn consent(
     step: StepId,
     call: &ToolCall,

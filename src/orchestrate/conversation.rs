@@ -1,4 +1,4 @@
-//! The turns of a conversation as models are shown them: the last ones as they were, older ones a line each, as much as fits.
+//! Turns earlier turns into messages for a prompt: the last ones in full, older ones one line each, as many as fit.
 
 use std::collections::HashMap;
 
@@ -8,57 +8,58 @@ use crate::protocol::Exchange;
 
 use super::words;
 
-/// Turns shown as they were, and the letters of a request or an answer.
+/// Turns shown in full, and the longest request or answer of one, in characters.
 const WHOLE_TURNS: usize = 3;
 const WHOLE_CHARS: usize = 400;
-/// Older turns with a line each, and the letters of its halves.
+/// Older turns shown as one line each, and the longest request or answer in a line, in characters.
 const CONDENSED_TURNS: usize = 24;
 const CONDENSED_CHARS: usize = 80;
-/// Part of a slot that a conversation may take; the rest is for instructions, the request and the answer.
+/// A conversation may take a quarter of a slot; the rest is for instructions, the request and the answer.
 const SLOT_SHARE: usize = 4;
 
-/// The conversation for a prompt of `engine`.
+/// The earlier turns as messages for a prompt of `engine`.
 pub fn messages(earlier: &[Exchange], engine: &Engine) -> Vec<Message> {
     fitting(earlier, engine.limits().context / SLOT_SHARE, &|text| engine.count(text))
 }
 
-/// At most `tokens_max` tokens, by `count`: first the oldest lines go, then whole turns become lines, then nothing is left.
+/// Messages of at most `tokens_max` tokens, counted by `count`. To fit, the oldest lines are dropped first, then turns in full, then all.
 fn fitting(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     let most = CONDENSED_TURNS.min(earlier.len().saturating_sub(WHOLE_TURNS));
-    let shapes = (0..=most).rev().map(|lines| (WHOLE_TURNS, lines));
-    let shapes = shapes.chain((1..WHOLE_TURNS.min(earlier.len())).rev().map(|whole| (whole, 1)));
-    // Most messages come again from shape to shape.
+    let candidates = (0..=most).rev().map(|lines| (WHOLE_TURNS, lines));
+    let candidates = candidates.chain((1..WHOLE_TURNS.min(earlier.len())).rev().map(|whole| (whole, 1)));
+    // Counts are kept, because candidates share most of their messages.
     let mut known: HashMap<String, usize> = HashMap::new();
     let mut tokens = |text: &str| *known.entry(text.to_owned()).or_insert_with(|| count(text));
     let mut fits =
         |messages: &Vec<Message>| messages.iter().map(|one| tokens(&one.content)).sum::<usize>() <= tokens_max;
-    shapes
+    candidates
         .map(|(whole, lines)| shaped(earlier, whole.min(earlier.len()), lines))
         .find(|all| fits(all))
         .unwrap_or_default()
 }
 
-/// The last `whole` turns, with the `lines` before them condensed in front of the first.
+/// The last `whole` turns in full; the first message begins with one line for each of the `lines` turns before them.
 fn shaped(earlier: &[Exchange], whole: usize, lines: usize) -> Vec<Message> {
     let (older, last) = earlier.split_at(earlier.len() - whole);
-    let told = older.len().saturating_sub(lines);
-    let mut before: Vec<String> = older[told..].iter().map(condensed).collect();
-    if told > 0 && !before.is_empty() {
-        before.insert(0, format!("- {told} turns before these"));
+    let left_out = older.len().saturating_sub(lines);
+    let mut before: Vec<String> = older[left_out..].iter().map(condensed).collect();
+    if left_out > 0 && !before.is_empty() {
+        before.insert(0, format!("- {left_out} turns before these"));
     }
     let mut messages = Vec::new();
     for (place, turn) in last.iter().enumerate() {
         let request = words::shorten(&turn.request, WHOLE_CHARS);
-        messages.push(Message::user(match place == 0 && !before.is_empty() {
-            true => format!("Earlier in this conversation:\n{}\n\n{request}", before.join("\n")),
-            false => request,
+        messages.push(Message::user(if place == 0 && !before.is_empty() {
+            format!("Earlier in this conversation:\n{}\n\n{request}", before.join("\n"))
+        } else {
+            request
         }));
         messages.push(Message::assistant(words::shorten(&turn.answer, WHOLE_CHARS)));
     }
     messages
 }
 
-/// `- what was asked: the first line of the answer`.
+/// One line: `- request: first line of the answer`.
 fn condensed(turn: &Exchange) -> String {
     let line = |text: &str| {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_never_takes_more_than_its_part() {
+    fn a_conversation_never_takes_more_than_its_share() {
         let all = turns(40);
         let mut kept = usize::MAX;
         for tokens_max in (0..200).rev() {

@@ -1,4 +1,4 @@
-//! What a turn has really done and seen: every call once, with its result. Answers may claim nothing else.
+//! Records every tool call of a turn with its result. Answers may claim nothing that is not recorded here.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::protocol::{Given, StepReport, StepStatus};
 use crate::tools::Outcome;
 use crate::tools::outcome::Finding;
 
-/// What stands in the place of a tool for a text that the user handed over.
+/// Tool name of an entry for a text that the user handed over.
 pub const GIVEN: &str = "context";
 
 /// One executed, refused or failed call.
@@ -58,11 +58,11 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     entries: Vec<Entry>,
-    /// Signature to place, for calls that would give the same again.
+    /// Index of the entry with this signature, to find repeated calls.
     known: HashMap<String, usize>,
-    /// Counts changes of the project: a read before a change is not a repeat of one after it.
+    /// Calls so far that may have changed the project. Part of each signature, so that a read after a change is not a repeat.
     version: usize,
-    /// Steps that an earlier step's call answers, with its place.
+    /// Steps that a call of another step answers too, with the index of that call.
     answered: Vec<(StepId, usize)>,
 }
 
@@ -73,7 +73,7 @@ pub struct Record<'a> {
     pub arguments: &'a Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
-    /// The tool can change the project, a command say: what was seen before may not hold any more.
+    /// The tool can change the project (a command can): earlier results may be out of date afterwards.
     pub executing: bool,
     pub wall_ms: u64,
 }
@@ -100,7 +100,7 @@ impl Evidence {
         &self.entries[place]
     }
 
-    /// A text the user handed over, as if it had been read.
+    /// Records a text that the user handed over, as if a tool had read it.
     pub fn take_in(&mut self, given: &Given) {
         let lines = given.text.lines().enumerate();
         let findings = lines.map(|(at, line)| Finding::at(&given.name, at + 1, line)).collect();
@@ -110,12 +110,12 @@ impl Evidence {
         self.add(Record { step: StepId(0), tool, arguments, status, outcome, executing: false, wall_ms: 0 });
     }
 
-    /// The earlier call that this one would repeat: same tool, same arguments, nothing changed since.
+    /// The earlier call with the same tool and arguments, if nothing has changed since.
     pub fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         self.known.get(&self.signature(tool, arguments)).map(|&place| &self.entries[place])
     }
 
-    /// The last call, if it is this one and has changed what there was to change: who asks for it again has lost track.
+    /// The last call, if it is this same one, succeeded and can change the project: a model that repeats it has lost track.
     pub fn just_done(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         let last = self.entries.last().filter(|last| last.executing && last.succeeded());
         last.filter(|last| last.tool == tool && last.arguments == *arguments)
@@ -125,21 +125,21 @@ impl Evidence {
         &self.entries
     }
 
-    /// The calls of a step, and those of earlier steps that answer it too.
+    /// The calls of a step, and the calls of other steps that answer it too.
     pub fn of(&self, step: StepId) -> impl Iterator<Item = &Entry> {
         let answered =
             self.answered.iter().filter(move |(one, _)| *one == step).map(|&(_, place)| &self.entries[place]);
         self.entries.iter().filter(move |entry| entry.step == step).chain(answered)
     }
 
-    /// Notes that the call `known`, made for another step, is what `step` asks for.
+    /// Notes that the call `known`, made for another step, also answers `step`.
     pub fn answers(&mut self, known: CallId, step: StepId) {
         if known.0 > 0 && known.0 <= self.entries.len() {
             self.answered.push((step, known.0 - 1));
         }
     }
 
-    /// Tool, arguments in a fixed order, and the state of the project they belong to.
+    /// Identifies a call: project version, tool, and arguments in a fixed order.
     pub fn signature(&self, tool: &str, arguments: &Map<String, Value>) -> String {
         let mut sorted: Vec<_> = arguments.iter().collect();
         sorted.sort_by_key(|(name, _)| name.as_str());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_is_known_whatever_the_order_of_its_arguments() {
+    fn a_repeated_call_is_found_whatever_the_order_of_its_arguments() {
         let mut evidence = Evidence::default();
         evidence.add(record("read_file", &arguments(json!({"path": "a", "start_line": 1})), Outcome::ok("x")));
         assert!(evidence.repeated("read_file", &arguments(json!({"start_line": 1, "path": "a"}))).is_some());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_makes_reading_again_worth_while() {
+    fn a_read_after_a_change_is_not_a_repeat() {
         let mut evidence = Evidence::default();
         let path = arguments(json!({"path": "a"}));
         evidence.add(record("read_file", &path, Outcome::ok("x")));

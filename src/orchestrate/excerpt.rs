@@ -8,15 +8,15 @@ use crate::tools::outcome::Finding;
 use super::evidence::Evidence;
 use super::words;
 
-/// Lines shown around a hit: what is documented stands below its comment.
+/// Lines shown below a hit that is a comment: the code that it documents.
 const LINES_AFTER: usize = 2;
-/// Lines that score less than this share of the best are about something else.
+/// Lines that do not score more than this share of the best score are left out.
 const NEAR_BEST: f32 = 0.5;
-/// Words that ask for a number, and get lines with one first.
+/// Phrases that ask for a number; lines with a digit then score higher.
 const ASKS_NUMBER: &[&str] =
     &["how many", "how much", "number of", "what value", "default", "limit", "size", "timeout", "port", "version"];
 
-/// A line that answers, with the call that saw it.
+/// A line that helps to answer, with the call that found it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     pub call: CallId,
@@ -34,8 +34,8 @@ impl Line {
     }
 }
 
-/// At most `lines_max` lines of the evidence for `question`, grouped by place, best place first. Empty when no line
-/// shares a word with the question.
+/// At most `lines_max` evidence lines that match `question`, best first, with the code below a matching comment. Empty when
+/// no line shares a word with the question.
 pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line> {
     let wanted = words::content(question);
     let mut all: Vec<Line> = evidence
@@ -65,7 +65,7 @@ pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line>
     chosen
 }
 
-/// The line and those right below it in the same file, when it is a comment or opens something.
+/// Index of the line and, if it is a comment, of the lines right below it in the same file.
 fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
     let hit = &all[place].finding;
     let after = if is_comment(&hit.text) { LINES_AFTER } else { 0 };
@@ -73,7 +73,7 @@ fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
         let other = &all[near].finding;
         other.path == hit.path
             && match (other.line, hit.line) {
-                // A file that was read twice begins again.
+                // A second read of the same file starts again at a lower line.
                 (Some(other), Some(hit)) => other >= hit && other - hit <= LINES_AFTER,
                 _ => near == place,
             }
@@ -85,7 +85,7 @@ fn is_comment(text: &str) -> bool {
     ["//", "#", "/*", "*", "--", "\"\"\""].iter().any(|mark| text.starts_with(mark))
 }
 
-/// Words that few lines share count more; a line below a matching comment inherits part of its score.
+/// Scores each line by the words it shares with the question; a word that few lines have counts more.
 fn score(all: &mut [Line], wanted: &HashSet<String>, question: &str) {
     let found: Vec<HashSet<String>> = all.iter().map(|line| words::content(&line.finding.text)).collect();
     let mut frequency: HashMap<&str, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Carries out one step as its clause spells it out, without a model, or says why not; runs calls with the user's consent.
+//! Carries out one step without a model if its clause spells out what to do; runs tool calls with the user's consent.
 
 use std::time::Instant;
 
@@ -19,10 +19,10 @@ use super::toolkit::{Toolkit, TurnError};
 use super::work::{self, read};
 use super::{forms, words};
 
-/// Characters of a step that are repeated to the user.
+/// Longest text of a step in a message to the user, in characters.
 const STEP_CHARS: usize = 120;
 
-/// Where a step is carried out: what it works with, the request it is part of, and who hears of it.
+/// What a step is carried out with: toolkit and project, the request it is part of, and the host that gets its events.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub toolkit: &'a Toolkit,
@@ -38,14 +38,14 @@ pub enum StepEnd {
     Done,
     /// A tool failed or the user said no; the evidence says which.
     Failed,
-    /// No call could be made: no tool is asked for, or something is missing that the request does not give.
+    /// No call could be made, because no tool fits or the request lacks an argument; with the reason.
     Stuck(String),
 }
 
-/// Makes `step`: the change that it spells out, or the calls of the built-in tool that it asks for by its form.
+/// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for.
 pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
     let toolkit = scene.toolkit;
-    if let Some(spec) = of_a_server(toolkit, step).await {
+    if let Some(spec) = server_tool(toolkit, step).await {
         let (tool, server) = (&spec.name, &spec.server);
         return Ok(StepEnd::Stuck(format!("`{tool}` of {server} may do it; calling it takes a model that writes")));
     }
@@ -70,7 +70,7 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
     };
     match calls {
         Ok(calls) => called(scene, step, (tool, calls), evidence).await,
-        // A question that no other tool can be called for is put to the index as it stands.
+        // A question for which no call can be made goes to the index search as it is.
         Err(_) if kind == RequestKind::Question && toolkit.index.is_some() => {
             let calls = forms::calls(toolkit, Builtin::IndexSearch, &step.part).unwrap_or_default();
             called(scene, step, (Builtin::IndexSearch, calls), evidence).await
@@ -79,53 +79,53 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
     }
 }
 
-/// The tool of a server that retrieval gives a step to.
-async fn of_a_server<'t>(toolkit: &'t Toolkit, step: &Step) -> Option<&'t ToolSpec> {
-    let is_of_a_server = |spec: &&ToolSpec| toolkit.catalog.executor(&spec.name).is_none();
-    toolkit.catalog.specs().iter().find(is_of_a_server)?;
+/// The tool of an MCP server, if retrieval ranks it first for the step and it fits.
+async fn server_tool<'t>(toolkit: &'t Toolkit, step: &Step) -> Option<&'t ToolSpec> {
+    let is_server_tool = |spec: &&ToolSpec| toolkit.catalog.executor(&spec.name).is_none();
+    toolkit.catalog.specs().iter().find(is_server_tool)?;
     let text = step.text();
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
     let best = *toolkit.prefilter.select(&text, vector.as_deref(), 1).first()?;
-    toolkit.catalog.specs().get(best.index).filter(|_| best.fits > 0.0).filter(is_of_a_server)
+    toolkit.catalog.specs().get(best.index).filter(|_| best.fits > 0.0).filter(is_server_tool)
 }
 
-/// The edit, rename or move that a step spells out; `None` where it spells out nothing of the sort.
+/// Makes the edit, rename or move that a step spells out; `None` if it spells out none.
 async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
     let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
-    // What is taken out is read from the clause alone, not from the sentences around it.
+    // A removal is read from the clause alone, not from the sentences around it.
     let text = if removes(&step.part.text) { step.part.text.clone() } else { step.text() };
     let edit = read::Step { id: step.id, kind: read::Kind::Edit, text };
     let known = evidence.entries().len();
     let Some(done) = work::spelled_out(scene, index, &edit, evidence).await? else { return Ok(None) };
-    Ok(Some(match evidence.entries()[known..].iter().all(Entry::succeeded) {
-        _ if !done.notes.is_empty() => StepEnd::Stuck(done.notes.join("; ")),
-        true => StepEnd::Done,
-        false => StepEnd::Failed,
+    Ok(Some(if !done.notes.is_empty() {
+        StepEnd::Stuck(done.notes.join("; "))
+    } else if evidence.entries()[known..].iter().all(Entry::succeeded) {
+        StepEnd::Done
+    } else {
+        StepEnd::Failed
     }))
 }
 
-/// What a step reports to be wrong, mended by code; `None` where it reports nothing of the sort.
+/// Repairs by code what a step reports to be wrong; `None` if it reports nothing that code can repair.
 async fn mended(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
     let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
     let text = step.text();
-    let is_red = read::is_about_red_tests(scene.request);
-    let kind = if is_red { read::ordered(&text) } else { read::Kind::Edit };
+    let tests_fail = read::is_about_red_tests(scene.request);
+    let kind = if tests_fail { read::ordered(&text) } else { read::Kind::Edit };
     let ran = evidence.entries().iter().rfind(|entry| entry.tool == Builtin::RunCommand.name());
-    if let Some(known) = ran.filter(|ran| is_red && ran.succeeded() && kind != read::Kind::Fix).map(|ran| ran.id)
+    if let Some(known) = ran.filter(|ran| tests_fail && ran.succeeded() && kind != read::Kind::Fix).map(|ran| ran.id)
         && read::is_report(&text)
     {
-        // `The tests fail. Fix the code`: an earlier step did.
+        // `The tests fail. Fix the code.`: the report is settled once an earlier step's command succeeded.
         evidence.answers(known, step.id);
         return Ok(Some(StepEnd::Done));
     }
     let report = read::Step { id: step.id, kind, text };
-    Ok(work::mended(scene, index, &report, evidence).await?.map(|done| match done.notes.is_empty() {
-        true => StepEnd::Done,
-        false => StepEnd::Stuck(done.notes.join("; ")),
-    }))
+    let done = work::mended(scene, index, &report, evidence).await?;
+    Ok(done.map(|done| if done.notes.is_empty() { StepEnd::Done } else { StepEnd::Stuck(done.notes.join("; ")) }))
 }
 
-/// Why code changes nothing for a step, and how else to say it.
+/// Why code cannot make the change of a step, and how to word the request instead.
 fn why_not_changed(context: &Context, step: &Step) -> String {
     let path = step.part.paths.iter().find(|path| work::exists(context, path));
     let removal = path.and_then(|path| settle_removal(&step.part.text, path, &work::text_of(context, path)?));
@@ -167,7 +167,7 @@ async fn called(
     Ok(end)
 }
 
-/// One call: not again what was done already, not without consent, and never a failure counted as success.
+/// Runs one call with consent and records it. A call whose result is already in the evidence is not run again.
 pub async fn perform(
     scene: Scene<'_>,
     step: StepId,

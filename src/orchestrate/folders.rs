@@ -1,4 +1,4 @@
-//! Takes a word for a folder where the project has one of that name: `what is in src?`, `look for TODO in tests`.
+//! Recognises a plain word as a folder of the project: `what is in src?`, `look for TODO in tests`.
 
 use crate::tools::confine::{Access, Root};
 
@@ -7,14 +7,15 @@ use super::decompose::names::is_path;
 use super::decompose::scan::{Kind, Token, scan};
 use super::decompose::words::{is_connective, is_determiner, listed};
 
-/// Clauses that list or search a place; in others a word is as often a thing as a folder.
+/// First words of clauses that list or search a place. In other clauses the word is as often a thing as a folder.
 const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
+/// Words that stand before the name of a folder.
 const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
-/// `of` leads to a folder only behind what folders have: `the number of tests` is no place.
-const HELD: &str = "files, contents, content, folders, entries";
-const NOUNS: &str = "folder, directory, dir";
+/// `of` leads to a folder only after these nouns: `the number of tests` names no folder.
+const CONTENTS: &str = "files, contents, content, folders, entries";
+const FOLDER_NOUNS: &str = "folder, directory, dir";
 
-/// Writes names of folders at the top of the project as paths, where they say in which place a clause looks.
+/// Writes the names of top-level folders as paths (`src` as `src/`) in clauses that look into them and name no path yet.
 pub fn named(parts: &mut [Part], root: &Root) {
     let is_folder = |name: &str| root.resolve(name, Access::Read).is_ok_and(|place| place.is_dir());
     for part in parts.iter_mut().filter(|part| part.paths.is_empty()) {
@@ -25,16 +26,20 @@ pub fn named(parts: &mut [Part], root: &Root) {
     }
 }
 
+/// `text` with the first folder name written as a path, and that path.
 fn with_folder(text: &str, is_folder: impl Fn(&str) -> bool) -> Option<(String, String)> {
     let tokens = scan(text);
     let word =
         |at: usize| tokens.get(at).filter(|token| token.kind == Kind::Word).map_or("", |token| token.low.as_str());
     let looks = listed(LOOKS, word(0)) && (word(0) != "how" || word(1) == "many");
     let ends = |token: Option<&Token>| {
-        token.is_none_or(|token| token.kind != Kind::Word || is_connective(&token.low) || listed(NOUNS, &token.low))
+        token.is_none_or(|token| {
+            token.kind != Kind::Word || is_connective(&token.low) || listed(FOLDER_NOUNS, &token.low)
+        })
     };
     let leads = |at: usize| {
-        listed(LEADS, word(at)) || word(at) == "of" && at.checked_sub(1).is_some_and(|held| listed(HELD, word(held)))
+        listed(LEADS, word(at))
+            || word(at) == "of" && at.checked_sub(1).is_some_and(|before| listed(CONTENTS, word(before)))
     };
     let is_named = |at: &usize| {
         let lead = if is_determiner(word(at - 1)) { at.checked_sub(2) } else { at.checked_sub(1) };
@@ -61,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_behind_in_is_a_folder_that_is_there() {
+    fn a_word_after_in_is_a_folder_if_the_project_has_it() {
         check("What is in src?", Some("What is in src/?"));
         check("List src", Some("List src/"));
         check("How many files are in the tests folder?", Some("How many files are in the tests/ folder?"));
@@ -70,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_stay_words() {
+    fn other_words_are_not_taken_for_folders() {
         check("What is in lib?", None);
         check("What is in src code?", None);
         check("Look for src", None);

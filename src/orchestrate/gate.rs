@@ -1,30 +1,30 @@
-//! What a free loop may do: the matrix of capability and mode (seed 000). Pure.
+//! Decides which tools the single-model loop may use, by the model's capability and the requested mode. Pure.
 //!
-//! Steps that code owns are not gated: they run on every model.
+//! Steps that code carries out are not limited: they run on every model.
 
 use crate::protocol::Mode;
 use crate::tools::ToolSpec;
 
-/// Tools of a free loop.
+/// Which tools the loop may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     All,
-    /// Tools that read.
+    /// Tools that change nothing.
     Reading,
-    /// Tools of the project's index.
+    /// Search tools of the project's index.
     Index,
 }
 
-/// One cell of the matrix. Retrieval is on in all of them.
+/// What the loop may do for one pair of capability and mode. Retrieval is on in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub mode: Mode,
     pub access: Access,
-    /// The short prompt: a little reasoning, then the answer.
+    /// Use the short system prompt: a little reasoning, then the answer.
     pub short: bool,
 }
 
-/// A model that cannot be left to itself answers in chat mode whatever was asked for.
+/// A weak model works in chat mode whatever mode was asked for.
 pub fn cell(capable: bool, asked: Mode) -> Cell {
     match (capable, asked) {
         (true, Mode::Agent) => Cell { mode: Mode::Agent, access: Access::All, short: false },

@@ -1,4 +1,4 @@
-//! Runs a turn as a graph of nodes: each does its part on the state and says which comes next, within a budget.
+//! Runs a turn as a graph of nodes: each updates the state and names the next node, within a budget of transitions.
 
 use crate::base::CallId;
 use crate::models::ModelCapability;
@@ -14,16 +14,17 @@ use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, cognitive, recall, solo, work};
 
-/// Transitions of one turn, of a capable and of a weak model (seed 000). An iteration of the free loop is one; all the
-/// steps that code owns together are one, for they run on every model.
+/// Most transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
+/// code carries out are one together, because they run on every model.
 const TRANSITIONS_CAPABLE: usize = 64;
 const TRANSITIONS_WEAK: usize = 8;
 
-/// What a turn can be at.
+/// A stage of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// Sorts the request; a turn enters here.
+    /// Classifies the request; every turn starts here.
     Sort,
+    /// Answers small talk, or from the conversation alone.
     Talk,
     /// The model reads the request and writes; code checks.
     Work,
@@ -43,22 +44,22 @@ pub enum Transition {
 /// What the nodes of a turn share.
 pub struct State<'a> {
     pub request: &'a str,
-    /// What it asks for, with what the conversation adds.
+    /// The request, split into parts.
     parts: Vec<Part>,
     pub plan: Plan,
     pub evidence: Evidence,
-    /// What a model has said that may become the answer.
+    /// The free loop's last reply, which may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
-    /// Calls of the node before this one.
+    /// Calls that the node before made.
     pub last_results: Vec<CallId>,
-    /// Why the steps could not all be made; empty if they could.
+    /// Why some steps could not be carried out; empty if all could.
     pub trouble: String,
     pub transition: Transition,
     pub transitions: Transitions,
 }
 
-/// Transitions that are left.
+/// Counts a turn's transitions against its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transitions {
     spent: usize,
@@ -72,13 +73,13 @@ impl Default for Transitions {
 }
 
 impl Transitions {
-    /// False when there is none left.
+    /// Takes one transition; false when none is left.
     pub fn spend(&mut self) -> bool {
         self.spent += 1;
         self.spent <= self.most
     }
 
-    /// Holds the turn to what its model is good for.
+    /// Sets the limit for a model of this capability.
     pub fn limit(&mut self, capability: &ModelCapability) {
         let weak = !capability.supports_advanced_orchestration;
         self.most = if weak { TRANSITIONS_WEAK } else { TRANSITIONS_CAPABLE };
@@ -101,7 +102,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// From the entry to the end. A turn whose budget is spent answers from what it has.
+    /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
         while let Transition::Next(node) = self.transition {
             let before = self.evidence.entries().len();
@@ -119,10 +120,12 @@ impl<'a> State<'a> {
                 if classify::kind(&self.parts) != RequestKind::Chat && !recall::asks(self.request) =>
             {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
-                Transition::Next(match () {
-                    () if !plans => Node::Free,
-                    () if work::is_for(toolkit, &self.parts, host).await? => Node::Work,
-                    () => Node::Plan,
+                Transition::Next(if !plans {
+                    Node::Free
+                } else if work::is_for(toolkit, &self.parts, host).await? {
+                    Node::Work
+                } else {
+                    Node::Plan
                 })
             }
             (Node::Work, Some(context)) => {
@@ -158,17 +161,16 @@ impl<'a> State<'a> {
             (Node::Answer, _) => {
                 let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
                 let brief = cognitive::Brief { toolkit, request, parts: &self.parts, plan, evidence, host };
-                self.response = Some(match cognitive::applies(brief) {
-                    true => cognitive::answer(brief, said).await?,
-                    false => {
-                        let draft = Draft { said, ..Draft::default() };
-                        synthesize::answer(toolkit, request, plan, evidence, draft, host).await?
-                    }
+                self.response = Some(if cognitive::applies(brief) {
+                    cognitive::answer(brief, said).await?
+                } else {
+                    let draft = Draft { said, ..Draft::default() };
+                    synthesize::answer(toolkit, request, plan, evidence, draft, host).await?
                 });
                 Transition::End
             }
             (Node::Sort, _) => Transition::Next(Node::Talk),
-            // Without a project there is nothing to be done but talk.
+            // Without a project there are no tools, so a model can only talk.
             (Node::Talk | Node::Work | Node::Plan | Node::Execute | Node::Free, _) => {
                 self.response = Some(match recall::answer(self.request, &toolkit.earlier) {
                     Some(known) => {

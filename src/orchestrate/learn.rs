@@ -1,4 +1,4 @@
-//! What worked before: told to the single-model loop, and written down when it has ended.
+//! Recalls lessons for the single-model loop, and stores new ones when it has ended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,46 +15,43 @@ use super::plan::Step;
 use super::toolkit::Toolkit;
 use super::words;
 
-/// Lessons looked at for one step.
+/// Most lessons looked up for one step.
 const RECALLED_MAX: usize = 5;
-/// So alike a step has to be: a cosine of vectors, or the share of common words.
+/// Lowest likeness of a step that counts: cosine of the vectors, or share of common words.
 const ALIKE_VECTOR: f32 = 0.85;
 const ALIKE_WORDS: f32 = 0.8;
-/// Texts of arguments beyond this are not kept: they are content, of one file at one time.
+/// Longer arguments are not kept: they are the content of one file at one time.
 const ARGUMENT_CHARS_MAX: usize = 400;
-/// Characters of an earlier problem that are shown.
+/// Longest text of an earlier problem in an event, in characters.
 const SHOWN_CHARS: usize = 80;
 
-/// What is remembered for a step. A lesson is text that anybody may have written: it can only point to what was found
-/// and offered without it, and what it says for arguments has to stand on the request like a model's words.
+/// The lessons recalled for a step. Anybody may have written a lesson's text, so it only suggests calls of tools that are offered
+/// without it; it grants no rights.
 #[derive(Default)]
 pub struct Recollection {
     vector: Option<Vec<f32>>,
-    /// Best first.
-    alike: Vec<(Stored, Solution, f32)>,
-    /// The very same step.
-    same: Option<(Stored, Solution)>,
-    /// With what each was used for.
+    best: Option<(Stored, Solution)>,
+    /// Ids of the lessons used so far, each with what it was used instead of.
     used: Vec<(i64, &'static str)>,
 }
 
 impl Recollection {
-    /// The lesson to tell of: of the very same step, else of the one most like it.
+    /// The lesson to show: the one of exactly this step, else of the most similar one.
     pub fn best(&self) -> Option<(Stored, Solution)> {
-        self.same.clone().or_else(|| self.alike.first().map(|(stored, solution, _)| (stored.clone(), solution.clone())))
+        self.best.clone()
     }
 
-    /// Whether a call is what [`Recollection::best`] says.
+    /// Whether a call is the one that [`Recollection::best`] suggests.
     pub fn says(&self, call: &Entry) -> bool {
         self.best().is_some_and(|(_, said)| call.tool == said.tool && kept(&call.arguments) == said.arguments)
     }
 
-    /// Each once, whatever it was used for.
+    /// Ids of the lessons used, each once.
     pub fn used(&self) -> BTreeSet<i64> {
         self.used.iter().map(|(id, _)| *id).collect()
     }
 
-    /// Tells that a lesson is used, once for each use.
+    /// Emits that a lesson is used, once for each kind of use.
     pub fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &'static str, host: &dyn Host) {
         if self.used.contains(&(stored.id, instead_of)) {
             return;
@@ -69,6 +66,7 @@ impl Recollection {
     }
 }
 
+/// Searches the lessons for a step with this text; if the search fails, the result is empty.
 pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
     let vector = toolkit.vector(text).await;
     let (lessons, text, asked) = (lessons.clone(), text.to_owned(), vector.clone());
@@ -85,14 +83,13 @@ pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Re
         Err(_) => Default::default(),
     };
     let enough = |found: &Found| found.score >= if found.by == Signal::Vector { ALIKE_VECTOR } else { ALIKE_WORDS };
-    let read =
-        |stored: Stored| Some((Solution::read(&stored.lesson.solution)?, stored)).map(|(read, stored)| (stored, read));
+    let read = |stored: Stored| Solution::read(&stored.lesson.solution).map(|solution| (stored, solution));
     let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
-    let alike =
-        alike.filter_map(|found| read(found.stored).map(|(stored, read)| (stored, read, found.score))).collect();
-    Recollection { vector, alike, same: same.and_then(read), ..Recollection::default() }
+    let best = same.and_then(read).or_else(|| alike.map(|found| found.stored).find_map(read));
+    Recollection { vector, best, used: Vec::new() }
 }
 
+/// The lesson that a step's successful call teaches.
 pub fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
     let solution =
         Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: step.description.clone() };
@@ -106,12 +103,13 @@ pub fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -
     }
 }
 
-/// Arguments as a lesson keeps them.
+/// The arguments without those that are too long to keep.
 fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
     let short = |value: &Value| value.to_string().chars().count() <= ARGUMENT_CHARS_MAX;
     arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// Stores new lessons, and counts the recalled ones that helped or failed.
 pub async fn record(lessons: Arc<Lessons>, learned: Vec<Lesson>, helped: Vec<i64>, blamed: BTreeSet<i64>) {
     let written = tokio::task::spawn_blocking(move || {
         learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;

@@ -1,4 +1,6 @@
-//! A request becomes parts, steps, calls and an answer. Code owns the shape, models fill in the words.
+//! Runs a turn: splits a request into parts and steps, makes the tool calls, writes the answer.
+//!
+//! Code decides the structure; models write the text.
 
 pub mod arguments;
 mod asked;
@@ -45,17 +47,17 @@ use execute::Scene;
 use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
-/// What the user decides, once they have.
+/// The user's decision on a proposed tool call, to be awaited.
 pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
-/// The only way up from a turn: what happens is emitted, what needs consent is asked.
+/// What a turn may call in the layer above: it emits events and asks for consent, nothing else.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
     /// Asks the user; a host that cannot ask rejects.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
 
-    /// What the user consented to beforehand.
+    /// The rules by which calls are allowed, denied or asked about.
     fn policy(&self) -> &Policy;
 }
 
@@ -65,7 +67,7 @@ impl dyn Host + '_ {
     }
 }
 
-/// The parts of a request, with the folders that they name.
+/// Splits a request into parts; a plain word that names a project folder becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     let mut parts = decompose::parts(request);
     if let Some(context) = &toolkit.context {
@@ -74,7 +76,7 @@ pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     parts
 }
 
-/// Shows the plan that a turn would go by, as the planner reads the request if it writes; nothing is run.
+/// Emits the plan of a turn without running it. The planner model makes the steps if it was measured to write, else code does.
 pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
     let parts = parts(toolkit, request);
     let plan = match &toolkit.context {
@@ -88,7 +90,7 @@ pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Res
     Ok(())
 }
 
-/// Plan, execute, answer. What a phase cannot do goes to the single-model loop, which inherits plan and evidence.
+/// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop takes over its plan and evidence.
 pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<TurnFinished, TurnError> {
     let mut evidence = Evidence::default();
     for given in &toolkit.given {
@@ -103,13 +105,13 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })
 }
 
-/// Keeps how fast each model was in a turn, for forecasts (`monobloc fit`).
+/// Stores how fast each model read and wrote in this turn; `monobloc fit` forecasts with it.
 fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
     let Some(folder) = toolkit.pool.capabilities() else { return };
     for role in [Role::Planner, Role::Router] {
         let calls = || usage.calls.iter().filter(|call| call.role == role.to_string());
         let read = calls().map(|call| call.prompt_tokens.saturating_sub(call.cached_tokens)).sum();
-        // What was guessed is no measure of what an answer takes.
+        // Calls that used guessed tokens (prompt lookup) are left out: they decode faster than usual.
         let plain = || calls().filter(|call| call.guessed_tokens == 0);
         let written = plain().map(|call| call.generated_tokens).sum();
         let read_ms = calls().map(|call| call.prompt_ms).sum();

@@ -1,4 +1,4 @@
-//! Tools as models read and write them: how one is listed, and a grammar in which a reply is words or one call.
+//! Writes tools as models read them, and the grammar in which a reply is words or one call.
 
 use serde_json::{Map, Value};
 
@@ -8,13 +8,13 @@ use crate::tools::ToolSpec;
 
 use super::words;
 
-/// A whole description.
+/// Limit for [`shown`] that leaves a description whole.
 pub const WHOLE: usize = usize::MAX;
-/// A text, or a letter outside of one; never the parenthesis that ends the call. How many there may be the tokens of a
-/// request bound: a number here would make each letter a state of its own.
+/// One piece of a call's arguments: a quoted text, or a character that is no quotation mark or parenthesis. The number of pieces is
+/// left to the request's token limit: a bound here would make each character a state of the grammar.
 const ARGUMENT: &str = r#"[^\n()"']|"([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'"#;
 
-/// A tool as models are shown it, its description cut to so many characters.
+/// A tool as models are shown it, its description cut to `description_chars`.
 pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     ToolText {
         name: tool.name.clone(),
@@ -26,12 +26,13 @@ pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
 /// What a reply may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Words, or one call. Words begin unlike a call, so that the first tokens decide.
+    /// Words or one call. Words never begin like a call, so the first tokens decide which it is.
     Either,
     /// One call.
     Call,
 }
 
+/// The grammar of a reply in `dialect` that may call one of `tools`.
 pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
     let (before, after) = dialect.call_marks();
     let start = Prompt::default().text("start: ");
@@ -51,7 +52,7 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Gramm
             }
         };
     }
-    // Phi's calls begin with a word, which then begins nothing else.
+    // Phi's calls begin with a plain word; other replies may then not begin with it.
     let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
     let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
     let words = match reply {
@@ -61,11 +62,12 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Gramm
     Grammar::Marked(prompt.text(format!("{words}\nARGUMENTS: /({ARGUMENT})*/\n")))
 }
 
-/// Marks of a dialect, which may be control tokens.
+/// Appends a dialect's marks, which may be control tokens.
 fn marked(prompt: Prompt, marks: &str) -> Prompt {
     if marks.is_empty() { prompt } else { prompt.special(marks) }
 }
 
+/// `text` as a JSON string.
 pub fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
@@ -83,7 +85,7 @@ mod tests {
 
     const END: Token = Token(256);
 
-    /// Letters, and these control tokens.
+    /// A vocabulary of single bytes and these control tokens.
     struct Marks(Vec<&'static str>, Vec<[u8; 1]>);
 
     impl Vocabulary for Marks {
@@ -127,7 +129,7 @@ mod tests {
     }
     use Fits::*;
 
-    /// How far a reply of this dialect may be `text`, in which control tokens stand by their names.
+    /// Checks whether `text` is a whole reply in this dialect, the beginning of one or neither; control tokens are written by name.
     fn check(name: &str, control: &[&'static str], text: &str, expected: Fits) {
         let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
         let marks = Arc::new(Marks(control.to_vec(), (0..=255u8).map(|byte| [byte]).collect()));
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn where_words_and_calls_begin_alike_what_begins_like_a_call_is_one() {
+    fn a_reply_that_begins_like_a_call_must_be_a_call() {
         check("phi", &[], "functools[{\"name\": \"read\", \"arguments\": {}}]", Whole);
         check("phi", &[], "functools[{\"name\": \"write", Not);
         check("phi", &[], "function f", Whole);

@@ -1,11 +1,11 @@
-//! The plan of a turn: its steps, which are clauses of the request, and what is to be told beyond them.
+//! The plan of a turn: its steps, which are clauses of the request, and the questions to answer at the end.
 
 use crate::base::StepId;
 use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
 use super::decompose::{Part, PartKind};
 
-/// Tokens a step usually takes (seed 002: a task takes 6 to 8 thousand in a handful of steps).
+/// Tokens that a step usually takes: a whole task takes 6,000 to 8,000 in a handful of steps.
 const TOKENS_A_STEP: usize = 1_500;
 
 /// One step, with the clause of the request it comes from.
@@ -13,13 +13,14 @@ const TOKENS_A_STEP: usize = 1_500;
 pub struct Step {
     pub id: StepId,
     pub part: Part,
-    /// Understandable without the others.
+    /// Understandable without the other steps.
     pub description: String,
+    /// Steps that have to succeed before this one.
     pub needs: Vec<StepId>,
 }
 
 impl Step {
-    /// What routing and arguments go by: all that the user said for this step.
+    /// Everything the user wrote about this step; the tool and its arguments are chosen from it.
     pub fn text(&self) -> String {
         self.part.full_text()
     }
@@ -29,7 +30,7 @@ impl Step {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub steps: Vec<Step>,
-    /// What the user wants to be told, beyond what the steps do.
+    /// What the user wants to know, beyond what the steps do.
     pub questions: Vec<Question>,
 }
 
@@ -63,7 +64,8 @@ impl Step {
     }
 }
 
-/// The plan that code can make alone: one step a clause that is not only to be told.
+/// The plan that code makes without a model: one step for each clause. If any clause is an act, clauses that only ask become
+/// questions and clauses that only state facts are left out.
 pub fn floor(parts: &[Part]) -> Plan {
     let mut steps: Vec<Step> = Vec::new();
     let mut places = vec![None; parts.len()];
@@ -87,7 +89,7 @@ pub fn floor(parts: &[Part]) -> Plan {
     Plan { steps, questions }
 }
 
-/// A request taken as one step, whatever parts it has; `None` when it has no word.
+/// The whole request as one step, whatever parts it has; `None` if it has none.
 pub fn whole(parts: &[Part], request: &str) -> Option<Step> {
     let mut part = parts.iter().find(|part| part.kind == PartKind::Act).or(parts.first())?.clone();
     if parts.len() > 1 {
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_only_told_is_a_question_not_a_step() {
+    fn a_clause_that_only_asks_is_a_question_not_a_step() {
         let plan = floor(&decompose::parts("Read src/a.rs and tell me what the default is"));
         assert_eq!(plan.steps.len(), 1);
         assert_eq!(plan.questions.len(), 1);

@@ -1,11 +1,11 @@
-//! Answers requests that only ask what was said before, from the kept turns of the conversation.
+//! Answers requests that only ask what was said before, from the earlier turns of the conversation.
 
 use crate::protocol::Exchange;
 
 use super::decompose::words::{entries, listed};
 use super::words;
 
-/// Questions about what the user has said, and about what was answered; lower case, without [`FILLERS`].
+/// Questions about the user's earlier requests, in lower case and without [`FILLERS`].
 const OF_USER: &str = "\
     what did i say, what did i ask, what did i tell, what did i write, what have i said, what have i asked, \
     what was i saying, what was my question, what was my request, what was my message, what was my last question, \
@@ -13,15 +13,16 @@ const OF_USER: &str = "\
     what was the last thing i said, what was the last thing i asked, tell me what i said, tell me what i asked, \
     repeat my question, repeat my last question, что я сказал, что я сказала, что я спросил, что я спросила, \
     что я говорил, что я спрашивал, какой был мой последний вопрос, повтори мой вопрос";
+/// Questions about earlier answers, written the same way.
 const OF_ASSISTANT: &str = "\
     what did you say, what did you answer, what did you tell, what did you reply, what was your answer, \
     what was your last answer, what was your reply, what was the last thing you said, repeat your answer, \
     repeat your last answer, say that, repeat that, что ты сказал, что ты ответил, повтори ответ, повтори свой ответ";
 const FILLERS: &str = "just, please, now, exactly, again, really, so, then, earlier, before, только, сейчас, ещё, раз";
-/// What may follow such a question without giving it a topic.
+/// Words that may follow such a question without giving it a topic.
 const TAIL: &str =
     "to, you, me, do, in, this, our, chat, conversation, here, a, moment, minute, ago, мне, тебе, вам, в, чате";
-/// Letters of an earlier answer that are said again.
+/// Longest earlier text that is repeated, in characters.
 const SAID_CHARS: usize = 2_000;
 
 /// Whether `request` only asks what was said before.
@@ -29,7 +30,7 @@ pub fn asks(request: &str) -> bool {
     whose(request).is_some()
 }
 
-/// What was said before, if that is what `request` asks for.
+/// The last request or answer, worded as a reply; `None` if `request` asks for something else.
 pub fn answer(request: &str, earlier: &[Exchange]) -> Option<String> {
     let user = whose(request)?;
     let russian = request.chars().any(|letter| matches!(letter, 'а'..='я' | 'А'..='Я'));
@@ -44,24 +45,26 @@ pub fn answer(request: &str, earlier: &[Exchange]) -> Option<String> {
     })
 }
 
-/// True where the user's own words are asked for, false where the answers are.
+/// True if the user's earlier request is asked for, false if the earlier answer is, `None` if neither.
 fn whose(request: &str) -> Option<bool> {
     let low = request.to_lowercase();
-    let said: Vec<&str> = low.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let mut said: Vec<&str> = said.into_iter().filter(|word| !listed(FILLERS, word)).collect();
-    // `что я только что сказал`
-    said.dedup();
-    if let Some(at) = said.windows(2).position(|two| two == ["я", "что"]) {
-        said.remove(at + 1);
+    let words = low.split(|c: char| !c.is_alphanumeric());
+    let mut words: Vec<&str> = words.filter(|word| !word.is_empty() && !listed(FILLERS, word)).collect();
+    words.dedup();
+    // `что я только что сказал` without fillers is `что я что сказал`; the second `что` goes.
+    if let Some(at) = words.windows(2).position(|two| two == ["я", "что"]) {
+        words.remove(at + 1);
     }
     let is = |question: &str| {
         let wanted: Vec<&str> = question.split(' ').collect();
-        said.starts_with(&wanted) && said[wanted.len()..].iter().all(|word| listed(TAIL, word))
+        words.starts_with(&wanted) && words[wanted.len()..].iter().all(|word| listed(TAIL, word))
     };
-    match () {
-        () if entries(OF_USER).any(is) => Some(true),
-        () if entries(OF_ASSISTANT).any(is) => Some(false),
-        () => None,
+    if entries(OF_USER).any(is) {
+        Some(true)
+    } else if entries(OF_ASSISTANT).any(is) {
+        Some(false)
+    } else {
+        None
     }
 }
 
@@ -74,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_told_from_the_kept_turns() {
+    fn earlier_requests_and_answers_are_repeated() {
         let turns = [turn("Hello, I am Ada", "Nice to meet you."), turn("List the files", "- src: 5 entries [e1]")];
         let check = |request: &str, expected: Option<&str>| {
             assert_eq!(answer(request, &turns).as_deref(), expected, "{request}");

@@ -8,7 +8,7 @@ use super::execute::{self, Scene, StepEnd};
 use super::plan::Plan;
 use super::toolkit::TurnError;
 
-/// Makes every step whose needs are met. Gives what could not be made, and why.
+/// Carries out every step whose needed steps succeeded. Returns the steps that got stuck, each with the reason.
 pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Vec<String>, TurnError> {
     let mut stuck = Vec::new();
     for step in &plan.steps {

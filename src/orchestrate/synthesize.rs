@@ -1,4 +1,4 @@
-//! Writes the answer of a turn: the model words it, code checks every sentence, and code lists what it stands on.
+//! Writes the answer of a turn: a model words it, code checks every sentence and lists the facts from the evidence.
 
 use crate::base::CallId;
 use crate::base::config::Technique;
@@ -17,7 +17,7 @@ use super::toolkit::{Toolkit, TurnError};
 use super::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
-/// Seed 003: said with every draft after the first.
+/// Added to the prompt of each draft after the first by the technique `ThreeMethods`.
 const METHODS: &str = "\nThink of three methods to answer, then answer by the best of them alone.";
 const SMALL_PROMPT: &str = "Answer the question about the lines in one short sentence.";
 const EXAMPLES: &[(&str, &str, &str)] = &[
@@ -32,24 +32,24 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "It has 12 windows.",
     ),
 ];
-/// What a small model may write: one line that ends like a sentence.
+/// Grammar for a small model: one line that ends like a sentence.
 const ONE_SENTENCE: &str = "start: /[A-Z`][^\\n]{2,240}[.!]/\n";
-/// Evidence lines shown to a model that is not known to reason; more confuse it.
+/// Evidence lines shown to a model that is not known to reason; more lines confuse it.
 const LINES_SMALL: usize = 4;
 /// Evidence lines shown to a capable model.
 const LINES_CAPABLE: usize = 60;
-/// Longest answer of a small and of a capable model, in tokens (1 to 2 thousand: seed 002).
+/// Longest answer of a small and of a capable model, in tokens.
 const TOKENS_SMALL: usize = 80;
 const TOKENS_CAPABLE: usize = 1_200;
-/// Lines listed under the answer.
+/// Most evidence lines cited under the answer.
 const LISTED_LINES: usize = 6;
-/// Lines of a result that answers by itself, a listing say.
+/// Most lines shown of a result that is itself the answer, such as a listing.
 const RESULT_LINES: usize = 40;
 
-/// What there was before an answer.
+/// What was written before this answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draft<'a> {
-    /// What a model has said already; what the evidence backs of it is used before anything is generated.
+    /// Text that a model wrote already; if the evidence backs any of it, that is used and nothing is generated.
     pub said: Option<&'a str>,
     /// What was wrong with earlier drafts.
     pub past_failures: &'a [String],
@@ -83,7 +83,8 @@ pub async fn answer(
     Ok(written)
 }
 
-/// What the user wants to be told: the clauses that only ask, or the request itself when it changed nothing.
+/// What is to be answered in words: the plan's questions, else the request itself if it asks and a call found something. `None` if
+/// lists alone answer it.
 fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
     if !plan.questions.is_empty() {
         let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.as_str()).collect();
@@ -104,7 +105,7 @@ fn asks(request: &str) -> bool {
     low.ends_with('?') || low.split(|c: char| !c.is_alphanumeric()).next().is_some_and(|word| listed(ASKING, word))
 }
 
-/// One or two sentences of a model that the evidence backs. Sentences that it does not back are left out.
+/// A model's sentences, without those that the evidence does not back. Empty if no evidence line matches the question.
 async fn prose(
     toolkit: &Toolkit,
     request: &str,
@@ -123,7 +124,7 @@ async fn prose(
     let shown: Vec<String> =
         lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect();
     let shown = shown.join("\n");
-    // Who has read whole files may speak of every line of them.
+    // Text from the loop may rest on any line of the results, not only on the excerpt.
     let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
     let seen: Vec<&str> = seen.chain([request]).collect();
     if let Some(said) = draft.said.map(|said| backed(said, &seen)).filter(|said| !said.is_empty()) {
@@ -162,7 +163,7 @@ async fn prose(
             }
         })
         .await?;
-    // A sentence that the token limit cut off is not a sentence.
+    // If the token limit ended the text, the last sentence is cut off and left out.
     if ended.finish == crate::engine::Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
     }
@@ -171,16 +172,18 @@ async fn prose(
 
 /// The sentences of `draft` that the sources back.
 fn backed(draft: &str, sources: &[&str]) -> String {
-    let mut said = check::sentences(draft);
-    said.retain(|sentence| check::is_grounded(sentence, sources));
-    said.concat().trim_end().to_owned()
+    let mut sentences = check::sentences(draft);
+    sentences.retain(|sentence| check::is_grounded(sentence, sources));
+    sentences.concat().trim_end().to_owned()
 }
 
+/// The prompt for a capable model.
 fn in_full(shown: &str, question: &str, past_failures: &[String], technique: Technique) -> Vec<Message> {
     let methods = if technique == Technique::ThreeMethods { METHODS } else { "" };
-    let past = match past_failures.is_empty() {
-        true => String::new(),
-        false => format!("\nEarlier attempts failed because: {}{methods}", past_failures.join("; ")),
+    let past = if past_failures.is_empty() {
+        String::new()
+    } else {
+        format!("\nEarlier attempts failed because: {}{methods}", past_failures.join("; "))
     };
     vec![
         Message::system(format!("{}{past}", PROMPT.trim())),
@@ -188,8 +191,8 @@ fn in_full(shown: &str, question: &str, past_failures: &[String], technique: Tec
     ]
 }
 
-/// Small models follow examples better than rules, and copy whatever stands first: so they see the lines alone, and
-/// where they stand is listed by code.
+/// The prompt for a small model. Small models follow examples better than rules and copy what comes first, so they see the
+/// lines without their places; code lists those.
 fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
     let ask = |lines: &str, question: &str| Message::user(format!("{lines}\n\n{question}"));
     let mut messages = vec![Message::system(SMALL_PROMPT)];
@@ -202,7 +205,7 @@ fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
     messages
 }
 
-/// What was found, changed and not done, one line each, rendered from the evidence alone.
+/// One line for each thing that was found, changed or not done, from the evidence alone.
 fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String> {
     let mut facts = Vec::new();
     let cited = question.map(|question| excerpt::lines(evidence, question, LISTED_LINES)).unwrap_or_default();
@@ -214,7 +217,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
             StepStatus::Succeeded if !entry.outcome.changed.is_empty() => {
                 facts.push(format!("- {} [{}]", entry.summary(), entry.id));
             }
-            // The user knows what was handed over.
+            // A text that the user handed over is not listed.
             StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
             StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
             StepStatus::Succeeded => match shown(entry, question, &cited, plan, evidence) {
@@ -233,7 +236,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
     facts
 }
 
-/// What calls changed, listed and failed, one line each: the facts of steps whose words a model said.
+/// What calls changed, found or failed at. For steps whose text a model has written.
 pub fn told(entries: &[Entry]) -> Vec<String> {
     let mut facts = Vec::new();
     for entry in entries {
@@ -247,7 +250,7 @@ pub fn told(entries: &[Entry]) -> Vec<String> {
     facts
 }
 
-/// What came of a call that did not succeed.
+/// The lines for a call that did not succeed.
 fn undone(entry: &Entry) -> Vec<String> {
     match entry.status {
         StepStatus::Succeeded => Vec::new(),
@@ -263,9 +266,9 @@ fn undone(entry: &Entry) -> Vec<String> {
 
 /// How much of a result the user is shown.
 enum Shown {
-    /// Lines of it stand above.
+    /// Nothing: some of its lines are cited already.
     Cited,
-    /// It was looked at for a question that another result answers.
+    /// Its summary: it was made for a question that another result answers.
     Named,
     Whole,
 }
@@ -273,27 +276,28 @@ enum Shown {
 fn shown(entry: &Entry, question: Option<&str>, cited: &[excerpt::Line], plan: &Plan, evidence: &Evidence) -> Shown {
     let is_cited = |call: CallId| cited.iter().any(|line| line.call == call);
     let asked = plan.questions.iter().any(|question| question.about.contains(&entry.step));
-    match () {
-        () if is_cited(entry.id) && entry.tool == "search_text" && question.is_some_and(counts) => Shown::Named,
-        () if is_cited(entry.id) => Shown::Cited,
-        () if !cited.is_empty() && (asked || evidence.of(entry.step).any(|other| is_cited(other.id))) => Shown::Named,
-        () => Shown::Whole,
+    if is_cited(entry.id) {
+        if entry.tool == "search_text" && question.is_some_and(counts) { Shown::Named } else { Shown::Cited }
+    } else if !cited.is_empty() && (asked || evidence.of(entry.step).any(|other| is_cited(other.id))) {
+        Shown::Named
+    } else {
+        Shown::Whole
     }
 }
 
-/// Whether a question is how many there are of something; what was found then says it in its first line.
+/// Whether a question asks how many there are of something; the first line of a search result says it.
 fn counts(question: &str) -> bool {
     let low = question.to_lowercase();
     low.contains("how many") || low.contains("how often") || low.starts_with("count ")
 }
 
-/// A call that asked who calls, imports or needs whom: the places it found are the answer.
+/// Whether a call asked who calls, imports or needs whom; the places it found are then the answer.
 fn is_relation(entry: &Entry) -> bool {
     const RELATIONS: &[&str] = &["index_callers", "index_callees", "index_imports", "index_dependents", "index_impact"];
     RELATIONS.contains(&entry.tool.as_str())
 }
 
-/// The places of a relation, each with the line it speaks of, without the code around it.
+/// The places of a relation, each with its own line of code but not the lines around it.
 fn places(entry: &Entry) -> Vec<String> {
     let mut at = None;
     let kept = |line: &&str| {
@@ -309,18 +313,19 @@ fn places(entry: &Entry) -> Vec<String> {
     itemised(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
 }
 
-/// A result that answers by itself.
+/// A result that is itself the answer.
 fn result(entry: &Entry) -> Vec<String> {
     itemised(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
 }
 
+/// The summary of a call, then the other lines of its result.
 fn itemised(entry: &Entry, all: &[&str]) -> Vec<String> {
     let mut lines = vec![format!("- {} [{}]", entry.summary(), entry.id)];
     lines.extend(rest(all));
     lines
 }
 
-/// What stands below the first line.
+/// The lines below the first, indented, at most [`RESULT_LINES`].
 fn rest(all: &[&str]) -> Vec<String> {
     let mut lines: Vec<String> = all.iter().skip(1).take(RESULT_LINES).map(|line| format!("  {line}")).collect();
     if all.len() > RESULT_LINES + 1 {
@@ -337,7 +342,7 @@ mod tests {
     use crate::tools::Outcome;
 
     #[test]
-    fn places_of_a_relation_are_listed_without_the_code_around_them() {
+    fn places_of_a_relation_are_listed_without_the_surrounding_code() {
         let text = "2 callers of save\nsrc/a.rs:7 run (function)\n6| fn run() {\n7|     save();\n8| }\nsrc/b.rs:3 go (function)\n    3| save()\n[1 more]\n";
         let mut evidence = Evidence::default();
         let entry = evidence.add(Record {

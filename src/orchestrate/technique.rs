@@ -1,4 +1,4 @@
-//! Second looks at a draft that code found nothing against (seed 003): questions asked one by one, or two personas.
+//! Takes a second look at a draft that passed the code's check: verification questions one by one, or two personas.
 
 use crate::base::config::Technique;
 
@@ -9,7 +9,7 @@ use super::words;
 
 const QUESTIONS_PROMPT: &str =
     "Write up to three short questions that check the facts of the answer, one a line. Do not answer them.";
-/// The draft is not shown, so that what is wrong in it is not said again.
+/// Asked without the draft, so that the model does not repeat its errors.
 const CHECK_PROMPT: &str =
     "Answer the question from the evidence alone, in one line. If the evidence does not say, write: unknown";
 const SCEPTIC_PROMPT: &str =
@@ -20,18 +20,18 @@ const QUESTIONS_MAX: usize = 3;
 const QUESTIONS: Form = Form { grammar: "start: LINE{1,3}\nLINE: /[^\\n?]{5,160}\\?\\n/\n", tokens_max: 120 };
 const ONE_LINE: Form = Form { grammar: "start: /[^\\n]{1,240}/\n", tokens_max: 80 };
 
-/// What came of a second look.
+/// The result of a second look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
-    /// What the evidence says otherwise, in words.
+    /// Contradictions between draft and evidence, in words.
     pub against: Vec<String>,
-    /// Questions that were asked.
+    /// Number of verification questions asked.
     pub asked: usize,
-    /// What the judge is told.
+    /// Text that is added to the judge's prompt.
     pub heard: String,
 }
 
-/// Looks at `draft` once more by that technique.
+/// Takes a second look at `draft` by that technique; techniques that have none give an empty result.
 pub async fn look(asked: Asked<'_>, technique: Technique, draft: &str, evidence: &str) -> Result<Look, TurnError> {
     let asked = Asked { phase: "looking twice", ..asked };
     match technique {
@@ -46,7 +46,7 @@ pub async fn look(asked: Asked<'_>, technique: Technique, draft: &str, evidence:
     }
 }
 
-/// Chain of verification, factored: each question is answered without the draft, and code compares.
+/// Factored chain of verification (Dhuliawala et al. 2023): each question is answered without the draft, and code compares.
 async fn verified(asked: Asked<'_>, draft: &str, evidence: &str) -> Result<Look, TurnError> {
     let questions = asked.text(QUESTIONS_PROMPT, &format!("Answer: {draft}"), QUESTIONS).await?;
     let mut look = Look::default();
@@ -64,7 +64,7 @@ async fn one_line(asked: Asked<'_>, system: &str, user: &str) -> Result<String, 
     Ok(asked.text(system, user, ONE_LINE).await?.trim().to_owned())
 }
 
-/// Whether `known` names something (a number, a path, a name of code) that the evidence backs and the draft does not say.
+/// Whether `known` names numbers, paths or identifiers that the evidence has and the draft does not.
 fn differs(known: &str, draft: &str, evidence: &str) -> bool {
     let marks = words::marks(known);
     let backed = |mark: &String| check::is_backed(evidence, mark);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_evidence_backs_speaks_against_a_draft() {
+    fn only_facts_in_the_evidence_contradict_a_draft() {
         let evidence = "src/retry.ts:2: export const MAX_ATTEMPTS = 5;";
         let check = |known: &str, expected: bool| {
             assert_eq!(differs(known, "A request is tried 3 times.", evidence), expected, "{known}");

@@ -1,4 +1,4 @@
-//! What a turn works with: models by role, tools, the project's index, and the count of what it all costs.
+//! What a turn works with: models by role, tools, the project's index, and a meter of what it costs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::tools::{Catalog, Context, Prefilter};
 
 use super::Host;
 
-/// How a streamed generation ended; its text was given out on the way.
+/// How a streamed generation ended; its text went out piece by piece.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub finish: Finish,
@@ -31,18 +31,18 @@ pub struct Toolkit {
     pub pool: Pool,
     pub embedder: Option<Embedder>,
     pub catalog: Arc<Catalog>,
-    /// Made once a catalogue, used by every request.
+    /// Built once for the catalogue, used by every request.
     pub prefilter: Arc<Prefilter>,
-    /// Absent when tools only are evaluated.
+    /// `None` when only tools are evaluated.
     pub index: Option<Arc<Index>>,
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
-    /// Rounds of the single-model loop; `None` leaves it to the model.
+    /// Most iterations of the single-model loop; `None` takes the number recommended for the model.
     pub iterations_max: Option<usize>,
     pub mode: Mode,
     pub cognitive: Cognitive,
-    /// What the user handed over with the request.
+    /// Texts that the user handed over with the request.
     pub given: Vec<Given>,
     pub conversation: ConversationId,
     /// The turns of the conversation before this one, oldest first.
@@ -72,11 +72,11 @@ impl Toolkit {
         let (pool, cancel) = (self.pool.clone(), self.cancel.clone());
         let (shares, mut progress) = tokio::sync::mpsc::unbounded_channel();
         let load = tokio::task::spawn_blocking(move || {
-            let mut told = f32::NEG_INFINITY;
+            let mut reported = f32::NEG_INFINITY;
             pool.lease(role, move |file, share| {
-                if share - told >= SHARE_STEP || share >= 1.0 {
-                    told = share;
-                    // A host that is gone does not need to hear how far the load is.
+                if share - reported >= SHARE_STEP || share >= 1.0 {
+                    reported = share;
+                    // An error means that nobody receives progress any more.
                     let _ = shares.send((file.to_owned(), share));
                 }
                 !cancel.is_cancelled()
@@ -104,7 +104,7 @@ impl Toolkit {
         }
     }
 
-    /// Runs a generation to its end, telling the host when nothing is heard for a while.
+    /// Runs a generation to its end; the host gets a pulse when no text comes for a while.
     pub async fn generate(
         &self,
         model: &Leased,
@@ -123,7 +123,7 @@ impl Toolkit {
         Ok(Output { text, tokens, entropy, finish, tally })
     }
 
-    /// Runs a generation, giving every piece of text to `take` as it comes.
+    /// Runs a generation and passes every piece of text to `take` as it comes; thinking and waiting go to the host.
     pub async fn stream(
         &self,
         model: &Leased,
@@ -133,17 +133,15 @@ impl Toolkit {
         mut take: impl FnMut(&Piece),
     ) -> Result<Ended, TurnError> {
         let system_tokens = request.fixed;
-        // A text in a form has no place for thoughts.
-        let request = match self.cognitive.cot || request.grammar.is_some() {
-            true => request,
-            false => model.engine.without_thinking(request),
-        };
+        // A grammar leaves no room for thinking, so it need not be suppressed.
+        let as_is = self.cognitive.cot || request.grammar.is_some();
+        let request = if as_is { request } else { model.engine.without_thinking(request) };
         let mut generation: Generation = model.engine.generate(request)?;
         loop {
             let next = tokio::select! {
                 piece = generation.next() => piece?,
                 () = cancelled(&self.cancel) => {
-                    // What was said before is not swallowed with what is not said any more.
+                    // Pieces that were generated before the cancellation are still delivered.
                     for piece in generation.cancel() {
                         match piece {
                             Piece::Thinking(text) => host.emit(Event::Thinking { text }),
@@ -168,7 +166,7 @@ impl Toolkit {
         }
     }
 
-    /// The same with other tools to choose from, of which none can be run.
+    /// The same toolkit with other tools to choose from; none of them can be run.
     pub async fn offering(&self, catalog: Catalog) -> Result<Toolkit, TurnError> {
         let (embedder, cancel) = (self.embedder.clone(), self.cancel.clone());
         let made = tokio::task::spawn_blocking(move || {
@@ -196,20 +194,20 @@ impl Toolkit {
     }
 }
 
-/// A load is reported when this much more of it is done; llama.cpp speaks up at every tensor.
+/// Load progress is reported in steps of at least this share; llama.cpp reports every tensor.
 const SHARE_STEP: f32 = 0.05;
 
 /// How often a waiting turn looks whether it was cancelled.
 const CANCEL_POLL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Ends when the flag is set. The flag is set from signal handlers and other threads, so it is polled.
+/// Ends when the flag is set. Signal handlers and other threads set it, so it is polled.
 pub async fn cancelled(cancel: &Cancel) {
     while !cancel.is_cancelled() {
         tokio::time::sleep(CANCEL_POLL).await;
     }
 }
 
-/// Adds up what model calls cost. Clones count together.
+/// Adds up what model calls cost. Clones share one count.
 #[derive(Clone)]
 pub struct Meter {
     usage: Arc<Mutex<Usage>>,

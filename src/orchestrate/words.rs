@@ -1,8 +1,8 @@
-//! Words of a text as planning and checking compare them: content words, and marks that must not be changed.
+//! Takes from a text what planning and checking compare: content words, and marks (paths, numbers, identifiers).
 
 use std::collections::HashSet;
 
-/// Words too common to say what a sentence is about.
+/// Words that are too common to show what a sentence is about.
 const COMMON: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "could", "did", "do", "does", "each", "file", "files", "for", "from", "get", "gets", "has", "have", "how", "i",
@@ -12,7 +12,7 @@ const COMMON: &[&str] = &[
     "with", "would", "you", "your",
 ];
 
-/// Lower-case words and parts of identifiers that carry meaning, singular where that is plain.
+/// The words of a text and of its identifiers that carry meaning, in lower case and stemmed.
 pub fn content(text: &str) -> HashSet<String> {
     split(text).into_iter().filter(|word| !COMMON.contains(&word.as_str())).map(|word| stem(&word)).collect()
 }
@@ -38,7 +38,7 @@ pub fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// A light stem: plural and a few verb endings go, so that `downloads` meets `download` and `retries` meets `retry`.
+/// A light stemmer: removes plurals and a few verb endings, so that `downloads` matches `download` and `retries` matches `retry`.
 pub fn stem(word: &str) -> String {
     let cut = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() >= 3);
     if let Some(rest) = cut("ies") {
@@ -53,11 +53,11 @@ pub fn stem(word: &str) -> String {
     word.trim_end_matches('e').to_owned()
 }
 
-/// Paths, file names, numbers, identifiers and quoted words: what a rewording must neither lose nor invent.
+/// The paths, file names, numbers and identifiers of a text: a rewording must neither lose nor invent one.
 pub fn marks(text: &str) -> Vec<String> {
     let mut marks = Vec::new();
     for raw in text.split_whitespace() {
-        // A sentence may end behind the quotation mark: `name`.
+        // The sentence may end after a closing quotation mark: `name`.
         let raw = raw.trim_end_matches(['.', '?', '!', ',', ';', ':']);
         let word =
             raw.trim_matches(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '_' | '~' | '.'));
@@ -69,7 +69,7 @@ pub fn marks(text: &str) -> Vec<String> {
     marks
 }
 
-/// What looks like a name and is none.
+/// Abbreviations that look like a path or file name.
 const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "and/or", "z.B", "d.h", "p.ej", "true/false", "yes/no"];
 
 fn is_mark(word: &str) -> bool {
@@ -85,7 +85,7 @@ fn is_mark(word: &str) -> bool {
             || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// `text`, or its beginning and end with a mark between when it is longer than `chars_max`.
+/// `text`, or its beginning and end with `[…]` between if it is longer than `chars_max` bytes.
 pub fn shorten(text: &str, chars_max: usize) -> String {
     if text.len() <= chars_max {
         return text.to_owned();
@@ -100,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_and_plain_words_meet() {
+    fn identifiers_match_plain_words() {
         assert!(content("ATTEMPTS_DEFAULT").contains(&stem("attempt")));
         assert!(content("maxRetries").contains(&stem("retry")));
         assert_eq!(stem("class"), "class");
     }
 
     #[test]
-    fn marks_are_what_must_survive() {
+    fn marks_are_paths_numbers_and_identifiers() {
         assert_eq!(marks("In src/a.rs change `maxRetries` from 5 to 3."), ["src/a.rs", "maxRetries", "5", "3"]);
         assert_eq!(marks("It raises `ParseError`."), ["ParseError"]);
         assert!(marks("Read the file, please.").is_empty());

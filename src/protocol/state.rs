@@ -1,21 +1,21 @@
-//! Where a step stands.
+//! Defines the states of a step of a plan.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a step stands (seed 002 §6).
+/// The state of a step.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
     #[default]
     Pending,
-    /// Its tool and arguments are looked for.
+    /// Its tool and arguments are being chosen.
     Thinking,
-    /// A call is at hand; rules are asked.
+    /// Its call is complete; the rules decide about it.
     Deciding,
     AwaitingApproval,
     Executing,
     Complete,
     FailedToThink,
-    /// It may be tried another way.
+    /// The call failed; the step may be tried another way.
     FailedToExecute,
 }

@@ -1,54 +1,58 @@
-//! What is counted and noticed while the single-model loop and the cognitive loop run.
+//! Defines the counters and findings of the single-model loop and the cognitive loop.
 
 use serde::{Deserialize, Serialize};
 
-/// `telemetry.tool_miss`, word for word as in seed 004.
+/// How often replies of the single-model loop call a tool.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolMiss {
     pub total_responses: usize,
     pub responses_with_tool_calls: usize,
     pub responses_without_tool_calls: usize,
-    /// Calls written as text, rescued or not, where the model's family has a notation of its own.
+    /// Tool calls written in another notation than the model's own, whether they could be read or not.
     pub textual_tool_call_patterns: usize,
+    /// `responsesWithoutToolCalls` divided by `totalResponses`.
     pub miss_rate: f64,
 }
 
-/// `telemetry.repeat`, word for word as in seed 004.
+/// How often the single-model loop repeats itself.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Repeat {
     pub total_tool_calls: usize,
-    /// Answered from the evidence instead of run again.
+    /// Calls answered with an earlier result instead of being run again.
     pub deduplicated_tool_calls: usize,
+    /// Replies whose calls are the same as in an earlier reply.
     pub repeated_batches: usize,
+    /// Replies that repeat an earlier text, or repeat themselves.
     pub repeated_content: usize,
+    /// `deduplicatedToolCalls` plus `repeatedBatches`, divided by `totalToolCalls`.
     pub repeat_rate: f64,
 }
 
-/// How a loop goes nowhere.
+/// Why the single-model loop makes no progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum Stall {
-    /// Reads and reads.
+    /// The model only reads, over several iterations.
     ReadOnlyLoop,
-    /// Asks for what it was just given.
+    /// It repeats calls whose results it already has.
     SameBatch,
-    /// Says the same again, or goes round in a circle while it speaks.
+    /// It repeats an earlier text, or repeats itself within one text.
     SameText,
-    /// Talks instead of looking: no tool was called at all.
+    /// It answers without having called any tool.
     Deflection,
-    /// Speaks as if it were done; nothing was executed.
+    /// It answers as if it were done, but no changing tool has run.
     NothingExecuted,
-    /// Something that looks like a call and cannot be read as one.
+    /// Its reply has something that looks like a tool call but cannot be parsed.
     UnreadableCall,
-    /// Names tools that do not exist, or arguments that do not fit.
+    /// It calls tools that do not exist, or with arguments that do not fit.
     NoUsableCall,
-    /// Stays with the tools of one server while steps for others are open.
+    /// It only uses the tools of one server while steps for others are open.
     CategoryLockIn,
-    /// Ends before every part of the request is covered.
+    /// It ends before every part of the request is done.
     OpenSteps,
-    /// The last iteration is over.
+    /// The maximum number of iterations is reached.
     OutOfIterations,
 }
 
@@ -56,23 +60,28 @@ pub enum Stall {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
+    /// The model is told to go on.
     Nudge,
+    /// Only tools that can change something are offered.
     ExecutingToolsOnly,
+    /// Only the tools of other servers are offered.
     OtherToolsOnly,
+    /// The model is told what is wrong and asked again.
     AskedAgain,
-    /// Code carries out what is open.
+    /// Code carries out the open steps.
     CodeOwnedSteps,
+    /// The turn is answered from the results so far.
     Synthesis,
 }
 
 impl Remedy {
-    /// The model is not asked again after this one.
+    /// Whether the loop ends with this remedy, without asking the model again.
     pub fn ends_the_loop(self) -> bool {
         matches!(self, Remedy::CodeOwnedSteps | Remedy::Synthesis)
     }
 }
 
-/// `telemetry.detection`: the loop goes nowhere, and what is done about it.
+/// The single-model loop makes no progress, and what is done about it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Detection {
     /// From 1.
@@ -81,16 +90,17 @@ pub struct Detection {
     pub remedy: Remedy,
 }
 
-/// `telemetry.recovery`: what came of a [`Detection`].
+/// Whether the single-model loop made progress again after a [`Detection`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Recovery {
+    /// From 1.
     pub iteration: usize,
     pub stall: Stall,
-    /// The model then did what was needed by itself.
+    /// The model then continued by itself.
     pub recovered: bool,
 }
 
-/// What the verifier of a cognitive loop says (seed 003).
+/// The verifier's verdict on a draft.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationResult {
@@ -99,19 +109,25 @@ pub enum VerificationResult {
     CriticalError,
 }
 
-/// What the nodes of a cognitive loop hand on (seed 003).
+/// The state of the cognitive loop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct CognitiveState {
+    /// The request.
     pub input: String,
     pub conversation_id: String,
+    /// The steps of the plan, one per line.
     pub plan: Option<String>,
+    /// The tool calls so far, each as tool and summary.
     pub steps: Vec<String>,
     pub draft_answer: String,
+    /// What the verifier says is wrong with the draft.
     pub critique: String,
-    /// 0 to 1.
+    /// The verifier's score of the draft, from 0 to 1.
     pub score: f64,
     pub iterations: usize,
+    /// Critiques of earlier drafts.
     pub past_failures: Vec<String>,
+    /// The model's thinking (`<think>`) over all drafts.
     pub thinking_tokens: Vec<String>,
 }
 
@@ -120,9 +136,9 @@ pub struct CognitiveState {
 pub struct Verification {
     /// From 1.
     pub iteration: usize,
-    /// The score, 0 to 1.
+    /// The score, from 0 to 1.
     pub confidence: f64,
     pub verdict: VerificationResult,
-    /// What is wrong or missing.
+    /// What is wrong or missing in the draft.
     pub critique: String,
 }

@@ -1,4 +1,4 @@
-//! Remembers answers: the same question, or one that means the same, is not searched for twice while the index stays as it is.
+//! Caches search results: a question asked before, or one of the same meaning, is not searched again until the index changes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,23 @@ use super::{Hits, search};
 use crate::embed::Embedder;
 use crate::index::{Index, IndexError};
 
-/// Answers kept; the one that was not asked for longest goes first. Some hits of a few kilobytes each.
+/// Most cached answers, each of some hits of a few kilobytes; the least recently used is dropped first.
 const ANSWERS_MAX: usize = 64;
-/// Questions this close are one question, if they name the same things.
+/// Cosine from which two questions have the same meaning, if they also contain the same names.
 const SAME_MEANING: f32 = 0.95;
-/// Characters of a question that is tried again, shorter, when all of it cannot be embedded.
+/// Characters of a question that are embedded if embedding all of it fails.
 const SHORTER_CHARS: usize = 200;
 
 struct Answer {
     question: String,
     query: Query,
     vector: Option<Vec<f32>>,
-    /// Hits that were asked for.
+    /// Number of hits asked for.
     k: usize,
     hits: Hits,
 }
 
-/// Answers of one index. Dropped whenever the index changes.
+/// The cached answers of one index; emptied whenever the index changes.
 #[derive(Default)]
 pub struct Cache {
     held: Mutex<Held>,
@@ -32,17 +32,17 @@ pub struct Cache {
 
 #[derive(Default)]
 struct Held {
-    /// State of the index that the answers are of, and vectors that could be searched.
+    /// State of the index for which the answers hold, and its number of vectors.
     state: Option<(i64, usize)>,
-    /// Longest unused first.
+    /// Least recently used first.
     answers: VecDeque<Answer>,
 }
 
-/// Gives the vector of a text, or says why there is none.
+/// Computes the vector of a text; the error says why it failed.
 type Embed<'a> = dyn Fn(&str) -> Result<Vec<f32>, String> + 'a;
 
 impl Cache {
-    /// As [`search`], with the vector of the question made here. Without an embedder, or if it fails, words and graph answer and
+    /// Like [`search`], but embeds the question itself. Without an embedder, or if it fails, the search uses words and graph, and
     /// the notes say so.
     pub fn search(
         &self,
@@ -75,7 +75,7 @@ impl Cache {
         }
         let mut hits = search(index, question, vector.as_deref(), k)?;
         if !notes.is_empty() {
-            // The reason replaces the general remark that there is no embedder.
+            // The exact reason replaces the note that there is no embedder.
             hits.notes.retain(|note| !note.ends_with("no embedder"));
             hits.notes.splice(0..0, notes);
         }
@@ -83,6 +83,7 @@ impl Cache {
         Ok(hits)
     }
 
+    /// The answers for this state of the index; older ones are dropped.
     fn held(&self, state: (i64, usize)) -> MutexGuard<'_, Held> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.state != Some(state) {
@@ -93,7 +94,7 @@ impl Cache {
 }
 
 impl Held {
-    /// The first `k` hits of an answer that fits and has as many.
+    /// The first `k` hits of an answer that fits and was asked for at least `k`.
     fn same(&mut self, k: usize, fits: impl Fn(&Answer) -> bool) -> Option<Hits> {
         let at = self.answers.iter().position(|answer| answer.k >= k && fits(answer))?;
         let answer = self.answers.remove(at)?;
@@ -111,7 +112,7 @@ impl Held {
     }
 }
 
-/// The vector of a question; of its beginning if all of it fails; none, with a note, if that fails too.
+/// The vector of a question, or of its beginning if that fails; `None` with a note if both fail.
 fn vector_of(embed: &Embed, question: &str, notes: &mut Vec<String>) -> Option<Vec<f32>> {
     let error = match embed(question) {
         Ok(vector) => return Some(vector),
@@ -128,7 +129,7 @@ fn vector_of(embed: &Embed, question: &str, notes: &mut Vec<String>) -> Option<V
     None
 }
 
-/// Whether two questions speak of the same names; a vector hardly tells `parseInt` from `parseFloat`.
+/// Whether two questions contain the same names: vectors hardly distinguish `parseInt` from `parseFloat`.
 fn names_the_same(a: &Query, b: &Query) -> bool {
     let sorted = |query: &Query| {
         let mut names = query.code_names.clone();
@@ -138,7 +139,7 @@ fn names_the_same(a: &Query, b: &Query) -> bool {
     !a.is_symbol && !b.is_symbol && sorted(a) == sorted(b)
 }
 
-/// Of vectors of unit length.
+/// Cosine of two unit vectors; 0 if their lengths differ.
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
     if a.len() == b.len() { a.iter().zip(b).map(|(a, b)| a * b).sum() } else { 0.0 }
 }
@@ -170,11 +171,11 @@ mod tests {
         }
     }
 
-    /// Asks and counts how often a text was embedded.
+    /// Searches, and counts in `embedded` how often a text was embedded.
     fn check(cache: &Cache, index: &Index, embedded: &Cell<usize>, question: &str, k: usize) -> Hits {
         let embed = |text: &str| {
             embedded.set(embedded.get() + 1);
-            // Questions about trying lie close together.
+            // Questions about trying have the same vector.
             Ok(if text.contains("tr") { vec![1.0, 0.0] } else { vec![0.0, 1.0] })
         };
         cache.search_with(index, Some(&embed), question, k).unwrap()
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_meaning_is_one_question_unless_it_names_something_else() {
+    fn a_question_of_the_same_meaning_is_answered_from_the_cache_unless_its_names_differ() {
         let (project, cache, embedded) = (Project::new(), Cache::default(), Cell::new(0));
         check(&cache, &project.index, &embedded, "how to retry", 5);
         let alike = check(&cache, &project.index, &embedded, "trying again", 5);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_embedder_costs_the_meaning_and_not_the_answer() {
+    fn with_a_failing_embedder_the_search_uses_words_and_says_so() {
         let (project, cache) = (Project::new(), Cache::default());
         let broken = |_: &str| Err("out of memory".to_owned());
         let found = cache.search_with(&project.index, Some(&broken), "retry", 5).unwrap();
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_answers_are_kept_than_the_bound() {
+    fn the_number_of_cached_answers_is_limited() {
         let (project, cache, embedded) = (Project::new(), Cache::default(), Cell::new(0));
         for n in 0..ANSWERS_MAX + 5 {
             check(&cache, &project.index, &embedded, &format!("`name{n}`"), 1);

@@ -1,4 +1,4 @@
-//! Answers "where in this project is …": words, meaning and the graph together, each hit with the reasons for its rank.
+//! Answers "where in this project is …" by words, vectors and the symbol graph; each hit has the parts of its score.
 
 mod cache;
 mod pack;
@@ -17,12 +17,12 @@ use crate::index::{ChunkRow, Index, IndexError};
 use query::{Query, Rarity};
 use rank::Ranking;
 
-/// Chunks taken from the words and from the vectors before signals decide; relevant files beyond these were not seen in measurements.
+/// Candidates taken from the full-text search and from the vector search; in measurements no relevant file ranked lower.
 const CANDIDATES: usize = 150;
-/// Hits whose neighbours in the graph are looked at, steps walked from them, and most neighbours taken.
+/// Hits whose neighbours in the graph become candidates, steps walked from them, and most neighbours.
 const GRAPH: (usize, usize, usize) = (5, 2, 40);
 
-/// A stretch of a file that answers.
+/// A chunk of a file that answers the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     pub chunk: i64,
@@ -30,7 +30,7 @@ pub struct Hit {
     /// First and last line, counted from 1.
     pub start: usize,
     pub end: usize,
-    /// What the stretch defines, if it is named.
+    /// Name of the symbol that the chunk defines, if any.
     pub symbol: Option<String>,
     pub kind: Option<String>,
     pub signature: String,
@@ -38,18 +38,19 @@ pub struct Hit {
     /// The lines themselves.
     pub snippet: String,
     pub score: f64,
-    /// What the score is made of: sums first (`words`, `meaning`, `definition`, …), then factors (`×test`, `×repeat`).
+    /// The parts of the score: summands first (`words`, `meaning`, `definition`, …), then factors (`×test`, `×repeat`).
     pub parts: Vec<(&'static str, f64)>,
 }
 
-/// Hits, best first, and what the reader should know about how they were found.
+/// Hits, best first, with notes for the user on how they were found.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
     pub hits: Vec<Hit>,
     pub notes: Vec<String>,
 }
 
-/// The `k` stretches of the project that answer `query` best. `query_vector` is the query embedded by the model the index was built with.
+/// The `k` chunks of the project that answer `query` best. `query_vector` is the query's vector, from the model that made the
+/// vectors of the index.
 pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
     let query = Query::read(query);
     let mut notes = Vec::new();
@@ -76,17 +77,15 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
         .into_iter()
         .filter_map(|one| rows.remove(&one.chunk).map(|row| Hit::new(row, one.score, one.parts)))
         .collect();
-    match hits.is_empty() {
-        true => notes.push(why_nothing(index, &query)?),
-        false if lexical.is_empty() => {
-            notes.push("none of the words stands in the project; found by meaning or name".into())
-        }
-        false => {}
+    if hits.is_empty() {
+        notes.push(why_nothing(index, &query)?);
+    } else if lexical.is_empty() {
+        notes.push("none of the words stands in the project; found by meaning or name".into());
     }
     Ok(Hits { hits, notes })
 }
 
-/// Nearest chunks by vector. Whatever keeps them away is said, and the search goes on without them.
+/// Nearest chunks by vector, with their cosines. If that is not possible, gives none and adds a note.
 fn by_meaning(index: &Index, query_vector: Option<&[f32]>, notes: &mut Vec<String>) -> Vec<(i64, f32)> {
     let Some(vector) = query_vector else {
         notes.push("lexical only: no embedder".into());
@@ -102,6 +101,7 @@ fn by_meaning(index: &Index, query_vector: Option<&[f32]>, notes: &mut Vec<Strin
     })
 }
 
+/// A note that says why nothing was found.
 fn why_nothing(index: &Index, query: &Query) -> Result<String, IndexError> {
     Ok(match index.paths()?.len() {
         _ if query.words.is_empty() => "nothing found: the query has no word to look for".into(),

@@ -1,4 +1,4 @@
-//! Fits hits into a token budget: whole bodies where they are worth it, signatures or names elsewhere.
+//! Fits hits into a token budget: bodies of the most valuable ones, signatures or names of others.
 
 use std::fmt::Write;
 
@@ -7,18 +7,18 @@ use super::Hit;
 /// How much of a hit is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// Place and name.
+    /// Path, lines and name.
     Name,
-    /// Place, signature and doc comment.
+    /// Path, lines, name, doc comment and signature.
     Signature,
-    /// Place and all lines.
+    /// Path, line numbers, name and all lines.
     Body,
 }
 
 impl Form {
     const ALL: [Form; 3] = [Form::Name, Form::Signature, Form::Body];
 
-    /// What a form tells of a hit, as a share of what its body tells.
+    /// The value of a form relative to the body.
     fn worth(self) -> f64 {
         match self {
             Form::Name => 0.15,
@@ -49,14 +49,14 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// The pack as the model reads it.
+    /// The whole pack as text for a model.
     pub fn text(&self) -> String {
         self.items.iter().map(|i| i.text.as_str()).collect()
     }
 }
 
-/// Chooses a form for every hit so that all together take at most `budget` tokens. Takes, again and again, the step (from nothing to
-/// a name, from a name to a signature, from any of them to the body) that tells most a token.
+/// Chooses a form for every hit so that all take at most `budget` tokens together, as counted by `count`. Greedily takes the step
+/// (to a higher form of one hit) with the most value per token.
 pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack {
     let forms: Vec<[(String, usize); 3]> = hits
         .iter()
@@ -78,7 +78,7 @@ pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack 
         let gains = steps.filter_map(|(at, form)| {
             let before = chosen[at].map_or(0, |f| forms[at][f as usize].1);
             let cost = forms[at][form as usize].1.saturating_sub(before);
-            // Later hits are worth less even if their scores are close: what is right usually stands near the top.
+            // Later hits are worth less even if their scores are close, because the right one is usually near the top.
             let value = hits[at].score * (form.worth() - chosen[at].map_or(0.0, Form::worth)) / (1.0 + at as f64);
             (used + cost <= budget).then_some((at, form, cost, value / cost.max(1) as f64))
         });
@@ -99,7 +99,7 @@ pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack 
     Pack { left_out: hits.len() - items.len(), items, tokens: used }
 }
 
-/// A hit in one form; its place always comes first.
+/// A hit as text in one form, beginning with path and lines.
 fn render(hit: &Hit, form: Form) -> String {
     let mut text = format!("{}:{}-{}", hit.path, hit.start, hit.end);
     if let (Some(kind), Some(symbol)) = (&hit.kind, &hit.symbol) {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_says_where_it_stands() {
+    fn every_item_begins_with_path_and_lines() {
         let pack = pack(&[hit("first", 5, 1.0), hit("second", 900, 0.1)], 60, &words);
         assert!(pack.items.iter().all(|i| i.text.starts_with("src/a.ts:1-")), "{pack:?}");
     }

@@ -1,43 +1,42 @@
-//! Reads a query: is it a name or prose, which words and names does it hold, what kind of file does it ask for.
+//! Analyses a query: whether it is a name or prose, which words and names it contains, which sorts of files it asks for.
 
 use std::collections::HashMap;
 
 use crate::index::paths::{self, Sort};
 use crate::index::words;
 
-/// A query as the ranking needs it.
+/// A query, analysed for ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// Words for the full-text index, without stop words.
     pub words: Vec<String>,
-    /// Roots of the words in their order, identifiers split, without stop words.
+    /// Stems of the words in order, with identifiers split, without stop words.
     pub roots: Vec<String>,
     /// Identifiers as written.
     pub written: Vec<String>,
-    /// Names written as code is: `ZodType`, `get_user`, `a::b`, in backticks.
+    /// Names that are written like code: `ZodType`, `get_user`, `a::b`, or in backticks.
     pub code_names: Vec<String>,
-    /// The whole query is one name.
+    /// Whether the whole query is one name.
     pub is_symbol: bool,
 }
 
 impl Query {
-    /// Longest query that is looked at, in bytes; a pasted file says no more than its beginning.
+    /// Bytes of a query that are used; a pasted file is cut.
     const BYTES_MAX: usize = 4_000;
-    /// Words of which any two or three may be a name.
+    /// First words of which any two or three may form a name.
     const COMBINED_WORDS_MAX: usize = 12;
-    /// Longest run of words that may be a name.
+    /// Longest sequence of words that may form a name.
     const RUN_MAX: usize = 6;
-    /// Roots that are looked at; a question has a dozen.
+    /// Most stems that are used; a question has a dozen.
     const ROOTS_MAX: usize = 100;
 
     pub fn read(text: &str) -> Query {
-        let end = (0..=Self::BYTES_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let text = &text[..end];
+        let text = &text[..text.floor_char_boundary(Self::BYTES_MAX)];
         let written: Vec<String> = words::identifiers(text).map(str::to_owned).collect();
         let code_names: Vec<String> = written.iter().filter(|w| is_code(w) || is_quoted(text, w)).cloned().collect();
         let parts: Vec<String> = written.iter().flat_map(|w| words::parts(w)).collect();
-        let telling: Vec<&String> = parts.iter().filter(|w| !words::is_stop_word(w)).collect();
-        let kept = if telling.is_empty() { parts.iter().collect() } else { telling };
+        let content_words: Vec<&String> = parts.iter().filter(|w| !words::is_stop_word(w)).collect();
+        let kept = if content_words.is_empty() { parts.iter().collect() } else { content_words };
         Query {
             words: words::query_words(text),
             roots: kept.into_iter().take(Self::ROOTS_MAX).map(|word| words::root(word)).collect(),
@@ -47,10 +46,10 @@ impl Query {
         }
     }
 
-    /// Keys under which a definition may stand that the query speaks of: every name as written, every run of words, and any two or
-    /// three of the first ones.
+    /// Index keys of definitions that the query may mean: of every name as written, of every sequence of words, and of any two or
+    /// three of the first words.
     pub fn keys(&self) -> Vec<String> {
-        // `from_fn` is a name although `from` says nothing.
+        // Only whole names are checked: `from_fn` is a name although `from` is a stop word.
         let names = self.written.iter().filter(|name| !words::is_stop_word(&name.to_lowercase()));
         let mut keys: Vec<String> = names.take(Self::ROOTS_MAX).map(|name| words::key(name)).collect();
         for length in 1..=Self::RUN_MAX {
@@ -95,25 +94,25 @@ impl Query {
         self.words.iter().any(|word| wanted.contains(&word.as_str()))
     }
 
-    /// Whether the query asks for the older version that this file is of.
+    /// Whether the query asks for the older version to which this file belongs.
     pub fn asks_for_version_of(&self, path: &str) -> bool {
         let named = |folder: &str| paths::version_of(folder).is_some() && self.words.iter().any(|word| word == folder);
         self.asks_for(Sort::Old) || path.split('/').any(named)
     }
 }
 
-/// How much each word of a query says: the rarer in the project, the more.
+/// The weight of each word of a query, by its inverse document frequency in the project.
 #[derive(Debug)]
 pub struct Rarity {
     of_word: HashMap<String, f64>,
     of_root: HashMap<String, f64>,
 }
 
-/// Words of a name that is spelt as code count so much more: whoever writes them means them.
+/// Factor for words of names that are written like code, because the user means exactly these.
 const CODE_WEIGHT: f64 = 2.0;
 
 impl Rarity {
-    /// From the number of chunks, and of those that hold each of the query's words.
+    /// Computes the weights from the number of all chunks, and of those with each of the query's words (`with`).
     pub fn new(query: &Query, chunks: usize, with: &[usize]) -> Rarity {
         let rarity = |with: usize| (1.0 + (chunks as f64 - with as f64 + 0.5).max(0.5) / (with as f64 + 0.5)).ln();
         let of_word: HashMap<String, f64> = query.words.iter().cloned().zip(with.iter().map(|w| rarity(*w))).collect();
@@ -133,7 +132,7 @@ impl Rarity {
         self.of_word.get(word).copied().unwrap_or(0.0)
     }
 
-    /// What the distinct roots say together.
+    /// The sum of the weights of the distinct stems.
     pub fn of_roots<'a>(&self, roots: impl Iterator<Item = &'a str>) -> f64 {
         let mut distinct: Vec<&str> = roots.collect();
         distinct.sort_unstable();
@@ -142,12 +141,13 @@ impl Rarity {
     }
 }
 
-/// Whether a word is spelt as code is: an underscore, or a capital after a small letter.
+/// Whether a word is written like code: with an underscore, or a capital after a small letter.
 fn is_code(word: &str) -> bool {
     let inner = word.trim_matches('_');
     inner.contains('_') || inner.chars().zip(inner.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
+/// Whether a word follows a backtick, `::` or a dot, or is followed by `(`.
 fn is_quoted(text: &str, word: &str) -> bool {
     ["`", "::", "."].iter().any(|mark| text.contains(&format!("{mark}{word}"))) || text.contains(&format!("{word}("))
 }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_from_prose() {
+    fn names_are_distinguished_from_prose() {
         check("ZodType", true, &["ZodType"]);
         check("retry", true, &[]);
         check("how does ZodType parse", false, &["ZodType"]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_may_be_a_name_are_put_together() {
+    fn words_that_may_form_a_name_are_combined() {
         let keys = Query::read("custom field and model validators").keys();
         for name in ["field", "FieldValidator", "model_validator", "validate_model_fields"] {
             assert!(keys.contains(&words::key(name)), "{name} in {keys:?}");
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_query_longer_than_its_bound_is_cut_between_characters() {
+    fn a_query_that_is_too_long_is_cut_between_characters() {
         assert!(Query::read(&"é".repeat(5_000)).words.len() <= 1);
         let long = Query::read(&(0..2_000).map(|n| format!("w{n} ")).collect::<String>());
         assert!(long.roots.len() == Query::ROOTS_MAX && long.keys().len() < 1_000, "{}", long.keys().len());
     }
 
     #[test]
-    fn asking_for_tests_or_an_old_version_is_noticed() {
+    fn queries_for_tests_or_an_old_version_are_recognised() {
         assert!(Query::read("where are the tests of the router").asks_for(Sort::Test));
         assert!(!Query::read("latest router").asks_for(Sort::Test));
         assert!(Query::read("errors in v3").asks_for_version_of("src/v3/errors.ts"));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_and_names_spelt_as_code_say_more() {
+    fn rare_words_and_names_written_like_code_weigh_more() {
         let query = Query::read("schema of ZodType");
         assert_eq!(query.words, ["schema", "zodtype", "zod", "type"]);
         let rarity = Rarity::new(&query, 1_000, &[500, 3, 900, 500]);

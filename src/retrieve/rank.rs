@@ -1,4 +1,4 @@
-//! Puts the candidates of a search in order: base score from words and meaning, signals on top, files not repeated.
+//! Ranks the candidates of a search: base score from words and vectors, plus signals, with less for further chunks of a file.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,23 @@ use crate::index::{ChunkPlace, Standing};
 
 /// Weights of the full-text columns: name, path, signature, doc, body.
 pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
-/// Share of meaning in the base score: names are better found by words.
+/// Share of the vectors in the base score; less for names, which words find better.
 const MEANING_FOR_SYMBOL: f64 = 0.3;
 const MEANING_FOR_PROSE: f64 = 0.4;
-/// What the best file as a whole lends to each of its chunks.
+/// Bonus for chunks of the file with the highest sum of scores; in proportion for other files.
 const COHERENCE: f64 = 0.3;
-/// What the best neighbour of a good hit gains, one step away; halved with every further step.
+/// Bonus for a direct neighbour of a good hit in the graph; halved with every further step.
 const NEIGHBOUR: f64 = 0.15;
-/// Each further chunk of a file that is already listed counts this much of the one before.
+/// Factor for each further chunk of a file, relative to the one before.
 const REPEAT: f64 = 0.5;
 
 struct Candidate {
     id: i64,
-    /// Where it stands; `None` for a chunk that was removed meanwhile.
+    /// `None` until it is read, and for a chunk that was removed meanwhile.
     place: Option<ChunkPlace>,
-    /// Position of its file in `Ranking::files`.
+    /// `File::number` of its file.
     file: usize,
-    /// Summands of the score, then factors.
+    /// Summands of the score; their sum is multiplied with the factors.
     sums: Vec<(&'static str, f64)>,
     factors: Vec<(&'static str, f64)>,
 }
@@ -35,16 +35,16 @@ impl Candidate {
     }
 }
 
-/// What is known of a file.
+/// The signals of a file.
 struct File {
-    /// In the order in which they were met.
+    /// Counted in the order in which files were added.
     number: usize,
-    /// What its path says.
+    /// Bonus for words of the query in its path.
     gain: f64,
     factors: Vec<(&'static str, f64)>,
 }
 
-/// A chunk with its final score and what that is made of: sums first, then factors.
+/// A chunk with its final score and the score's parts: summands first, then factors.
 #[derive(Debug)]
 pub struct Ranked {
     pub chunk: i64,
@@ -52,20 +52,21 @@ pub struct Ranked {
     pub parts: Vec<(&'static str, f64)>,
 }
 
-/// Candidates on their way to a ranked list.
+/// The candidates of a search with their scores so far.
 pub struct Ranking<'q> {
     query: &'q Query,
     rarity: &'q Rarity,
     standing: &'q Standing,
     candidates: Vec<Candidate>,
+    /// Position in `candidates` by chunk.
     at: HashMap<i64, usize>,
     files: HashMap<String, File>,
-    /// By chunk: what defining or handing on the names of the query is worth.
+    /// By chunk: bonuses for defining and for re-exporting names of the query.
     definitions: HashMap<i64, [f64; 2]>,
 }
 
 impl<'q> Ranking<'q> {
-    /// An empty ranking; `definitions` is what [`signals::definitions`] found, and those chunks are candidates.
+    /// An empty ranking. `definitions` comes from [`signals::definitions`]; [`Ranking::gather`] adds its chunks.
     pub fn new(
         query: &'q Query,
         rarity: &'q Rarity,
@@ -83,7 +84,8 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// Adds the chunks found by words (BM25) and by meaning (cosine), both best first, and those that define what is asked for.
+    /// Adds the chunks found by words (with BM25 scores) and by vectors (with cosines), both best first, and the `most` best
+    /// chunks of `definitions`.
     pub fn gather(&mut self, lexical: &[(i64, f64)], dense: &[(i64, f32)], most: usize) {
         let meaning = match (dense.is_empty(), lexical.is_empty()) {
             (true, _) => 0.0,
@@ -95,7 +97,7 @@ impl<'q> Ranking<'q> {
         for (id, score) in lexical {
             self.candidate(*id).sums.push(("words", (1.0 - meaning) * score / best));
         }
-        // Cosines crowd together; what separates them is their place between the best and the last candidate.
+        // Cosines differ little, so they are scaled to the range from the last to the best candidate.
         let (top, last) = (dense.first().map_or(1.0, |d| d.1), dense.last().map_or(0.0, |d| d.1));
         for (id, cosine) in dense {
             let place = f64::from((cosine - last) / (top - last).max(1e-6));
@@ -115,19 +117,19 @@ impl<'q> Ranking<'q> {
         &mut self.candidates[at]
     }
 
-    /// Takes further chunks in, without words or meaning.
+    /// Adds further chunks as candidates, without scores.
     pub fn admit(&mut self, ids: impl Iterator<Item = i64>) {
         for id in ids {
             self.candidate(id);
         }
     }
 
-    /// Candidates whose places are still to be read.
+    /// Candidates without a place.
     pub fn missing(&self) -> Vec<i64> {
         self.candidates.iter().filter(|c| c.place.is_none()).map(|c| c.id).collect()
     }
 
-    /// Adds what places, names and files say of these candidates.
+    /// Adds the places of candidates, with the signals of their names and files.
     pub fn fill(&mut self, places: Vec<ChunkPlace>) {
         for place in places {
             let number = self.files.len();
@@ -146,7 +148,7 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// Lends every chunk a share of what its file as a whole is worth.
+    /// Adds to every chunk a bonus by the sum of scores in its file.
     pub fn weigh_files(&mut self) {
         let mut files = vec![0.0; self.files.len()];
         for candidate in self.candidates.iter().filter(|c| c.place.is_some()) {
@@ -158,14 +160,14 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// The best chunks so far.
+    /// The `count` best chunks so far.
     pub fn best(&self, count: usize) -> Vec<i64> {
         let mut all: Vec<(f64, i64)> = self.candidates.iter().map(|c| (c.score(), c.id)).collect();
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         all.into_iter().take(count).map(|(_, id)| id).collect()
     }
 
-    /// Adds what closeness in the graph to the best hits says: chunk and distance in steps.
+    /// Adds the bonuses for neighbours in the graph, given as chunk and distance in steps.
     pub fn weigh_neighbours(&mut self, near: &[(i64, usize)]) {
         for (id, steps) in near {
             let gain = NEIGHBOUR * 0.5f64.powi(*steps as i32 - 1);
@@ -173,18 +175,18 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// The `k` best, taking one after another; every further chunk of a file counts half of the one before.
+    /// The `k` best chunks, chosen one after another; every further chunk of a file counts half of the one before.
     pub fn finish(self, k: usize) -> Vec<Ranked> {
         let mut waiting: Vec<(f64, Candidate)> =
             self.candidates.into_iter().filter(|c| c.place.is_some()).map(|c| (c.score(), c)).collect();
         waiting.retain(|(score, _)| *score > 0.0);
         waiting.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
-        // What the next chunk of each file counts.
+        // The factor for the next chunk of each file.
         let mut left = vec![1.0; self.files.len()];
         let mut ranked = Vec::new();
         while ranked.len() < k && !waiting.is_empty() {
             let now = |(score, c): &(f64, Candidate)| score * left[c.file];
-            // The first of equals is the earlier one, so the order is the same every time.
+            // Among equals the earlier one is taken, so that the order is deterministic.
             let best =
                 (0..waiting.len()).reduce(|a, b| if now(&waiting[b]) > now(&waiting[a]) { b } else { a }).unwrap_or(0);
             let score = now(&waiting[best]);

@@ -1,4 +1,4 @@
-//! Tests of the module above.
+//! Tests searches in a small project.
 
 use std::fs;
 use std::path::Path;
@@ -46,19 +46,19 @@ fn check(index: &Index, query: &str, first: &str) -> Hits {
 }
 
 #[test]
-fn names_and_prose_lead_to_the_definition_and_tests_only_when_asked() {
+fn names_and_prose_find_the_definition_and_tests_only_if_asked_for() {
     let (_folder, index) = project();
     check(&index, "withRetry", "src/http/retry.ts");
     check(&index, "how are requests tried again after a pause", "src/http/retry.ts");
     check(&index, "pause between things", "src/http/pause.ts");
     check(&index, "test of retry after a pause", "tests/retry.test.ts");
     check(&index, "Client", "src/http/client.ts");
-    // Defined outside the project: its home is where it is handed on.
+    // Defined outside the project, so its re-export is found.
     check(&index, "Agent", "src/http/index.ts");
 }
 
 #[test]
-fn a_hit_says_where_it_stands_and_what_its_score_is_made_of() {
+fn a_hit_has_its_lines_and_the_parts_of_its_score() {
     let (_folder, index) = project();
     let found = check(&index, "withRetry", "src/http/retry.ts");
     let hit = &found.hits[0];
@@ -73,7 +73,7 @@ fn a_hit_says_where_it_stands_and_what_its_score_is_made_of() {
 }
 
 #[test]
-fn callers_come_along_with_what_they_call() {
+fn callers_are_found_with_the_functions_they_call() {
     let (_folder, index) = project();
     let found = search(&index, "withRetry", None, 10).unwrap();
     let client = found.hits.iter().find(|h| h.path == "src/http/client.ts").expect("the caller");

@@ -1,9 +1,10 @@
-//! Says how many tokens a text is where no model is at hand: an estimate from its words, not from their bytes.
+//! Estimates the number of tokens of a text without a tokenizer, from its words.
 
-/// Letters that one token of a common vocabulary covers in code, on average.
+/// Average letters per token in code, for common vocabularies.
 const LETTERS_A_TOKEN: usize = 5;
 
-/// About how many tokens a text is.
+/// The estimated number of tokens: per word one for every five letters begun, and one for every other visible character and
+/// line break.
 pub fn tokens(text: &str) -> usize {
     let mut count = 0;
     let mut letters = 0;

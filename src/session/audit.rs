@@ -1,4 +1,4 @@
-//! Checks a journal against itself and against the checkpoints that were made after its records.
+//! Checks the hash chain of a journal, and compares it with the hashes that checkpoints have stored.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -14,14 +14,14 @@ pub enum AuditError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// Follows the chain; with a project also looks whether every record that its checkpoints remember is there, so that
-/// an end that was cut off, or a journal written anew, is found as well.
+/// Checks the chain. With a project, also checks that every record that its checkpoints refer to is there with the same
+/// hash; this finds a journal whose end was cut off or that was rewritten as a whole. Returns the last link.
 pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Link, Damage>, AuditError> {
     let mut anchors = match project.map(Store::existing).transpose()?.flatten() {
         Some(store) => store.checkpoints()?,
         None => Vec::new(),
     };
-    // Two conversations may begin in one order and change something in the other.
+    // Two conversations may begin in one order and make their checkpoints in the other.
     anchors.sort_by_key(|checkpoint| checkpoint.anchor.seq);
     let mut remembered = anchors.iter().filter(|checkpoint| checkpoint.anchor.seq > 0).peekable();
     let mut wrong = None;
@@ -41,7 +41,7 @@ pub fn verify(journal: impl BufRead, project: Option<&Path>) -> Result<Result<Li
     Ok(end.and_then(|end| wrong.or(missing).map_or(Ok(end), Err)))
 }
 
-/// Copies every whole record.
+/// Checks the chain and copies every record up to the first damaged one to `out`.
 pub fn export(journal: impl BufRead, out: &mut dyn Write) -> Result<Result<Link, Damage>, AuditError> {
     let mut written = Ok(());
     let end = chain::follow(journal, |_, _, line| {

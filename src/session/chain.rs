@@ -1,4 +1,4 @@
-//! Lines that hang together: each ends with a hash over itself and the line before, so that no byte changes unnoticed.
+//! A hash chain of lines: each ends with a hash over itself and the hash before it, so that every change is detected.
 //!
 //! ```text
 //! {"seq":7,"record":{…},"hash":"<64 hexadecimal digits>"}
@@ -8,14 +8,14 @@ use std::io::{self, BufRead};
 
 use sha2::{Digest, Sha256};
 
-/// What stands before and after the hash.
+/// The text before and after the hash.
 const BEFORE: &str = ",\"hash\":\"";
 const AFTER: &str = "\"}";
 const DIGITS: usize = 64;
-/// A longer line is no record: the largest hold a turn's answer and its differences.
+/// Longest line in bytes; the largest records hold a turn's answer and its diffs.
 pub const LINE_MAX: usize = 64 << 20;
 
-/// The end of a chain, which the next line is hung on.
+/// Number and hash of a line, from which the next line is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// 0 before the first line.
@@ -24,12 +24,12 @@ pub struct Link {
 }
 
 impl Link {
-    /// Where every chain begins.
+    /// The link before the first line.
     pub fn start() -> Link {
         Link { seq: 0, hash: "0".repeat(DIGITS) }
     }
 
-    /// The line for `record`, a JSON value, with its line end.
+    /// The line for `record`, a JSON value, with its newline; and the new end of the chain.
     pub fn next(&self, record: &str) -> (String, Link) {
         let seq = self.seq + 1;
         let mut line = format!("{{\"seq\":{seq},\"record\":{record}");
@@ -44,7 +44,7 @@ fn hash(before: &str, line: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The record in a line, without its line end, that should hang on `before`; or what is wrong with it.
+/// The record and link of `line`, which has no newline and must follow `before`; or a message about what is wrong.
 pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String> {
     let (record, link) = parse(line).ok_or("it is no record of a journal")?;
     if link.seq != before.seq + 1 {
@@ -57,7 +57,7 @@ pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String
     Ok((record, link))
 }
 
-/// Record and link as a line says, whether or not they are right.
+/// The record and link written in a line, without checking the hash; `None` if the line has another form.
 pub fn parse(line: &[u8]) -> Option<(&str, Link)> {
     let text = std::str::from_utf8(line).ok()?;
     let (body, hash) = text.strip_suffix(AFTER)?.split_at_checked(text.len().checked_sub(AFTER.len() + DIGITS)?)?;
@@ -69,16 +69,17 @@ pub fn parse(line: &[u8]) -> Option<(&str, Link)> {
     Some((record, Link { seq: seq.parse().ok()?, hash: hash.to_owned() }))
 }
 
-/// A line that is not what was written.
+/// A line that differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {record} is damaged: {why}")]
 pub struct Damage {
-    /// Counted from 1, by lines.
+    /// Line number, counted from 1.
     pub record: u64,
     pub why: String,
 }
 
-/// Follows a chain from its beginning, giving every record to `take`. Gives its end.
+/// Reads and checks a chain from its beginning; calls `take` with link, record and whole line. Returns the last link,
+/// or the first damage.
 pub fn follow(mut lines: impl BufRead, mut take: impl FnMut(&Link, &str, &[u8])) -> io::Result<Result<Link, Damage>> {
     let mut link = Link::start();
     let mut line = Vec::new();
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_records_are_read_back() {
         let records = [r#"{"a":1}"#, r#"{"hash":"x","record":2}"#, r#""ü""#];
         assert_eq!(followed(&chain(&records).0).unwrap(), records);
         assert_eq!(followed(b"").unwrap(), Vec::<String>::new());
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_gone_doubled_or_swapped_is_found() {
+    fn a_removed_repeated_or_swapped_record_is_found() {
         let (text, _) = chain(&["1", "2", "3", "4"]);
         let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
         for (order, record) in [(vec![0, 2, 3], 2), (vec![0, 1, 1, 2], 3), (vec![0, 2, 1, 3], 2), (vec![1, 2], 1)] {

@@ -1,4 +1,4 @@
-//! What was asked and done in a project, turn by turn, as its journal says; with what was taken back marked as such.
+//! Builds the list of turns of a project from its journal, with undone turns marked.
 
 use std::collections::BTreeSet;
 
@@ -7,32 +7,33 @@ use serde::Serialize;
 use super::journal::Entry;
 use crate::protocol::{Event, Exchange, StepStatus};
 
-/// One request and what came of it.
+/// One request, its calls and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnShown {
-    /// The record that begins it.
+    /// Number of the journal record that begins it.
     pub seq: u64,
     pub time: String,
     pub conversation: String,
     pub request: String,
-    /// How much the user wanted to be asked.
+    /// The approval mode of the turn.
     pub approve: String,
     pub calls: Vec<CallShown>,
-    /// What it says, or why it did not end.
+    /// `None` if the turn did not finish.
     pub answer: Option<String>,
-    /// The state before it, if it could change something.
+    /// The checkpoint before its first change; `None` if it ran nothing that could change something.
     pub checkpoint: Option<String>,
-    /// Files created, changed and deleted.
+    /// Numbers of files created, changed and deleted.
     pub files: (usize, usize, usize),
-    /// It was taken back.
+    /// Whether it was undone.
     pub undone: bool,
 }
 
+/// One tool call of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallShown {
     pub tool: String,
     pub arguments: serde_json::Value,
-    /// `by rule`, or what the user said.
+    /// `by rule`, or the user's decision.
     pub decision: String,
     pub status: StepStatus,
     pub summary: String,
@@ -40,18 +41,19 @@ pub struct CallShown {
     pub wall_ms: u64,
 }
 
-/// A conversation that can be gone on with.
+/// A conversation that can be continued.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Talk {
     pub conversation: String,
-    /// When its last request was made.
+    /// Time of its last request.
     pub time: String,
-    /// Requests that were answered and not taken back; the first of them is shown.
+    /// Number of requests that were answered and not undone.
     pub requests: usize,
+    /// The first of these requests.
     pub first: String,
 }
 
-/// Everything a journal tells.
+/// All turns of a journal.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Oldest first.
@@ -61,8 +63,8 @@ pub struct History {
 impl History {
     pub fn of(entries: &[Entry]) -> History {
         let mut turns: Vec<TurnShown> = Vec::new();
-        // What the user said last, per conversation's turn: it belongs to the call that ends next.
-        let mut said: Option<(String, String)> = None;
+        // Tool and decision of the user's last answer: it belongs to the next completed call of that tool.
+        let mut decided: Option<(String, String)> = None;
         for Entry { seq, record } in entries {
             let conversation = &record.conversation.0;
             if let Event::TurnStarted { request, approve } = &record.event {
@@ -78,9 +80,9 @@ impl History {
             }
             let Some(turn) = turns.iter_mut().rev().find(|turn| turn.conversation == *conversation) else { continue };
             match &record.event {
-                Event::Decided { tool, decision, .. } => said = Some((tool.clone(), decision.clone())),
+                Event::Decided { tool, decision, .. } => decided = Some((tool.clone(), decision.clone())),
                 Event::StepCompleted(report) => {
-                    let decision = said.take().filter(|(tool, _)| *tool == report.tool);
+                    let decision = decided.take().filter(|(tool, _)| *tool == report.tool);
                     turn.checkpoint = turn.checkpoint.take().or_else(|| report.checkpoint.clone());
                     turn.calls.push(CallShown {
                         tool: report.tool.clone(),
@@ -107,7 +109,7 @@ impl History {
         History { turns }
     }
 
-    /// The conversations with an answer that counts, the last first.
+    /// The conversations with at least one answer that was not undone, newest first.
     pub fn talks(&self) -> Vec<Talk> {
         let mut talks: Vec<Talk> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.answer.is_some() && !turn.undone) {
@@ -128,17 +130,20 @@ impl History {
         talks
     }
 
-    /// What was said in a conversation, oldest first, without what was taken back.
+    /// The requests and answers of a conversation, oldest first, without undone ones.
     pub fn exchanges(&self, conversation: &str) -> Vec<Exchange> {
-        let said = self.turns.iter().filter(|turn| turn.conversation == conversation && !turn.undone);
-        said.filter_map(|turn| Some(Exchange { request: turn.request.clone(), answer: turn.answer.clone()? })).collect()
+        let turns = self.turns.iter().filter(|turn| turn.conversation == conversation && !turn.undone);
+        turns
+            .filter_map(|turn| Some(Exchange { request: turn.request.clone(), answer: turn.answer.clone()? }))
+            .collect()
     }
 }
 
-/// The turns that count, by the record that begins each. Going back makes those count that counted then.
+/// The turns that are not undone, by the number of their first record. A rewind restores the set of that time, so it
+/// can also bring back turns.
 fn live(entries: &[Entry]) -> BTreeSet<u64> {
     let mut live = BTreeSet::new();
-    // What counted before each rewind: going back to before it brings that back.
+    // For each rewind: its record, and the set before it.
     let mut past: Vec<(u64, BTreeSet<u64>)> = Vec::new();
     for Entry { seq, record } in entries {
         match &record.event {
@@ -161,7 +166,7 @@ mod tests {
     use crate::base::ConversationId;
     use crate::protocol::{Record, Rewound};
 
-    /// `t` is a turn, a number goes back to after that record. Gives the records whose turns count in the end.
+    /// In `story`, `t` is a turn and a number is a rewind to the state after that record. `expected`: turns not undone.
     fn check(story: &str, expected: &[u64]) {
         let entries: Vec<Entry> = story
             .split_whitespace()
@@ -178,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_does_not_count_until_it_is_brought_back() {
+    fn an_undone_turn_does_not_count_until_a_rewind_brings_it_back() {
         check("t t t", &[1, 2, 3]);
         check("t t t 2", &[1, 2]);
         check("t t t 2 t", &[1, 2, 5]);

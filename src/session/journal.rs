@@ -1,4 +1,4 @@
-//! The journal of a project: every request, call, decision and result in one file that only grows and hangs together.
+//! The journal of a project: every request, call, decision and result in one append-only file with a hash chain.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -21,12 +21,13 @@ pub enum JournalError {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// The end as this process last saw it, with the length of the file then.
+    /// The last record as this process last saw it.
     end: Link,
+    /// Length of the file at that time, in bytes.
     length: u64,
 }
 
-/// A record with its place in the journal.
+/// A record with its number in the journal, counted from 1.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub seq: u64,
@@ -34,18 +35,18 @@ pub struct Entry {
 }
 
 impl Journal {
-    /// Opens a journal that must be there already.
+    /// Opens the journal; `None` if the file does not exist.
     pub fn existing(path: &Path) -> Result<Option<Journal>, JournalError> {
         if path.exists() { Journal::open(path).map(Some) } else { Ok(None) }
     }
 
-    /// Opens or makes the journal; the folder is made too.
+    /// Opens the journal; creates file and folder if they do not exist.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError::File { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        // It holds what was asked and answered: readable by its owner alone.
+        // It holds requests and answers, so only its owner may read it.
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
         let mut journal = Journal { path: path.to_owned(), file, end: Link::start(), length: 0 };
@@ -57,29 +58,30 @@ impl Journal {
         &self.path
     }
 
-    /// The last record.
+    /// Number and hash of the last record.
     pub fn end(&self) -> &Link {
         &self.end
     }
 
-    /// Tokens and signs of life are left out: the answer stands in `turn-finished`.
+    /// Whether an event is stored. Tokens, thoughts and signs of life are not: `turn-finished` holds the answer.
     pub fn keeps(event: &Event) -> bool {
         !event.is_sign_of_life() && !matches!(event, Event::Token { .. } | Event::Thinking { .. })
     }
 
-    /// Adds one event and gives its place; `None` for one that is not kept.
+    /// Adds one event and returns its number; `None` for one that is not stored.
     pub fn append(&mut self, record: &Record) -> Result<Option<u64>, JournalError> {
         if !Journal::keeps(&record.event) {
             return Ok(None);
         }
         let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
-        // What changes the project, or says that it was changed, is on disk before anything else happens.
-        let last = matches!(record.event, Event::TurnFinished(_) | Event::CheckpointMade { .. } | Event::Rewound(_));
+        // The end of a turn, a checkpoint and a rewind are on disk before anything else happens.
+        let is_synced =
+            matches!(record.event, Event::TurnFinished(_) | Event::CheckpointMade { .. } | Event::Rewound(_));
         self.exclusively(|journal| {
             journal.find_end()?;
             let (line, end) = journal.end.next(&text);
             journal.file.write_all(line.as_bytes())?;
-            if last {
+            if is_synced {
                 journal.file.sync_data()?;
             }
             (journal.length, journal.end) = (journal.length + line.len() as u64, end);
@@ -88,11 +90,11 @@ impl Journal {
         Ok(Some(self.end.seq))
     }
 
-    /// Every record in order, after checking the whole chain.
+    /// Every record in order; an error if the chain is damaged.
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
         let mut entries = Vec::new();
         let ended = self.follow(|link, record, _| {
-            // A record of a later program may be of a kind that this one does not know.
+            // A newer program may have written kinds of records that this one does not know.
             if let Ok(record) = serde_json::from_str(record) {
                 entries.push(Entry { seq: link.seq, record });
             }
@@ -103,14 +105,15 @@ impl Journal {
         }
     }
 
-    /// Follows the chain from the beginning; see [`chain::follow`].
+    /// Reads and checks the chain from the beginning; see [`chain::follow`].
     pub fn follow(&self, take: impl FnMut(&Link, &str, &[u8])) -> Result<Result<Link, Damage>, JournalError> {
         let file = File::open(&self.path).map_err(|error| self.error(error))?;
         chain::follow(BufReader::new(file), take).map_err(|error| self.error(error))
     }
 
+    /// Runs `work` while this process holds the file's lock.
     fn exclusively<T>(&mut self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> Result<T, JournalError> {
-        // Held for as long as one line takes; who holds it longer is stopped or dead, and then the system frees it.
+        // Held only while one line is written; the system frees the lock of a process that dies.
         let done = self.file.lock().and_then(|()| {
             let done = work(self);
             self.file.unlock().and(done)
@@ -118,7 +121,7 @@ impl Journal {
         done.map_err(|error| self.error(error))
     }
 
-    /// Reads the last record if somebody else has written since.
+    /// Updates `end` if another process has written to the file; repairs an incomplete last line.
     fn find_end(&mut self) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         if length == self.length {
@@ -135,7 +138,8 @@ impl Journal {
         Ok(())
     }
 
-    /// A line that a kill cut short says nothing and is taken away; one that is whole but for its end stays as it is.
+    /// Repairs a last line without a newline: completes it if only the newline is missing, errors if the newline was
+    /// changed, and removes the line otherwise, because a killed process wrote only a part of it.
     fn mend(&mut self, tail: &[u8], length: u64) -> io::Result<()> {
         let whole = |line: &[u8]| chain::parse(line).is_some();
         if whole(tail) {
@@ -158,7 +162,7 @@ impl Journal {
     }
 }
 
-/// The last line of a file without its end, and whether it has one.
+/// The last line of a file without its newline, and whether it has a newline (true for an empty file).
 fn last_line(file: &mut File, length: u64) -> io::Result<(Vec<u8>, bool)> {
     const BLOCK: u64 = 16 << 10;
     let mut tail: Vec<u8> = Vec::new();
@@ -208,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_turns_are_found_again_in_order() {
+    fn finished_turns_are_read_back_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(&folder.path().join("sub/journal.ndjson")).unwrap();
         for request in ["first", "second", "third"] {
@@ -222,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_write_make_one_chain() {
+    fn several_writers_make_one_chain() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.ndjson");
         let writers: Vec<_> = (0..4)
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cut_short_by_a_kill_is_taken_away_and_the_chain_goes_on() {
+    fn a_line_cut_short_by_a_kill_is_removed_and_the_chain_continues() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.ndjson");
         let mut journal = Journal::open(&path).unwrap();
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_line_end_is_not_taken_for_a_kill() {
+    fn a_changed_newline_is_reported_as_damage() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.ndjson");
         Journal::open(&path).unwrap().append(&record(finished("one"))).unwrap();

@@ -1,4 +1,4 @@
-//! A conversation with a user: takes requests in, runs turns, records and sends out everything that happens.
+//! A conversation with a user: takes requests, runs turns, records every event and sends it to the user interface.
 
 mod audit;
 mod chain;
@@ -39,7 +39,7 @@ pub use telemetry::{CallTold, TurnTold, telemetry};
 #[derive(Debug)]
 pub enum Message {
     Record(Record),
-    /// The turn waits until `reply` is used; dropping it is a no.
+    /// The turn waits for a decision through `reply`; dropping `reply` rejects the call.
     Approve {
         proposal: Proposal,
         reply: oneshot::Sender<Decision>,
@@ -48,24 +48,25 @@ pub enum Message {
     Failed(TurnError),
 }
 
-/// One conversation. The journal is shared with nobody: a session writes it from one thread at a time.
+/// One conversation. Its journal handle is its own; one thread at a time writes through it.
 pub struct Session {
     toolkit: Mutex<Toolkit>,
     journal: Option<Arc<Mutex<Journal>>>,
     policy: Policy,
     mask: Mask,
-    /// The verb that runs it, for whoever waits for the project.
+    /// The command that runs it, shown to other processes that wait for the project's lock.
     command: &'static str,
-    /// The last turns, oldest first.
+    /// Requests and answers of the last turns, oldest first.
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
 }
 
-/// Earlier turns that a later one can be told about, and the letters that are kept of each request and answer.
+/// Most earlier turns that a later turn can refer to.
 const EARLIER_MAX: usize = 64;
+/// Most characters that are kept of each request and answer.
 const EARLIER_CHARS: usize = 8_000;
 
 impl Session {
-    /// `journal` is the project's `.monobloc/journal.ndjson`; without one nothing is recorded and nothing can be undone.
+    /// `journal` is the path of the project's journal; without one nothing is recorded and nothing can be undone.
     pub fn open(toolkit: Toolkit, journal: Option<&Path>, policy: Policy) -> Result<Session, JournalError> {
         let journal = journal.map(Journal::open).transpose()?.map(|journal| Arc::new(Mutex::new(journal)));
         Ok(Session {
@@ -78,12 +79,12 @@ impl Session {
         })
     }
 
-    /// The same, run by this verb.
+    /// The same session, run by the command `command`.
     pub fn of(self, command: &'static str) -> Session {
         Session { command, ..self }
     }
 
-    /// From the next turn on these tools are offered.
+    /// Replaces the tools, from the next turn on.
     pub fn offer(&self, catalog: Catalog, prefilter: Prefilter) {
         let mut toolkit = self.toolkit.lock().unwrap_or_else(PoisonError::into_inner);
         (toolkit.catalog, toolkit.prefilter) = (Arc::new(catalog), Arc::new(prefilter));
@@ -93,7 +94,7 @@ impl Session {
         self.toolkit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is masked before it is written down; nothing of it changes what is shown or done.
+    /// The same session with `mask` applied to everything that is stored; what is shown and done stays the same.
     pub fn masking(self, mask: Mask) -> Session {
         Session { mask, ..self }
     }
@@ -103,7 +104,7 @@ impl Session {
         self.submit_with(op, self.toolkit().cancel)
     }
 
-    /// The same with a flag of its own, so that one turn of a conversation can be ended and the next one begin.
+    /// The same with its own cancel flag, so that one turn can be cancelled and the conversation goes on.
     pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
@@ -154,7 +155,7 @@ impl Session {
         self.toolkit().conversation
     }
 
-    /// The conversations of the project that can be gone on with, the last first; without this one.
+    /// The project's other conversations that can be continued, newest first.
     pub fn talks(&self) -> Result<Vec<Talk>, JournalError> {
         let mut talks = self.history()?.talks();
         let own = self.conversation();
@@ -162,7 +163,7 @@ impl Session {
         Ok(talks)
     }
 
-    /// From now on requests belong to `talk`, and follow on what was said in it.
+    /// Continues the conversation `talk`: later requests belong to it and can refer to what was said in it.
     pub fn resume(&self, talk: &Talk) -> Result<(), JournalError> {
         let exchanges = self.history()?.exchanges(&talk.conversation);
         let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,17 +180,17 @@ impl Session {
         Ok(History::of(&entries))
     }
 
-    /// What is in memory now. Answers at once, whatever runs.
+    /// The models in memory; does not wait for running work.
     pub fn memory(&self) -> Memory {
         models::memory(&self.toolkit().pool)
     }
 
-    /// The model files at hand, and what each would take.
+    /// The model files there are, with the memory each would take.
     pub fn model_files(&self) -> Vec<ModelFile> {
         models::files(&self.toolkit().pool)
     }
 
-    /// The project's index, to be brought up to date between turns.
+    /// The project's index, for refreshing it between turns.
     pub fn index(&self) -> Option<Arc<Index>> {
         self.toolkit().index
     }
@@ -212,6 +213,7 @@ fn with_memory(mut finished: TurnFinished) -> TurnFinished {
     finished
 }
 
+/// The host of one turn: stores events in the journal and sends them to the user interface.
 struct SessionHost {
     messages: mpsc::UnboundedSender<Message>,
     conversation: ConversationId,
@@ -224,16 +226,14 @@ struct SessionHost {
 
 impl SessionHost {
     fn send(&self, message: Message) {
-        // A user interface that is gone needs no messages; the turn ends on its own.
+        // It fails if the user interface is gone, which then needs no messages; the turn ends by itself.
         let _ = self.messages.send(message);
     }
-}
 
-impl SessionHost {
-    /// Writes to the journal alone.
+    /// Stores an event in the journal without sending it; returns its record.
     fn note(&self, event: Event) -> Record {
         let record = Record::now(&self.conversation, event);
-        // Most events are tokens and signs of life: for these nothing is locked, copied or masked.
+        // Most events are tokens and signs of life: skip locking, copying and masking for them.
         if let Some(journal) = self.journal.as_ref().filter(|_| Journal::keeps(&record.event)) {
             let kept = match &self.mask {
                 Mask::Nothing => Cow::Borrowed(&record),
@@ -249,7 +249,8 @@ impl SessionHost {
         record
     }
 
-    /// Writes down that a request is taken on; what makes its changes undoable. `None` where nothing is recorded.
+    /// Records the start of a turn. Returns the checkpoint handle that makes its changes undoable; `None` without a
+    /// journal.
     fn begin(&self, request: &str, project: &Path, cancel: &Cancel) -> Option<Turn> {
         let journal = self.journal.as_ref()?;
         self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.policy.mode()) });
@@ -263,7 +264,7 @@ impl SessionHost {
         Some(Turn::new(project, about, cancel.clone()))
     }
 
-    /// Lets others at the project again, and says what was changed.
+    /// Ends the turn's checkpoint, which frees the project's lock, and emits what was changed.
     async fn settle(&self, turn: Arc<Turn>) {
         match tokio::task::spawn_blocking(move || turn.finish()).await {
             Ok(Ok(Some(Summary { checkpoint, created, changed, deleted }))) => {
@@ -294,7 +295,7 @@ impl Host for SessionHost {
         self.send(Message::Approve { proposal: proposal.clone(), reply });
         Box::pin(async move {
             let decision = answer.await.unwrap_or(Decision::Reject);
-            let told = match &decision {
+            let text = match &decision {
                 Decision::Approve => "approved".to_owned(),
                 Decision::Always => format!("approved always: {}", proposal.always.as_deref().unwrap_or_default()),
                 Decision::Reject => "rejected".to_owned(),
@@ -302,7 +303,7 @@ impl Host for SessionHost {
                     format!("modified: {}", serde_json::Value::Object(arguments.clone()))
                 }
             };
-            self.note(Event::Decided { step, tool: proposal.tool.clone(), decision: told });
+            self.note(Event::Decided { step, tool: proposal.tool.clone(), decision: text });
             decision
         })
     }

@@ -1,4 +1,4 @@
-//! Changes what is in memory for a user, telling how far a load is, and says what is there.
+//! Loads, unloads and pins models at a user's request with progress events, and lists the models in memory.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use crate::models::Role;
 use crate::orchestrate::{Host, Toolkit, TurnError};
 use crate::protocol::{Event, LoadingRow, Memory, ModelFile, ModelRow, ModelsOp};
 
-/// A load is reported when this much more of it is done.
+/// Progress of a load is reported in steps of this share.
 const SHARE_STEP: f32 = 0.05;
 
-/// Ends with `models-changed`. Loading waits on a thread of its own, so that nothing else does.
+/// Carries out `op` on a blocking thread; emits `model-loading` for progress and `models-changed` at the end.
 pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Result<(), TurnError> {
     let (pool, cancel) = (toolkit.pool.clone(), toolkit.cancel.clone());
     let role = match &op {
@@ -19,11 +19,11 @@ pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Resu
         ModelsOp::Unload(_) | ModelsOp::Pin(_) | ModelsOp::Unpin(_) => String::new(),
     };
     let (shares, mut reported) = tokio::sync::mpsc::unbounded_channel();
-    let mut told = f32::NEG_INFINITY;
+    let mut last = f32::NEG_INFINITY;
     let progress: Progress = Box::new(move |file, share| {
-        if share - told >= SHARE_STEP || share >= 1.0 {
-            told = share;
-            // A host that is gone does not need to hear how far the load is.
+        if share - last >= SHARE_STEP || share >= 1.0 {
+            last = share;
+            // It fails if the receiver is gone, which then needs no progress.
             let _ = shares.send((file.to_owned(), share));
         }
         !cancel.is_cancelled()
@@ -60,12 +60,13 @@ fn listed(active: &[Active]) -> String {
     active.iter().map(|one| file_name(&one.path)).collect::<Vec<_>>().join(", ")
 }
 
-/// `m.gguf: 180.0 MiB (weights 98.0 MiB, KV 82.0 MiB)`.
+/// For example `m.gguf: 180.0 MiB (weights 98.0 MiB, KV 82.0 MiB)`.
 fn in_parts(active: &Active) -> String {
     let parts: Vec<String> = active.parts.iter().map(|(part, bytes)| format!("{part} {bytes}")).collect();
     format!("{}: {} ({})", file_name(&active.path), active.bytes(), parts.join(", "))
 }
 
+/// The models in memory, a load in progress, and the memory budget.
 pub fn memory(pool: &Pool) -> Memory {
     Memory {
         models: pool.active().iter().map(row).collect(),
@@ -93,7 +94,7 @@ fn row(active: &Active) -> ModelRow {
     }
 }
 
-/// Every file of the model folder, and of the roles' own places.
+/// Every model file of the model folder and every file that plays a role, with the memory it would take.
 pub fn files(pool: &Pool) -> Vec<ModelFile> {
     let roles = [Role::Planner, Role::Router].map(|role| (role, pool.file_of(role)));
     let mut paths = pool.files();

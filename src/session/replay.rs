@@ -1,4 +1,4 @@
-//! Runs the tool calls of a turn again, on a copy of the project as it was, and compares what comes out.
+//! Runs the tool calls of a turn again, on a copy of the project as it was then, and compares the results.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::protocol::StepStatus;
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
-/// Tools that answer from the project's files alone, so that the same files must give the same answer.
-const ON_FILES: [&str; 11] = [
+/// Tools whose result depends only on the project's files, so that the same files must give the same result.
+const REPLAYABLE: [&str; 11] = [
     "read_file",
     "list_dir",
     "find_files",
@@ -28,13 +28,14 @@ const ON_FILES: [&str; 11] = [
     "index_dependents",
 ];
 
-/// How a call ended the second time.
+/// How the second result of a call compares with the first.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
     Same,
+    /// With the first line of the new result.
     Different(String),
-    /// And why.
+    /// With the reason.
     NotRun(String),
 }
 
@@ -47,11 +48,11 @@ pub struct Compared {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Replayed {
     pub calls: Vec<Compared>,
-    /// Files that differ in the end from what the turn left behind: path, what is there now, what was.
+    /// Files that differ from what the turn left behind, as (path, content now, content then).
     pub files: Vec<(String, String, String)>,
-    /// Files that the copy lacks, because their content was never kept.
+    /// Files that the copy lacks, because their content was never stored.
     pub missing: Vec<String>,
-    /// Whether the files of the end were compared: not where a call that changes something was left out.
+    /// Whether `files` was computed: not if a call that changes something was not run.
     pub files_compared: bool,
 }
 
@@ -67,7 +68,7 @@ pub enum ReplayError {
     Copy(String),
 }
 
-/// Replays `turn` in `scratch`, an empty folder. `commands`: shell commands too, which may do things outside it.
+/// Replays `turn` in `scratch`, an empty folder. With `commands`, shell commands run too; these may act outside of it.
 pub async fn replay(
     project: &Path,
     turn: &TurnShown,
@@ -96,7 +97,7 @@ pub async fn replay(
     }
     let catalog = Catalog::builtin();
     for call in &turn.calls {
-        let outcome = again(call, &catalog, &context, commands).await;
+        let outcome = replay_call(call, &catalog, &context, commands).await;
         let skipped =
             matches!(outcome, Comparison::NotRun(_)) && catalog.get(&call.tool).is_none_or(|spec| spec.mutates);
         replayed.files_compared &= !(skipped && call.status != StepStatus::Rejected);
@@ -108,7 +109,7 @@ pub async fn replay(
     Ok(replayed)
 }
 
-async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
+async fn replay_call(call: &CallShown, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
     let not_run = |why: &str| Comparison::NotRun(why.to_owned());
     if !matches!(call.status, StepStatus::Succeeded | StepStatus::Failed) {
         return not_run("it was not run then either");
@@ -120,13 +121,13 @@ async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands:
     if is_command && !commands {
         return not_run("a command may do things outside the copy; --commands runs it");
     }
-    if !is_command && !ON_FILES.contains(&call.tool.as_str()) {
+    if !is_command && !REPLAYABLE.contains(&call.tool.as_str()) {
         return not_run("its answer depends on more than the project's files");
     }
     let Some(spec) = catalog.get(&call.tool) else { return not_run("this program has no such tool") };
     let arguments: Map<String, Value> = call.arguments.as_object().cloned().unwrap_or_default();
     let wanted = ToolCall { tool: call.tool.clone(), arguments };
-    // Consent was given then, for the project itself; what is denied to everybody is denied here too.
+    // The user consented then, for the project itself; calls that are always denied are denied here too.
     let approved = match Policy::of(ApproveMode::Never).approved(wanted, spec) {
         Ok(approved) => approved,
         Err(refusal) => return Comparison::NotRun(refusal.to_string()),
@@ -139,7 +140,7 @@ async fn again(call: &CallShown, catalog: &Catalog, context: &Context, commands:
     Comparison::Different(crate::tools::outcome::cut_line(first, 160))
 }
 
-/// Paths that the turn has changed and that look otherwise in the copy.
+/// Files that the turn changed and that differ in the copy; see [`Replayed::files`].
 fn differences(store: &Store, checkpoint: i64, scratch: &Path) -> Result<Vec<(String, String, String)>, ReplayError> {
     let mut last = std::collections::BTreeMap::new();
     for change in store.changes_of(checkpoint)? {

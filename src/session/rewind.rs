@@ -1,4 +1,4 @@
-//! Takes a project back to a checkpoint: files, lessons and conversation together, and says so in the journal.
+//! Takes a project back to a checkpoint (files, lessons and conversation together) and records that in the journal.
 
 use std::path::{Path, PathBuf};
 
@@ -23,28 +23,28 @@ pub enum RewindError {
     Nothing,
 }
 
-/// A project held still, with all that goes back together.
+/// A locked project, with everything that a rewind changes.
 pub struct Rewinder {
     project: PathBuf,
     store: Store,
     journal: Journal,
     lessons: Lessons,
     _lock: Lock,
-    /// What a killed program had left to do and was done now, in words.
+    /// Messages about work of a killed process that was finished on opening.
     pub notes: Vec<String>,
 }
 
-/// What going back would do; nothing is done yet.
+/// What a rewind would do; nothing is done yet.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub target: Checkpoint,
     pub plan: Plan,
-    /// A command was run in what would be taken back: its effects outside the project stay.
+    /// Whether a command ran in the turns that would be undone: its effects outside the project stay.
     pub commands: bool,
 }
 
 impl Rewinder {
-    /// Waits for the project's lock, for the verb `command`, and finishes what a killed program has begun.
+    /// Waits for the project's lock and finishes what a killed process has begun. `command` names the lock's holder.
     pub fn open(
         command: &str,
         project: &Path,
@@ -83,14 +83,14 @@ impl Rewinder {
         Ok(())
     }
 
-    /// The last turn that counts and has changed something, by its checkpoint.
+    /// The checkpoint of the last turn that changed a file and is not undone.
     pub fn latest(&self) -> Result<Checkpoint, RewindError> {
         let history = History::of(&self.journal.entries()?);
-        let counts = |seq: u64| history.turns.iter().any(|turn| turn.seq == seq && !turn.undone);
+        let is_live = |seq: u64| history.turns.iter().any(|turn| turn.seq == seq && !turn.undone);
         for checkpoint in self.store.checkpoints()?.into_iter().rev() {
             let changed = self.store.summary(checkpoint.id)?;
             if checkpoint.reason == "turn"
-                && counts(checkpoint.anchor.seq)
+                && is_live(checkpoint.anchor.seq)
                 && changed.created + changed.changed + changed.deleted > 0
             {
                 return Ok(checkpoint);
@@ -99,19 +99,19 @@ impl Rewinder {
         Err(RewindError::Nothing)
     }
 
-    /// The state that was left last: before the last change, or before the last undo.
+    /// The newest checkpoint: made before the last turn with changes or before the last rewind.
     pub fn newest(&self) -> Result<Checkpoint, RewindError> {
         self.store.checkpoints()?.pop().ok_or(RewindError::Nothing)
     }
 
-    /// The checkpoint called `name`, `c3` or `3` say.
+    /// The checkpoint called `name`, for example `c3` or `3`.
     pub fn find(&self, name: &str) -> Result<Checkpoint, RewindError> {
         let number = name.strip_prefix('c').unwrap_or(name).parse().ok();
         let found = number.map(|number| self.store.find(number)).transpose()?.flatten();
         Ok(found.ok_or_else(|| CheckpointError::Unknown(name.to_owned()))?)
     }
 
-    /// What going back would change, after a look at the whole project.
+    /// What going back to `target` would change. First scans the project for changes made by others.
     pub fn plan(&mut self, target: Checkpoint) -> Result<Prepared, RewindError> {
         self.store.look(&self.project)?;
         let plan = self.store.plan_to(&target)?;
@@ -119,7 +119,7 @@ impl Rewinder {
         Ok(Prepared { target, plan, commands })
     }
 
-    /// Goes back. From the first change on it is carried on by the next start, should the program be killed.
+    /// Goes back. If the process is killed after the first change, the next start finishes it.
     pub fn go(&mut self, prepared: Prepared, foreign: Foreign) -> Result<Rewound, RewindError> {
         let Prepared { target, mut plan, .. } = prepared;
         if foreign == Foreign::Keep {
@@ -137,30 +137,30 @@ impl Rewinder {
         self.carry_on(&pending)
     }
 
-    /// Files, then lessons, then the journal; each can be done twice, and what is done is not done again.
+    /// Restores lessons, then files, then writes the journal. May be called again after a kill: finished parts are
+    /// skipped and the others can be repeated.
     fn carry_on(&mut self, pending: &Pending) -> Result<Rewound, RewindError> {
         let unknown = || CheckpointError::Unknown(format!("c{}", pending.target));
         let target = self.store.find(pending.target)?.ok_or_else(unknown)?;
-        let applied = match pending.applied {
-            true => Applied::default(),
-            false => {
-                self.lessons.restore(&self.store.memory_of(&target)?)?;
-                self.store.apply(&self.project, pending)?
-            }
+        let applied = if pending.applied {
+            Applied::default()
+        } else {
+            self.lessons.restore(&self.store.memory_of(&target)?)?;
+            self.store.apply(&self.project, pending)?
         };
         let (checkpoint, safety) = (format!("c{}", target.id), format!("c{}", pending.safety));
-        let told = self.journal.entries()?.into_iter().rev().find_map(|entry| match entry.record.event {
+        let recorded = self.journal.entries()?.into_iter().rev().find_map(|entry| match entry.record.event {
             Event::Rewound(rewound) if rewound.safety == safety => Some(rewound),
             _ => None,
         });
-        let rewound = match told {
-            Some(told) => told,
+        let rewound = match recorded {
+            Some(rewound) => rewound,
             None => {
                 let shown = |path: &PathBuf| path.display().to_string();
                 let rewound = Rewound {
                     checkpoint,
                     safety,
-                    // The record that begins a turn goes with it.
+                    // The record that begins a turn is undone together with the turn.
                     journal_seq: target.anchor.seq - u64::from(target.reason == "turn" && target.anchor.seq > 0),
                     restored: applied.restored.iter().map(shown).collect(),
                     left: applied.skipped.iter().map(|(path, why)| (shown(path), why.clone())).collect(),
@@ -176,7 +176,8 @@ impl Rewinder {
     }
 }
 
-/// Finishes what a killed program has begun, if nobody else is at work. Gives what was done, in words.
+/// Finishes what a killed process has begun, unless another process holds the lock. Returns messages about what was
+/// done.
 pub fn recover(project: &Path, database: &Path, journal: &Path) -> Result<Vec<String>, RewindError> {
     let Some(store) = Store::existing(project)? else { return Ok(Vec::new()) };
     if !store.is_unfinished()? {
@@ -185,7 +186,7 @@ pub fn recover(project: &Path, database: &Path, journal: &Path) -> Result<Vec<St
     drop(store);
     match Lock::try_take(project, "monobloc")? {
         Ok(lock) => Ok(Rewinder::with(lock, project, database, journal)?.notes),
-        // It is not over: somebody is at it.
+        // Not killed: another process is still at work.
         Err(_) => Ok(Vec::new()),
     }
 }

@@ -1,4 +1,4 @@
-//! What the turns of a project took and how their loops went, folded out of its journal.
+//! Collects costs, calls and loop statistics of a project's finished turns from its journal.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,9 +13,9 @@ pub struct TurnTold {
     pub time: String,
     pub request: String,
     pub usage: Usage,
-    /// Every call in the order in which they ended.
+    /// Every call, in the order in which they ended.
     pub timeline: Vec<CallTold>,
-    /// Of the single-model loop; `None` where it was not needed.
+    /// Statistics of the single-model loop; `None` if it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_miss: Option<ToolMiss>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct CallTold {
     pub time: String,
     pub tool: String,
     pub arguments: serde_json::Value,
-    /// It can change something; the others only read.
+    /// Whether it can change something; other calls only read.
     pub executing: bool,
     pub status: StepStatus,
     pub wall_ms: u64,
@@ -55,16 +55,16 @@ impl TurnTold {
         }
     }
 
-    /// Most read-only calls in a row.
+    /// The largest number of read-only calls in a row.
     pub fn reading_max(&self) -> usize {
         self.timeline.split(|call| call.executing).map(<[CallTold]>::len).max().unwrap_or(0)
     }
 }
 
-/// The last `count` turns that were finished, oldest first. Damage further on does not hide them.
+/// The last `count` finished turns, oldest first. If the journal is damaged, the turns before the damage are returned.
 pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnTold>, JournalError> {
     let mut turns = VecDeque::new();
-    // A conversation has one turn at a time; several may be written side by side.
+    // Each conversation has one turn at a time, but records of several conversations may be interleaved.
     let mut running: HashMap<String, TurnTold> = HashMap::new();
     journal
         .follow(|_, record, _| {
@@ -72,9 +72,9 @@ pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnTold>, Journ
             match record.event {
                 Event::TurnStarted { .. } => drop(running.insert(record.conversation.0, TurnTold::default())),
                 Event::TurnFinished(finished) => {
-                    let told = running.remove(&record.conversation.0).unwrap_or_default();
+                    let turn = running.remove(&record.conversation.0).unwrap_or_default();
                     let (request, usage) = (finished.request, finished.usage);
-                    turns.push_back(TurnTold { time: record.time, request, usage, ..told });
+                    turns.push_back(TurnTold { time: record.time, request, usage, ..turn });
                     if turns.len() > count {
                         turns.pop_front();
                     }

@@ -1,4 +1,4 @@
-//! Reads typed arguments out of a call; a tool trusts no caller to have checked them.
+//! Reads the typed arguments of a call. A tool checks their types itself and does not rely on its caller.
 
 use serde_json::{Map, Value};
 
@@ -11,6 +11,7 @@ impl<'a> Arguments<'a> {
         self.optional_text(name)?.ok_or_else(|| format!("argument `{name}` is missing; give a text"))
     }
 
+    /// `None` when the argument is absent or null, as for [`Arguments::optional_count`].
     pub fn optional_text(&self, name: &str) -> Result<Option<&'a str>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -29,6 +30,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// False when the argument is absent or null.
     pub fn flag(&self, name: &str) -> Result<bool, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(false),

@@ -1,10 +1,10 @@
-//! The tools that come with the program: what each is called, says of itself and takes.
+//! The built-in tools: name, description and parameters of each.
 
 use serde_json::{Value, json};
 
 use crate::tools::spec::ToolSpec;
 
-/// One built-in tool. Running one is `execute`'s business.
+/// One built-in tool; `tools::execute` runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
     ReadFile,
@@ -28,6 +28,7 @@ pub enum Builtin {
     IndexListMemories,
 }
 
+// Groups of built-in tools: name and description (`server` and `server_description` of their specs).
 const FILES: (&str, &str) =
     ("files", "read, list, find and search files of the project; create, change, move and delete files");
 const INDEX: (&str, &str) =
@@ -88,7 +89,7 @@ impl Builtin {
         )
     }
 
-    /// Says what the tool is for and which sibling to take instead: small models choose by the contrast.
+    /// What the tool is for and which related tool to use instead: the contrast helps small models choose.
     fn description(self) -> &'static str {
         match self {
             Builtin::ReadFile => {
@@ -232,10 +233,9 @@ fn schema(parameters: &[(&str, &str, &str, bool)]) -> Value {
     let properties: serde_json::Map<String, Value> = parameters
         .iter()
         .map(|(name, kind, description, _)| {
-            let least = if *kind == "integer" { json!(1) } else { Value::Null };
             let mut one = json!({ "type": kind, "description": description });
-            if let (Value::Object(fields), false) = (&mut one, least.is_null()) {
-                fields.insert("minimum".to_owned(), least);
+            if *kind == "integer" {
+                one["minimum"] = json!(1);
             }
             ((*name).to_owned(), one)
         })

@@ -1,4 +1,4 @@
-//! All tools of a session: built in, or read from a file for an evaluation.
+//! The catalogue of tools: built-in ones and those of MCP servers, or tools read from a file for an evaluation.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,13 +11,14 @@ use crate::tools::spec::ToolSpec;
 
 /// Largest catalogue file.
 const FILE_MAX_BYTES: u64 = 16 << 20;
-/// Most tools of one catalogue; past some hundred of them retrieval, not the catalogue, is the limit.
+/// Most tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
 const TOOLS_MAX: usize = 5_000;
 
-/// Tools by index and by name. Some have an executor, others are only described.
+/// Tools by index and by name.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     specs: Vec<ToolSpec>,
+    /// For each tool, the built-in tool that it is, if it is one.
     builtins: Vec<Option<Builtin>>,
     by_name: HashMap<String, usize>,
 }
@@ -42,7 +43,7 @@ impl Catalog {
         catalog
     }
 
-    /// Tools to choose from, without executors: a JSON array of [`ToolSpec`].
+    /// Reads a JSON array of [`ToolSpec`]: tools that can be chosen but not run.
     pub fn from_json(path: &Path) -> Result<Catalog, CatalogError> {
         let shown = || path.display().to_string();
         let unreadable = |why: String| CatalogError::Unreadable { path: shown(), why };
@@ -57,7 +58,7 @@ impl Catalog {
         Catalog::described(specs)
     }
 
-    /// Tools to choose from, without executors.
+    /// A catalogue of tools that can be chosen but not run.
     pub fn described(specs: Vec<ToolSpec>) -> Result<Catalog, CatalogError> {
         let mut catalog = Catalog::default();
         for spec in specs {
@@ -66,7 +67,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Adds a tool from outside, after its description was checked.
+    /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
     pub fn add(&mut self, mut spec: ToolSpec) -> Result<(), CatalogError> {
         schema::standardize(&mut spec.parameters);
         let refused =
@@ -90,7 +91,7 @@ impl Catalog {
         self.builtins.push(builtin);
     }
 
-    /// In the order they were added; a [`crate::tools::prefilter::Ranked`] index points here.
+    /// The tools in the order they were added; [`crate::tools::Ranked::index`] is an index into this.
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
     }
@@ -99,7 +100,7 @@ impl Catalog {
         self.by_name.get(name).map(|at| &self.specs[*at])
     }
 
-    /// The executor of a tool; `None` for tools that are only described.
+    /// The built-in tool of that name; `None` for any other tool.
     pub fn executor(&self, name: &str) -> Option<Builtin> {
         self.builtins[*self.by_name.get(name)?]
     }

@@ -1,9 +1,9 @@
-//! What a step shows on its face (paths, dates, addresses, quoted text) against what a tool's parameters take.
+//! Detects kinds of values (paths, dates, addresses, quoted text) in a step, and those that a tool's parameters take.
 
 use crate::tools::spec::ToolSpec;
 use crate::tools::words;
 
-/// Kinds of values that can be told from each other without understanding a word.
+/// Which kinds of values are present. Each is recognised by its form or by the parameter's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clues {
     pub path: bool,
@@ -11,11 +11,12 @@ pub struct Clues {
     pub email: bool,
     pub url: bool,
     pub number: bool,
+    /// In a step, text in quotes; of a tool, a parameter for free text.
     pub quoted: bool,
 }
 
 impl Clues {
-    /// The kinds of values that stand in a step.
+    /// The kinds of values that occur in a step.
     pub fn of_step(step: &str) -> Clues {
         let mut clues = Clues { quoted: has_quoted(step), ..Clues::default() };
         for token in step.split_whitespace() {
@@ -30,7 +31,7 @@ impl Clues {
         clues
     }
 
-    /// The kinds of values that a tool takes, or that it cannot do without.
+    /// The kinds of values that the tool's parameters take; with `required_only`, its required parameters alone.
     pub fn of_tool(spec: &ToolSpec, required_only: bool) -> Clues {
         let mut clues = Clues::default();
         for parameter in spec.parameters().into_iter().filter(|one| one.required || !required_only) {
@@ -50,13 +51,13 @@ impl Clues {
         clues
     }
 
-    /// The kinds that both have.
+    /// For each kind, in the order of the fields, whether both have it.
     pub fn both(&self, other: &Clues) -> [bool; 6] {
         let (own, other) = (self.flags(), other.flags());
         std::array::from_fn(|at| own[at] && other[at])
     }
 
-    /// How many kinds this has and `other` has not.
+    /// How many kinds `self` has and `other` lacks.
     pub fn without(&self, other: &Clues) -> f32 {
         self.flags().into_iter().zip(other.flags()).filter(|(own, other)| *own && !other).count() as f32
     }
@@ -66,13 +67,13 @@ impl Clues {
     }
 }
 
-/// The step with every path and every name of code in it replaced by what it is, except names that `spare` wants kept.
-/// Which file or function it is says nothing about which tool is meant, but draws the step to tools of similar words:
-/// `hub_cache_dir` to a tool for folders, a long path to one that finds files by name.
-pub fn without_values(step: &str, spare: impl Fn(&str) -> bool) -> String {
-    let general = |word: &str| {
+/// The step with each path replaced by "the file" and each code identifier by "the name", except words that `keep`
+/// accepts. The concrete name does not say which tool is meant, but it pulls the embedding towards tools with similar
+/// words: `hub_cache_dir` towards a tool for folders, a long path towards one that finds files by name.
+pub fn without_values(step: &str, keep: impl Fn(&str) -> bool) -> String {
+    let generalized = |word: &str| {
         let bare = bare(word);
-        if bare.is_empty() || is_email(bare) || spare(bare) {
+        if bare.is_empty() || is_email(bare) || keep(bare) {
             word.to_owned()
         } else if is_path(bare) {
             word.replace(bare, "the file")
@@ -82,7 +83,7 @@ pub fn without_values(step: &str, spare: impl Fn(&str) -> bool) -> String {
             word.to_owned()
         }
     };
-    step.split_whitespace().map(general).collect::<Vec<_>>().join(" ")
+    step.split_whitespace().map(generalized).collect::<Vec<_>>().join(" ")
 }
 
 /// A word without the punctuation around it.
@@ -114,7 +115,7 @@ fn is_path(token: &str) -> bool {
     starts || drive || ending
 }
 
-/// `snake_case`, `a::b`, `lowerCamel`; not `Pascal`, which may be a product, nor a lone word.
+/// `snake_case`, `a::b`, `lowerCamel`; not `PascalCase`, which may be a product's name, nor a plain word.
 fn is_identifier(token: &str) -> bool {
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '$');
     let joined = token.contains("::") || token.trim_matches('_').contains('_');
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_replaced_by_what_they_are() {
+    fn paths_and_identifiers_are_replaced_by_general_words() {
         let general = |step| without_values(step, |name| name == "read_file");
         assert_eq!(general("Read src/models/pull.rs, please."), "Read the file, please.");
         assert_eq!(general("Who calls `hub_cache_dir`?"), "Who calls `the name`?");
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_step_shows_and_a_tool_takes_is_compared() {
+    fn kinds_of_values_in_a_step_are_compared_with_those_a_tool_takes() {
         let spec = crate::tools::builtin::Builtin::ReadFile.spec();
         let takes = Clues::of_tool(&spec, false);
         let needs = Clues::of_tool(&spec, true);

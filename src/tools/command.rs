@@ -1,4 +1,4 @@
-//! `run_command`: a shell command in the project, bounded in time and output, gone when its call is gone.
+//! `run_command`: runs a shell command in the project, bounded in time and output; it ends when its call is dropped.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -14,13 +14,13 @@ use crate::tools::outcome::Outcome;
 use crate::tools::sandbox::{self, Aside, Confines};
 
 pub const TIMEOUT_MAX_S: usize = 600;
-/// Kept of each of the two streams: so much of the head and as much of the tail.
+/// Bytes kept of the beginning and of the end of standard output, and of standard error.
 const KEPT_HALF_BYTES: usize = 16 << 10;
 /// How often the cancellation flag is looked at.
 const CANCEL_POLL: Duration = Duration::from_millis(50);
-/// A process that left the group may hold a pipe open; its output is not waited for longer than this.
+/// Longest wait for output after the command has ended: a process that left the group may hold the pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// Variables a command inherits; everything else, tokens and keys above all, it does not see.
+/// The only environment variables a command inherits, so that it sees no tokens or keys.
 const INHERITED: [&str; 13] = [
     "PATH",
     "HOME",
@@ -37,14 +37,14 @@ const INHERITED: [&str; 13] = [
     "JAVA_HOME",
 ];
 
-/// Runs `$1`. Beside it a process of the same group waits for the end of standard input, which comes when this program
-/// is killed: then nobody else is left to end the command and what it has started, and it does.
+/// Shell script that runs `$1` beside a watcher in the same process group. The watcher's standard input is a pipe that
+/// closes when this program dies, even when it is killed; then the watcher kills the group.
 const WATCHED: &str = "exec 3<&0 </dev/null
 { read -r end <&3; kill -KILL 0; } >/dev/null 2>&1 &
 exec 3<&-
 exec sh -c \"$1\"";
 
-/// Dropping the future ends everything the command has started. `network` is what a rule grants.
+/// Dropping the future kills the command and everything it has started. `network`: a rule grants it the network.
 pub(in crate::tools) async fn run(
     arguments: Arguments<'_>,
     network: bool,
@@ -54,48 +54,49 @@ pub(in crate::tools) async fn run(
     if line.trim().is_empty() || line.contains('\0') {
         return Err("`command` is empty or has a zero byte; give one shell command".to_owned());
     }
-    let own = &context.commands;
-    let seconds = arguments.optional_count("timeout_s")?.unwrap_or(own.timeout_s).clamp(1, TIMEOUT_MAX_S);
+    let settings = &context.commands;
+    let seconds = arguments.optional_count("timeout_s")?.unwrap_or(settings.timeout_s).clamp(1, TIMEOUT_MAX_S);
     let started = Instant::now();
     let failed = |e: std::io::Error| format!("`sh` cannot be started: {e}");
     let temp = tempfile::Builder::new().prefix("monobloc-command-").tempdir().map_err(failed)?;
     let confines = Confines {
         project: context.root.path(),
         temp: &temp.path().canonicalize().map_err(failed)?,
-        network: network || own.network,
+        network: network || settings.network,
         git: true,
         limited: true,
         seconds: Some(seconds as u64),
-        commands: own,
+        commands: settings,
     };
-    // Open for as long as this program lives and waits; see WATCHED.
+    // The writing end stays open while this program lives and waits; see WATCHED.
     let (watched, _alive) = std::io::pipe().map_err(failed)?;
     let (mut command, mut group) = sandbox::shell(&confines).map_err(failed)?;
     set_up(&mut command, line, &confines);
     let mut command = Command::from(command);
     let mut child = command.stdin(watched).kill_on_drop(true).spawn().map_err(failed)?;
-    // With it goes its end of the pipe that the group waits for.
+    // Closes this process's copy of the connection whose end `group.started` waits for.
     drop(command);
     group.started(child.id());
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = tokio::select! {
         status = child.wait() => match status {
-            Ok(status) => Ended::By(status),
+            Ok(status) => Ended::Exited(status),
             Err(error) => return Err(format!("waiting for the command failed: {error}")),
         },
         () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => Ended::Deadline(seconds),
         () = cancelled(context) => Ended::Cancelled,
-        () = group.crowded(own.processes) => Ended::Crowded(own.processes),
+        () = group.crowded(settings.processes) => Ended::TooManyProcesses(settings.processes),
     };
-    // What the command left running in the background ends with it, and so do its pipes.
-    let misled: String = group.end().iter().map(|aside| told(aside, confines.project)).collect();
+    // Processes that the command left in the background are killed, which closes its pipes.
+    let moved: String = group.end().iter().map(|aside| described(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
     let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
-    // What was only tried for is no success.
-    Ok(if misled.is_empty() { outcome } else { Outcome::error(misled + &outcome.text) })
+    // A command that tried to redirect git has failed, whatever its exit status.
+    Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-fn told(Aside { path, now }: &Aside, project: &Path) -> String {
+/// Says which file redirected git and where it was moved.
+fn described(Aside { path, now }: &Aside, project: &Path) -> String {
     let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
     let path = shown(path);
     match now {
@@ -111,17 +112,17 @@ fn told(Aside { path, now }: &Aside, project: &Path) -> String {
 fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'_>) {
     command.args(["-c", WATCHED, "sh", line]).current_dir(confines.project).env_clear();
     command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    // Nothing may wait for a terminal or a person.
+    // No program may wait for input from a terminal.
     command.envs([
         ("TERM", "dumb"),
         ("NO_COLOR", "1"),
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
-        // A run of tests leaves nothing behind in the project.
+        // Keeps `__pycache__` out of the project.
         ("PYTHONDONTWRITEBYTECODE", "1"),
     ]);
-    // What would be written elsewhere goes where it may be written, and goes away with the command.
+    // Temporary files and caches go into the command's own folder, which is deleted after it.
     command.envs(["TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "npm_config_cache"].map(|name| (name, confines.temp)));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
@@ -132,44 +133,47 @@ async fn cancelled(context: &Context) {
     }
 }
 
+/// How a command ended.
 enum Ended {
-    By(ExitStatus),
+    Exited(ExitStatus),
+    /// After that many seconds.
     Deadline(usize),
-    Crowded(u64),
+    /// It had more processes than that.
+    TooManyProcesses(u64),
     Cancelled,
 }
 
 fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
     let seconds = took.as_secs_f32();
     let (ok, how) = match ended {
-        Ended::By(status) => (status.success(), format!("{status} after {seconds:.1} s")),
+        Ended::Exited(status) => (status.success(), format!("{status} after {seconds:.1} s")),
         Ended::Deadline(limit) => {
             (false, format!("stopped at its deadline of {limit} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
         }
-        Ended::Crowded(most) => (
+        Ended::TooManyProcesses(most) => (
             false,
             format!("ended after {seconds:.1} s, with more than {most} processes; command_processes allows more"),
         ),
         Ended::Cancelled => (false, format!("cancelled after {seconds:.1} s")),
     };
-    let mut said = String::new();
-    out.show("", &mut said);
-    err.show("[stderr]\n", &mut said);
+    let mut output = String::new();
+    out.show("", &mut output);
+    err.show("[stderr]\n", &mut output);
     if ok {
-        return Outcome::ok(format!("$ {line}\n[{how}]\n{said}"));
+        return Outcome::ok(format!("$ {line}\n[{how}]\n{output}"));
     }
-    if !confines.commands.confined || !sandbox::tells_of_refusal(&said) {
-        return Outcome::error(format!("$ {line}\n[{how}]\n{said}"));
+    if !confines.commands.confined || !sandbox::tells_of_refusal(&output) {
+        return Outcome::error(format!("$ {line}\n[{how}]\n{output}"));
     }
     let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
     Outcome::error(format!(
-        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{said}[confined: {bounds}; the settings \
+        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{output}[confined: {bounds}; the settings \
          command_reads, command_writes and command_network allow more, command_memory, command_file_size and \
          command_processes larger processes and files, and more of them]\n"
     ))
 }
 
-/// The head and the tail of a stream, and how long it was.
+/// The beginning and the end of a stream, and its length in bytes.
 #[derive(Default)]
 struct Kept {
     head: Vec<u8>,
@@ -305,7 +309,7 @@ mod tests {
         gone(&project).await;
     }
 
-    /// The process whose id was written to `pid` has ended, at the latest after two seconds.
+    /// Waits until the process whose id is in the file `pid` has ended; panics after two seconds.
     async fn gone(project: &Project) {
         let pid: i32 = project.text("pid").trim().parse().unwrap();
         for _ in 0..40 {

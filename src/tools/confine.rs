@@ -10,10 +10,10 @@ const PROTECTED: [&str; 2] = [".git", ".monobloc"];
 /// Longest path accepted, the limit of Linux (PATH_MAX).
 const PATH_MAX_BYTES: usize = 4_096;
 
-/// The project folder, resolved once. Nothing outside it can be named through it.
+/// The project folder, resolved once. It resolves no path to a place outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// As the user wrote it, made absolute: what absolute paths from outside may begin with.
+    /// The user's path made absolute, with its links: absolute paths of calls may begin with it.
     given: PathBuf,
     /// Without symbolic links.
     real: PathBuf,
@@ -72,8 +72,8 @@ impl Root {
         &self.real
     }
 
-    /// The place `path` names: relative to the project, or absolute and inside it. Every existing component is resolved
-    /// and checked in turn, so that nothing about the world outside can be learned from the errors.
+    /// Resolves `path`, which is relative to the project, or absolute and inside it. Resolves and checks every existing
+    /// component in turn, so that the errors reveal nothing about files outside.
     pub fn resolve(&self, path: &str, access: Access) -> Result<Inside, ConfineError> {
         let shown = || shown(path);
         if path.contains('\0') || path.len() > PATH_MAX_BYTES {
@@ -116,16 +116,16 @@ impl Root {
         }
     }
 
-    /// Replaces `at` by what it really is. False when there is nothing there.
+    /// Replaces `at` by its target if it is a link. False when nothing exists there.
     fn follow(&self, at: &mut PathBuf, path: &str) -> Result<bool, ConfineError> {
         let link = match fs::symlink_metadata(&*at) {
             Ok(meta) => meta.is_symlink(),
-            // A name below a file, or one too long for the file system, is as good as missing.
+            // A name below a file, or one too long for the file system, counts as missing.
             Err(_) => return Ok(false),
         };
         if link {
             let leads_out = || ConfineError::LinkOut { path: shown(path), link: relative(&self.real, at) };
-            // A link that leads nowhere could be given a target outside before it is written through.
+            // A dangling link is refused: its target could be created outside before the write.
             let target = at.canonicalize().map_err(|_| leads_out())?;
             if !target.starts_with(&self.real) {
                 return Err(leads_out());
@@ -175,7 +175,7 @@ impl Inside {
         Ok(file)
     }
 
-    /// Makes the folders above, and checks that they did not lead out meanwhile.
+    /// Creates the folders above the path, checks that none has become a link, and returns the one it lies in.
     pub fn make_parents(&self) -> Result<PathBuf, ConfineError> {
         let parent = self.absolute.parent().unwrap_or(&self.root).to_owned();
         fs::create_dir_all(&parent).map_err(|source| ConfineError::Io { path: self.relative(), source })?;
@@ -211,17 +211,22 @@ fn relative(root: &Path, path: &Path) -> String {
 fn kind_of(meta: &fs::Metadata) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     let kind = meta.file_type();
-    match () {
-        () if kind.is_dir() => "a folder",
-        () if kind.is_symlink() => "a symbolic link",
-        () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
-        () if kind.is_char_device() || kind.is_block_device() => "a device",
-        () => "of an unknown kind",
+    if kind.is_dir() {
+        "a folder"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "of an unknown kind"
     }
 }
 
-/// A path from a model as an error may show it: bounded, on one line.
+/// A path from a model as an error message shows it: at most 200 characters, without control characters.
 fn shown(path: &str) -> String {
     crate::tools::outcome::cut_line(path, 200).replace(|c: char| c.is_control(), "�")
 }
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_and_this_program_own_is_not_written() {
+    fn folders_of_git_and_of_this_program_are_not_written() {
         check(".git/hooks/pre-commit", Access::Write, "Protected");
         check(".GIT/config", Access::Write, "Protected");
         check("src/.git/config", Access::Write, "Protected");
@@ -301,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_paths_inside_are_accepted_and_a_twin_name_is_not() {
+    fn absolute_paths_inside_are_accepted_and_a_folder_whose_name_begins_alike_is_not() {
         let (dir, root) = project();
         let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
         assert_eq!(inside.relative(), "src/a.rs");

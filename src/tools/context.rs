@@ -1,4 +1,4 @@
-//! What every tool is lent while it runs.
+//! What every tool call has access to: the project, cancellation, limits, the index and other shared services.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::retrieve::Cache;
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 
-/// Lent to each call. Cheap to clone.
+/// Shared services for tool calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Context {
     /// The folder no tool can leave.
     pub root: Root,
     /// Ends long work early.
     pub cancel: Cancel,
-    /// What commands are held to.
+    /// The settings and limits of commands.
     pub commands: Arc<Commands>,
-    /// What `index_…` tools ask; without one they say so.
+    /// Queried by the `index_…` tools; without one they return an error.
     pub index: Option<Arc<Index>>,
-    /// Turns questions into vectors; without one search goes by words.
+    /// Embeds questions; without one, search uses words alone.
     pub embedder: Option<Embedder>,
     pub lessons: Option<Arc<Lessons>>,
-    /// Tools of other programs; without it they are only described.
+    /// MCP servers; without them their tools cannot be run.
     pub servers: Option<Servers>,
-    /// Keeps what calls overwrite; without one nothing can be undone.
+    /// Makes checkpoints before calls that change something; without one nothing can be undone.
     pub turn: Option<Arc<Turn>>,
-    /// Answers of `index_search`, kept while the index stays as it is.
+    /// Cached answers of `index_search`, valid while the index is unchanged.
     pub answers: Arc<Cache>,
 }
 

@@ -10,12 +10,12 @@ use crate::tools::outcome::Outcome;
 use crate::tools::policy::Approved;
 use crate::tools::{command, files, search};
 
-/// Runs the call and waits for its end; every failure is an outcome. Work on files runs on a thread that may block,
-/// commands as processes; both look at `context.cancel`.
+/// Runs the call to its end; every failure becomes an error outcome. Tools for files run on a blocking thread, commands
+/// as processes; both stop on `context.cancel`.
 pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome {
     let (call, network) = approved.into_parts();
     if let Some(servers) = context.servers.as_ref().filter(|servers| servers.has(&call.tool)) {
-        // What a server says of itself is not believed: it may change anything.
+        // A server's own claim that a tool only reads is not trusted: the call may change anything.
         let work = servers.call(call.clone(), &context.cancel);
         return with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
     }
@@ -47,7 +47,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-/// What a tool that works on files may change; `None` for one that only reads.
+/// The paths that a tool for files may change; `None` for a tool that only reads.
 fn reach(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Option<Reach>, String> {
     if !builtin.mutates() {
         return Ok(None);
@@ -70,16 +70,16 @@ fn changing_files(builtin: Builtin, call: &ToolCall, reach: &Reach, context: &Co
     Ok(Outcome { checkpoint: Some(checkpoint), ..outcome.unwrap_or_else(Outcome::error) })
 }
 
-/// Runs `work`, which may change anything in the project, between a checkpoint and a look at what it did. When the
-/// future is dropped that look is taken by whoever finishes the turn.
+/// Runs `work`, which may change anything in the project: makes a checkpoint before it and records its changes after
+/// it. When the future is dropped, the end of the turn records them.
 async fn with_checkpoint(
     call: &ToolCall,
     context: &Context,
     work: impl Future<Output = Result<Outcome, String>>,
 ) -> Result<Outcome, String> {
     let Some(turn) = &context.turn else { return work.await };
-    let (before, tool, lent) = (turn.clone(), call.tool.clone(), context.clone());
-    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, || lessons(&lent)))).await?;
+    let (before, tool, own) = (turn.clone(), call.tool.clone(), context.clone());
+    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, || lessons(&own)))).await?;
     let checkpoint = begun.map_err(|error| not_run(call, &error))?;
     let outcome = work.await.unwrap_or_else(Outcome::error);
     let after = turn.clone();

@@ -1,4 +1,4 @@
-//! What can be seen of a step and a tool together: words, meaning, and what the step shows on its face, one number each.
+//! Computes the ranking features of a step and a tool: word overlap, cosines and kinds of values, one number each.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,20 +7,20 @@ use crate::tools::spec::ToolSpec;
 use crate::tools::thesaurus;
 use crate::tools::words;
 
-/// Weights of BM25 (Robertson and Zaragoza, 2009), as usually set.
+/// Parameters of BM25 (Robertson and Zaragoza, 2009) at their usual values.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// How often a word of each field counts. A name is short and chosen with care; parameter descriptions repeat themselves.
+/// Weight of a word by its field. A name is short and chosen with care, so its words count most.
 const NAME_WEIGHT: f32 = 2.0;
 const DESCRIPTION_WEIGHT: f32 = 1.0;
 const PARAMETER_WEIGHT: f32 = 0.5;
 const SERVER_WEIGHT: f32 = 0.5;
-/// Words of a description's beginning: what the tool does stands there.
+/// Terms taken from the first sentence of a description, which says what the tool does.
 const OPENING_TERMS: usize = 8;
-/// Words of it that stand in for a name: a verb and what it is done to.
+/// Words of that sentence that replace a meaningless name: a verb and its object.
 const TITLE_TERMS: usize = 3;
 
-/// What [`Lexicon::features`] gives for a tool, in this order.
+/// Names of the features, in the order of a row of [`Lexicon::features`].
 pub const NAMES: [&str; COUNT] = [
     "bm25_z",
     "dense_z",
@@ -47,17 +47,17 @@ pub const NAMES: [&str; COUNT] = [
     "takes_nothing",
 ];
 pub const COUNT: usize = 23;
-/// Place of the cosine in a row.
+/// Index of the feature `dense`, the cosine of step and tool.
 pub const DENSE: usize = 3;
 
-/// One row of numbers for a tool, see [`NAMES`].
+/// The features of one step and one tool, see [`NAMES`].
 pub type Features = [f32; COUNT];
 
-/// The words of a catalogue, indexed once.
+/// The terms of a catalogue's tools with their statistics, computed once.
 #[derive(Clone, Debug)]
 pub struct Lexicon {
     tools: Vec<Tool>,
-    /// In how many tools a term occurs.
+    /// Document frequency: the number of tools in which each term occurs.
     in_tools: HashMap<String, usize>,
     mean_length: f32,
 }
@@ -66,6 +66,7 @@ pub struct Lexicon {
 struct Tool {
     /// Weighted count of each term.
     counts: HashMap<String, f32>,
+    /// Sum of `counts`: the document length of BM25.
     length: f32,
     /// Stems of the name without its server.
     name: Vec<String>,
@@ -73,21 +74,22 @@ struct Tool {
     opening: Vec<String>,
     server: Vec<String>,
     parameters: Vec<String>,
-    /// Stems of the name that a sibling's name lacks whose words all stand in this one.
+    /// Stems that this name adds to another tool's shorter name: `delet` of `list_deleted_files` beside `list_files`.
     qualifiers: Vec<String>,
     mutates: bool,
     takes_nothing: bool,
+    /// Kinds of values that its parameters take, and that its required parameters take.
     clues: Clues,
     needs: Clues,
 }
 
-/// A step, read once for all tools.
+/// A step with its cosines to every tool.
 pub struct Seen<'s> {
-    /// As written, for what it shows on its face.
+    /// As written; kinds of values are detected in it.
     pub step: &'s str,
-    /// Without the values it names.
+    /// With paths and identifiers replaced, see [`crate::tools::clues::without_values`].
     pub plain: &'s str,
-    /// Cosines to every tool's text and to every description's beginning; empty without an embedder.
+    /// Cosines to every tool's whole text and to every description's first sentence; empty without an embedder.
     pub dense: &'s [f32],
     pub opening_dense: &'s [f32],
 }
@@ -113,11 +115,11 @@ impl Lexicon {
         Lexicon { tools, in_tools, mean_length }
     }
 
-    /// One row a tool.
+    /// One row per tool, in the order of the catalogue.
     pub fn features(&self, seen: &Seen) -> Vec<Features> {
         let query = thesaurus::expand(seen.plain);
-        let own: Vec<String> = words::terms(seen.plain);
-        let verb = own.first().map(|verb| thesaurus::expand(verb)).unwrap_or_default();
+        let step_terms: Vec<String> = words::terms(seen.plain);
+        let verb = step_terms.first().map(|verb| thesaurus::expand(verb)).unwrap_or_default();
         let shown = Clues::of_step(seen.step);
         let asks = is_question(seen.plain);
         let bm25 = z_scores(self.tools.iter().map(|tool| self.bm25(tool, &query)).collect());
@@ -134,13 +136,13 @@ impl Lexicon {
             row[2] = at(&opening_z, index);
             row[3] = at(seen.dense, index);
             row[4] = at(seen.opening_dense, index);
-            row[5] = said(&tool.name, &query);
+            row[5] = share_found(&tool.name, &query);
             row[6] = verb_of(&tool.name);
-            row[7] = self.said_by_rarity(&tool.opening, &query);
+            row[7] = self.share_found_by_rarity(&tool.opening, &query);
             row[8] = verb_of(&tool.opening);
-            row[9] = self.covered(&own, tool);
-            row[10] = said(&tool.server, &query);
-            row[11] = said(&tool.parameters, &query);
+            row[9] = self.covered(&step_terms, tool);
+            row[10] = share_found(&tool.server, &query);
+            row[11] = share_found(&tool.parameters, &query);
             row[12..18].copy_from_slice(&both.map(flag));
             row[18] = shown.without(&tool.clues);
             row[19] = tool.needs.without(&shown);
@@ -152,6 +154,7 @@ impl Lexicon {
         self.tools.iter().enumerate().map(row).collect()
     }
 
+    /// Inverse document frequency of a term, as in BM25.
     fn rarity(&self, term: &str) -> f32 {
         let total = self.tools.len() as f32;
         let in_tools = self.in_tools.get(term).copied().unwrap_or(0) as f32;
@@ -170,23 +173,23 @@ impl Lexicon {
         parts.into_iter().sum()
     }
 
-    /// Share of `terms` that the step says, rare ones counting more.
-    fn said_by_rarity(&self, terms: &[String], query: &HashMap<String, f32>) -> f32 {
+    /// As [`share_found`], each term weighted by its rarity.
+    fn share_found_by_rarity(&self, terms: &[String], query: &HashMap<String, f32>) -> f32 {
         let total: f32 = terms.iter().map(|term| self.rarity(term)).sum();
-        let said: f32 = terms.iter().map(|term| query.get(term).copied().unwrap_or(0.0) * self.rarity(term)).sum();
-        if total > 0.0 { said / total } else { 0.0 }
+        let found: f32 = terms.iter().map(|term| query.get(term).copied().unwrap_or(0.0) * self.rarity(term)).sum();
+        if total > 0.0 { found / total } else { 0.0 }
     }
 
-    /// Share of the step's own words that the tool says, in full or in words of the same meaning.
-    fn covered(&self, own: &[String], tool: &Tool) -> f32 {
-        let says = |term: &String| {
+    /// Share of the step's terms that occur in the tool's text, synonyms counting in part.
+    fn covered(&self, step_terms: &[String], tool: &Tool) -> f32 {
+        let best_match = |term: &String| {
             let near = thesaurus::expand(term);
             near.iter()
                 .filter(|(word, _)| tool.counts.contains_key(*word))
                 .map(|(_, weight)| *weight)
                 .fold(0.0, f32::max)
         };
-        own.iter().map(says).sum::<f32>() / own.len().max(1) as f32
+        step_terms.iter().map(best_match).sum::<f32>() / step_terms.len().max(1) as f32
     }
 }
 
@@ -204,7 +207,7 @@ impl Tool {
             add(&title.join(" "), NAME_WEIGHT);
         }
         add(&spec.description, DESCRIPTION_WEIGHT);
-        // A server's words say little about one of its tools, however often they are repeated.
+        // Each word of the server's name counts once, because it says little about a single tool.
         let server: HashSet<String> = words::parts(&spec.server).into_iter().collect();
         add(&server.into_iter().collect::<Vec<_>>().join(" "), SERVER_WEIGHT);
         for parameter in spec.parameters() {
@@ -231,42 +234,42 @@ impl Tool {
     }
 }
 
-/// The words that a tool goes by, and whether they are its name: those of its name without the server, or where there are none, those that its
-/// description begins with.
+/// The words that title a tool, and whether they are its name: the words of the name without the server or, when it has
+/// no meaningful ones (`t1.f7`), the first words of the description.
 pub fn titled(spec: &ToolSpec) -> (Vec<String>, bool) {
     let name = words::parts(own_name(spec));
     if has_words(spec, &name) {
         return (name, true);
     }
-    let said = words::parts(opening(&spec.description)).into_iter().filter(|word| !words::is_filler(word));
-    let said: Vec<String> = said.take(TITLE_TERMS).collect();
-    (if said.is_empty() { name } else { said }, false)
+    let first = words::parts(opening(&spec.description)).into_iter().filter(|word| !words::is_filler(word));
+    let first: Vec<String> = first.take(TITLE_TERMS).collect();
+    (if first.is_empty() { name } else { first }, false)
 }
 
 fn own_name(spec: &ToolSpec) -> &str {
     spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name)
 }
 
-/// Whether a tool's name has words, `t1.f7` and `tool_3` having none.
+/// Whether a tool's name has meaningful words; `t1.f7` and `tool_3` have none.
 fn has_words(spec: &ToolSpec, name: &[String]) -> bool {
     const OF_ANY_TOOL: [&str; 8] = ["tool", "function", "func", "method", "action", "command", "call", "api"];
     let is_word = |part: &String| part.len() > 2 && part.chars().all(char::is_alphabetic);
-    // The cheap look first: the other one expands the whole description.
+    // The cheap test first: the other one expands the whole description.
     name.iter().any(|part| is_word(part) && !OF_ANY_TOOL.contains(&part.as_str())) || name_tells(spec)
 }
 
-/// Whether a tool's name says what it does: a word of it, or one of the same meaning, stands in the description too.
+/// Whether a word of the tool's name, or a synonym of it, also occurs in its description.
 fn name_tells(spec: &ToolSpec) -> bool {
     let described = thesaurus::expand(&spec.description);
     words::terms(own_name(spec)).iter().any(|word| described.contains_key(word))
 }
 
-/// Share of `terms` that the step says, in its own words or others of the same meaning.
-fn said(terms: &[String], query: &HashMap<String, f32>) -> f32 {
+/// Share of `terms` that occur in the step, synonyms counting in part.
+fn share_found(terms: &[String], query: &HashMap<String, f32>) -> f32 {
     terms.iter().map(|word| query.get(word).copied().unwrap_or(0.0)).sum::<f32>() / terms.len().max(1) as f32
 }
 
-/// Finds the tools whose name is a sibling's and more.
+/// Sets the `qualifiers` of every tool.
 fn qualify(tools: &mut [Tool]) {
     let names: Vec<Vec<String>> = tools.iter().map(|tool| tool.name.clone()).collect();
     for tool in tools {
@@ -287,7 +290,7 @@ fn z_scores(values: Vec<f32>) -> Vec<f32> {
     values.into_iter().map(|value| if deviation > 1e-6 { (value - mean) / deviation } else { 0.0 }).collect()
 }
 
-/// The step begins as questions and requests to look at something do.
+/// Whether the step begins like a question or a request to look something up.
 fn is_question(step: &str) -> bool {
     const BEGINNINGS: &[&str] = &[
         "what", "which", "who", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "does", "did",
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_says_nothing_gives_way_to_the_description() {
+    fn a_meaningless_name_is_replaced_by_the_description() {
         check("files.read_file", "Reads a file.", "read file");
         check("files.getDoc", "Load the document with this name", "get doc");
         check("t1.f7", "Search for the files of a folder by name. Slow.", "search files folder");

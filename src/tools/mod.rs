@@ -1,4 +1,4 @@
-//! What the agent can do: tools, how they are found, how calls are read, what needs consent.
+//! The agent's tools: descriptions, retrieval for a step, parsing and checking of calls, consent, sandbox, execution.
 
 pub mod spec;
 

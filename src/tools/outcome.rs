@@ -1,4 +1,4 @@
-//! What a tool call brought back, as data that an answer can cite.
+//! The result of a tool call: text for the model, findings that an answer can cite, and what was changed.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 
 /// Most text of one outcome: what `read_file` may return, and the bound for every other tool.
 pub const TEXT_MAX_BYTES: usize = 256 << 10;
-/// Most findings of one outcome; a ledger keeps them all in memory.
+/// Most findings of one outcome; the evidence of a turn keeps them all in memory.
 pub const FINDINGS_MAX: usize = 5_000;
-/// Longest diff that is kept whole; more is cut in the middle.
+/// Longest diff; a longer one is cut in the middle.
 pub const DIFF_MAX_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Outcome {
         self
     }
 
-    /// SHA-256 of the text, without how long a command took: the same call on the same project has the same.
+    /// Hexadecimal SHA-256 of the text without a command's duration: equal for equal calls on an unchanged project.
     pub fn fingerprint(&self) -> String {
         static TIMES: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"(?m)^(\[.*) after \d+\.\d s\]$").expect("a pattern"));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_a_command_took_is_no_part_of_its_fingerprint() {
+    fn the_fingerprint_ignores_how_long_a_command_took() {
         let of = |text: &str| Outcome::ok(text).fingerprint();
         assert_eq!(of("$ ls\n[exit status: 0 after 0.1 s]\na\n"), of("$ ls\n[exit status: 0 after 12.3 s]\na\n"));
         assert_ne!(of("$ ls\n[exit status: 0 after 0.1 s]\na\n"), of("$ ls\n[exit status: 1 after 0.1 s]\na\n"));

@@ -1,4 +1,4 @@
-//! Chooses the few tools of a catalogue that a step may need: words, meaning, and what the step shows on its face.
+//! Retrieves the few tools of a catalogue that a step may need, by words, embeddings and kinds of values.
 
 use std::collections::HashSet;
 
@@ -11,41 +11,42 @@ use crate::tools::head;
 use crate::tools::spec::ToolSpec;
 use crate::tools::words;
 
-/// One place of so many in a selection goes by meaning alone.
+/// One place in this many of a selection is filled by cosine alone.
 const BY_MEANING: usize = 5;
-/// Longest step that is looked at; more is not a step.
+/// Bytes of a step that are read; the rest is ignored.
 const STEP_MAX_BYTES: usize = 8 << 10;
 
-/// A catalogue, indexed once.
+/// The retriever: the terms and embeddings of a catalogue, computed once.
 #[derive(Clone, Debug)]
 pub struct Prefilter {
     lexicon: Lexicon,
+    /// Names of the tools, which [`Prefilter::without_values`] keeps.
     names: HashSet<String>,
     vectors: Option<Vectors>,
-    /// What `vectors` were turned by, and steps have to be.
+    /// Was applied to `vectors` and has to be applied to steps.
     adapter: Option<Adapter>,
 }
 
-/// One unit vector a tool, one after another.
+/// One vector per tool, concatenated: of its whole text, and of its description's first sentence.
 #[derive(Clone, Debug)]
 struct Vectors {
     whole: Vec<f32>,
     opening: Vec<f32>,
 }
 
-/// A tool for a step. Scores are nats: differences of the logarithms of how likely each tool is the right one.
+/// A tool ranked for a step. Scores are log-likelihoods in nats, up to a constant per step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// Into the specs the filter was built from.
+    /// Index into the specs the prefilter was built from.
     pub index: usize,
     pub score: f32,
     /// Cosine of step and tool; 0 without vectors.
     pub dense: f32,
-    /// The logarithm of the odds that the step needs this tool if any; infinite without vectors, where nobody can tell.
+    /// Log-odds that the step needs this tool if it is the best one; infinite (unknown) without vectors.
     pub fits: f32,
 }
 
-/// What is embedded of a tool: `name: description`, the name as words, and the description's beginning alone.
+/// The two texts embedded for a tool: `name: description` with the name as words, and the description's first sentence.
 pub fn texts_for_embedding(spec: &ToolSpec) -> [String; 2] {
     let (title, is_name) = features::titled(spec);
     let name = if is_name { words::parts(&spec.name) } else { title };
@@ -54,7 +55,7 @@ pub fn texts_for_embedding(spec: &ToolSpec) -> [String; 2] {
 }
 
 impl Prefilter {
-    /// With the vectors that `embedder` makes of the tools; without one selection goes by words.
+    /// Embeds the tools with `embedder`; without one, selection uses words alone.
     pub fn embedded(specs: &[ToolSpec], embedder: Option<&Embedder>, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
         let texts: Vec<String> = specs.iter().flat_map(texts_for_embedding).collect();
         let Some(embedder) = embedder else { return Ok(Prefilter::new(specs, None)) };
@@ -66,7 +67,7 @@ impl Prefilter {
         Ok(Prefilter { adapter, ..Prefilter::new(specs, Some(vectors)) })
     }
 
-    /// `vectors`: two unit vectors a tool, of [`texts_for_embedding`]; ignored when there are not two for each.
+    /// `vectors`: two per tool, in the order of [`texts_for_embedding`]; ignored when there are not two for each.
     pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
         let vectors = vectors.filter(|all| all.len() == 2 * specs.len() && !all.is_empty()).map(|all| Vectors {
             whole: all.iter().step_by(2).flatten().copied().collect(),
@@ -76,12 +77,12 @@ impl Prefilter {
         Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapter: None }
     }
 
-    /// The step as it should be embedded: without the values it names, but with names of tools.
+    /// The step as it should be embedded: paths and identifiers replaced, names of tools kept.
     pub fn without_values(&self, step: &str) -> String {
         clues::without_values(step, |name| self.names.contains(name))
     }
 
-    /// What can be seen of `step` beside each tool; `step_vector` is the step's unit vector.
+    /// The features of `step` with each tool. `step_vector`: the step's unit vector.
     pub fn features(&self, step: &str, step_vector: Option<&[f32]>) -> Vec<Features> {
         let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
         let adapted = step_vector.map(|step| self.adapter.as_ref().map_or(step.to_vec(), |adapter| adapter.step(step)));
@@ -111,8 +112,8 @@ impl Prefilter {
         self.offered(ranked, k)
     }
 
-    /// The first `k`, of which the last few places go to the nearest in meaning: where words mislead, the right tool is
-    /// often among those (on a development suite recall rose from 97 to 99 of 100).
+    /// The first `k` of `ranked`, but the last `k / BY_MEANING` places go to the highest cosines: where words mislead,
+    /// the right tool is often among those (recall on a development suite rose from 97 to 99 of 100).
     fn offered(&self, mut ranked: Vec<Ranked>, k: usize) -> Vec<Ranked> {
         if self.vectors.is_none() || ranked.len() <= k {
             ranked.truncate(k);
@@ -131,7 +132,7 @@ mod tests {
     use crate::tools::Catalog;
     use serde_json::json;
 
-    /// A house of the future, as far from the built-in tools as can be.
+    /// Tools of a smart home, unlike any built-in tool.
     fn house() -> Vec<ToolSpec> {
         let tool =
             |name: &str, description: &str, server: &str, mutates: bool, parameters: serde_json::Value| ToolSpec {
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_choose_from_and_nothing_to_go_by_are_no_trouble() {
+    fn an_empty_catalogue_an_empty_step_and_a_huge_step_are_accepted() {
         assert_eq!(Prefilter::new(&[], None).select("read", None, 15), []);
         let specs = house();
         assert_eq!(Prefilter::new(&specs, None).select("", None, 99).len(), specs.len());

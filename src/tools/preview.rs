@@ -8,7 +8,7 @@ use crate::tools::call::ToolCall;
 use crate::tools::files::change::Change;
 use crate::tools::files::{delete, rename, replace, write};
 
-/// What a person sees when asked, and what has to be protected first.
+/// What the user sees when asked for consent, and which files the call would write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preview {
     /// A unified diff, a command line, or the call itself.
@@ -17,7 +17,7 @@ pub struct Preview {
     pub changes: Vec<PathBuf>,
 }
 
-/// An error means that the call would fail in the same words, so that nobody need be asked.
+/// Previews `call`. An error is the one the call itself would fail with, so the user need not be asked.
 pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
     match call.tool.as_str() {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_and_where_it_goes_is_shown() {
+    fn a_deletion_and_a_move_are_shown() {
         check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"));
         check("delete_file", r#"{"path":"b.txt"}"#, Err("`b.txt` does not exist; find_files looks for files by name"));
         check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));

@@ -1,17 +1,17 @@
-//! Bounds and checks for tool descriptions that come from outside: they are data to distrust.
+//! Checks and bounds tool descriptions that come from outside, which are not trusted.
 
 use serde_json::Value;
 
 use crate::tools::spec::ToolSpec;
 
-/// A tool that needs more text than this is not offered to a small model.
+// A tool whose description exceeds one of these is refused.
 const NAME_MAX_BYTES: usize = 128;
 const DESCRIPTION_MAX_BYTES: usize = 8 << 10;
 const SCHEMA_MAX_BYTES: usize = 64 << 10;
 const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
 
-/// Names of types as programming languages have them, and what JSON schema calls them.
+/// Type names of programming languages and their JSON Schema names.
 const TYPE_NAMES: &[(&str, &str)] = &[
     ("dict", "object"),
     ("map", "object"),
@@ -32,7 +32,7 @@ const TYPE_NAMES: &[(&str, &str)] = &[
     ("bool", "boolean"),
 ];
 
-/// Gives every type in a schema the name that JSON schema has for it: `{"type": "dict"}` becomes `{"type": "object"}`.
+/// Replaces type names of programming languages by those of JSON Schema: `"type": "dict"` becomes `"type": "object"`.
 pub fn standardize(schema: &mut Value) {
     standardize_to(schema, SCHEMA_MAX_DEPTH);
 }
@@ -56,7 +56,7 @@ fn standardize_to(schema: &mut Value, levels: usize) {
     }
 }
 
-/// What is wrong with a description, in words that follow the tool's name.
+/// An error says what is wrong with the description, in words that follow the tool's name.
 pub fn check(spec: &ToolSpec) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
     if spec.name.is_empty() || spec.name.len() > NAME_MAX_BYTES || !spec.name.chars().all(plain) {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_programming_languages_are_read() {
+    fn type_names_of_programming_languages_are_replaced() {
         let mut schema = json!({ "type": "dict", "properties": {
             "a": { "type": "tuple", "items": { "type": "float" } }, "b": { "type": "String" }, "type": { "type": "Vec3" },
         } });

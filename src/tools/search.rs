@@ -11,16 +11,16 @@ use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Outcome, cut_line};
 pub use graph::NOTHING_CALLED;
 
-/// Hits of a search that a reader sees.
+/// Hits shown of one search.
 const HITS: usize = 6;
-/// Lessons listed.
+/// Most lessons listed.
 const LESSONS_MAX: usize = 20;
 
 fn index(context: &Context) -> Result<&Index, String> {
     context.index.as_deref().ok_or_else(|| "this project has no index; run `monobloc index`".to_owned())
 }
 
-/// `index_search`: stretches of code that answer a question, with their lines as findings.
+/// `index_search`: chunks of code that answer a question, with their lines as findings.
 pub(in crate::tools) fn search(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let query = arguments.text("question")?;
     let found = context.answers.search(index(context)?, context.embedder.as_ref(), query, HITS);
@@ -59,9 +59,9 @@ pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
     Ok(Outcome::ok(format!("{} lessons\n{}", lines.len(), lines.join("\n"))))
 }
 
-/// `; there is a, b` for symbols that a name may have meant, empty if there are none.
+/// `; there is a, b` with the symbols whose names are most similar to `wanted`; empty if there are none.
 fn near_symbols(index: &Index, wanted: &str) -> Result<String, String> {
-    /// Enough that one of them is what was meant.
+    /// Most symbols proposed.
     const PROPOSED: usize = 5;
     let names = index.graph().map_err(said)?.similar(wanted, PROPOSED);
     Ok(if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) })

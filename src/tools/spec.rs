@@ -1,4 +1,4 @@
-//! A tool as a catalogue describes it: the form built-in tools, MCP servers and evaluation suites share.
+//! The description of a tool, the same for built-in tools, MCP servers and evaluation suites.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,10 +13,10 @@ pub struct ToolSpec {
     pub server: String,
     #[serde(default)]
     pub server_description: String,
-    /// An executing tool; the others only read.
+    /// It may change something; other tools only read.
     #[serde(default)]
     pub mutates: bool,
-    /// A server says of this tool, or does not deny, that it can destroy something. Never a reason to ask less.
+    /// Its server says, or does not deny, that it can destroy something. `false` never spares the user a question.
     #[serde(default)]
     pub destructive: bool,
     pub parameters: Value,

@@ -1,16 +1,16 @@
-//! General English for what people do with computers: words that may stand for each other in a request and a tool.
+//! A small English thesaurus about work with computers: adds to a request the synonyms that a tool may use instead.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::tools::words;
 
-/// A word of the same group counts this much of the word itself.
+/// Weight of a synonym; the word itself has weight 1.
 const SYNONYM_WEIGHT: f32 = 0.5;
 
-/// Groups of words with one meaning, as a thesaurus has them. A word may be in several.
+/// Groups of synonyms. A word may be in several.
 const GROUPS: &[&str] = &[
-    // doing
+    // Verbs.
     "show display view see print get list open present",
     "list enumerate browse",
     "get fetch retrieve obtain read load check",
@@ -49,7 +49,7 @@ const GROUPS: &[&str] = &[
     "download fetch pull",
     "compress zip archive pack",
     "play listen hear",
-    // things
+    // Nouns.
     "file document doc",
     "folder directory dir",
     "picture image photo screenshot scan",
@@ -84,7 +84,7 @@ const GROUPS: &[&str] = &[
     "latest recent last newest",
 ];
 
-/// File endings and the things they are.
+/// File extensions and words for such files.
 const ENDINGS: &[(&str, &str)] = &[
     ("pdf", "pdf document"),
     ("doc docx odt rtf", "docx word document"),
@@ -102,12 +102,12 @@ const ENDINGS: &[(&str, &str)] = &[
     ("sh py js ts rs go java rb c cpp", "file code script"),
 ];
 
-/// The terms of a step with their weights: its own words in full, words of the same meaning in part.
+/// The terms of a step with weight 1, and their synonyms with [`SYNONYM_WEIGHT`].
 pub fn expand(step: &str) -> HashMap<String, f32> {
     let mut query = HashMap::new();
     let mut add = |term: String, weight: f32| {
-        let had = query.entry(term).or_insert(0.0f32);
-        *had = had.max(weight);
+        let best = query.entry(term).or_insert(0.0f32);
+        *best = best.max(weight);
     };
     for word in words::parts(step) {
         if let Some((_, things)) = ENDINGS.iter().find(|(endings, _)| endings.split(' ').any(|ending| ending == word)) {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_counts_in_full_and_its_kin_in_part() {
+    fn a_word_counts_in_full_and_a_synonym_in_part() {
         check("show it", "show", 1.0);
         check("showing it", "list", SYNONYM_WEIGHT);
         check("open a.xlsx", "spreadsheet", SYNONYM_WEIGHT);

@@ -1,6 +1,6 @@
-//! Splits names and sentences into plain words, so that `readFiles`, `read_file` and "Reading files" can meet.
+//! Splits names and sentences into words and stems, so that `readFiles`, `read_file` and "Reading files" match.
 
-/// Most words of one text; a request of a megabyte is no longer by what it asks for.
+/// Most words read of one text; the rest is ignored.
 const WORDS_MAX: usize = 2_000;
 
 /// The parts of a name or sentence in lower case: split at everything that is no letter or digit, and inside `camelCase`.
@@ -30,25 +30,26 @@ pub fn parts(text: &str) -> Vec<String> {
     all
 }
 
-/// The stems of a text's words, without the words that say nothing.
+/// The stems of a text's words, without stop words.
 pub fn terms(text: &str) -> Vec<String> {
     parts(text).into_iter().filter(|word| !is_filler(word)).map(|word| stem(&word)).collect()
 }
 
-/// Takes plural and verb endings off: files → file, copies → copy, running → run, merged → merg, merge → merg.
+/// Strips plural and verb endings: files → file, copies → copy, running → run, merged → merg, merge → merg.
 pub fn stem(word: &str) -> String {
     if word.len() < 4 || !word.is_ascii() {
         return word.to_owned();
     }
-    let cut = |end: &str, left_min: usize| word.strip_suffix(end).filter(|rest| rest.len() >= left_min);
-    let base = match () {
-        () if word.ends_with("ss") || word.ends_with("us") || word.ends_with("is") => word.to_owned(),
-        () if word.ends_with("ies") => cut("ies", 2).map_or(word.to_owned(), |rest| format!("{rest}y")),
-        () if ["sses", "ches", "shes", "xes", "zes"].iter().any(|end| word.ends_with(end)) => {
-            word[..word.len() - 2].to_owned()
-        }
-        () if word.ends_with('s') => word[..word.len() - 1].to_owned(),
-        () => word.to_owned(),
+    let base = if word.ends_with("ss") || word.ends_with("us") || word.ends_with("is") {
+        word.to_owned()
+    } else if let Some(rest) = word.strip_suffix("ies") {
+        if rest.len() >= 2 { format!("{rest}y") } else { word.to_owned() }
+    } else if ["sses", "ches", "shes", "xes", "zes"].iter().any(|end| word.ends_with(end)) {
+        word[..word.len() - 2].to_owned()
+    } else if word.ends_with('s') {
+        word[..word.len() - 1].to_owned()
+    } else {
+        word.to_owned()
     };
     let ending =
         ["ing", "ed"].iter().find_map(|end| base.strip_suffix(end).filter(|rest| rest.len() >= 3 && has_vowel(rest)));
@@ -56,7 +57,7 @@ pub fn stem(word: &str) -> String {
         Some(rest) => undoubled(rest).to_owned(),
         None => base,
     };
-    // `merge`, `merged` and `merging` have to meet, so a silent e goes from all of them.
+    // `merge`, `merged` and `merging` need the same stem, so a silent e is dropped.
     match base.strip_suffix('e') {
         Some(rest) if rest.len() >= 3 && !rest.ends_with('e') => rest.to_owned(),
         _ => base,
@@ -76,7 +77,7 @@ fn undoubled(text: &str) -> &str {
     }
 }
 
-/// Words of grammar and politeness.
+/// Whether a word is a stop word: a word of grammar or politeness.
 pub fn is_filler(word: &str) -> bool {
     const FILLERS: &[&str] = &[
         "a", "an", "the", "this", "that", "these", "those", "of", "to", "in", "on", "at", "by", "for", "from", "with",
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_meet() {
+    fn forms_of_a_word_have_one_stem() {
         for forms in [
             &["file", "files"][..],
             &["copy", "copies"],
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_megabyte_is_read_only_in_part() {
+    fn of_a_huge_text_only_the_beginning_is_read() {
         assert_eq!(parts(&"word ".repeat(200_000)).len(), WORDS_MAX);
     }
 }

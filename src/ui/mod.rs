@@ -1,3 +1,3 @@
-//! What people see: the command line.
+//! The user interface: the command line.
 
 pub mod cli;

@@ -1,4 +1,4 @@
-//! Whole turns on the small models: questions are answered from evidence, changes are made only with consent.
+//! Whole turns with the small models: questions are answered from evidence, changes need consent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,8 +40,8 @@ fn a_dry_run_says_what_would_be_used_and_changes_nothing() {
     let project = Project::todo();
     let before = project.files();
     let ended = Run::new(&project, &["ask", "--dry-run", CHANGE]).end().succeeded();
-    for said in ["s1", "planner: SmolLM2-135M", "turn"] {
-        assert!(ended.out.contains(said), "{said}: {}", ended.out);
+    for part in ["s1", "planner: SmolLM2-135M", "turn"] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
     }
     let ended = Run::new(&project, &["ask", "--dry-run", "--json", CHANGE]).end().succeeded();
     let last = ended.lines().pop().expect("a line");
@@ -50,7 +50,7 @@ fn a_dry_run_says_what_would_be_used_and_changes_nothing() {
 }
 
 #[test]
-fn every_line_is_one_event_and_the_last_sums_the_turn_up() {
+fn every_json_line_is_an_event_and_the_last_summarises_the_turn() {
     let project = Project::todo();
     let turn = Turn::of(&project, QUESTION, &[]);
     let conversation = &turn.events[0]["conversationId"];
@@ -74,7 +74,7 @@ fn every_line_is_one_event_and_the_last_sums_the_turn_up() {
 }
 
 #[test]
-fn a_load_is_reported_in_steps_that_only_grow() {
+fn the_reported_share_of_a_load_only_grows() {
     let turn = Turn::of(&Project::todo(), QUESTION, &[]);
     let shares: Vec<f64> =
         turn.data("model-loading").iter().map(|load| load["share"].as_f64().expect("a share")).collect();
@@ -122,9 +122,9 @@ fn a_plan_has_every_step_and_runs_none() {
     assert_eq!(turn.story(), ["plan-created"]);
     let steps = turn.data("plan-created")[0]["plan"]["steps"].as_array().expect("steps");
     assert!(steps.len() >= 3, "{steps:?}");
-    let said: String = steps.iter().map(|step| format!("{}\n", text(&step["description"]))).collect();
+    let descriptions: String = steps.iter().map(|step| format!("{}\n", text(&step["description"]))).collect();
     for part in ["src/todo.ts", "foo", "bar", "src/store.ts", "tests"] {
-        assert!(said.contains(part), "no {part} in {said}");
+        assert!(descriptions.contains(part), "no {part} in {descriptions}");
     }
     assert_eq!(project.files(), before);
 }
@@ -142,7 +142,7 @@ fn two_steps_are_done_in_their_order_and_both_answered() {
 }
 
 #[test]
-fn a_folder_of_the_project_is_known_by_its_name_alone() {
+fn a_folder_of_the_project_is_recognised_by_its_name() {
     let turn = Turn::of(&Project::todo(), "List the files in src", &[]);
     assert_eq!(turn.calls(), ["list_dir succeeded"]);
     assert!(turn.answer().contains("src/todo.ts"), "{}", turn.answer());
@@ -190,7 +190,7 @@ fn only_what_changed_is_read_again() {
 }
 
 #[test]
-fn the_list_of_models_names_who_plays_what() {
+fn models_list_shows_the_file_of_each_role() {
     let ended = Run::new(&Project::todo(), &["models", "list", "--json"]).end().succeeded();
     let list = &ended.lines()[0];
     let file = models::smollm();
@@ -206,13 +206,13 @@ fn telemetry_remembers_every_turn() {
     let project = Project::todo();
     let turn = Turn::of(&project, CHANGE, &["--yes"]);
     assert!(turn.events.iter().all(|event| kind(event) != "token" || event["data"]["text"] != ""));
-    let told = Run::new(&project, &["telemetry", "--json"]).end().succeeded().lines();
-    assert_eq!(told.len(), 1);
-    assert_eq!(text(&told[0]["request"]), CHANGE);
-    assert_eq!(told[0]["usage"], turn.finished()["usage"]);
+    let turns = Run::new(&project, &["telemetry", "--json"]).end().succeeded().lines();
+    assert_eq!(turns.len(), 1);
+    assert_eq!(text(&turns[0]["request"]), CHANGE);
+    assert_eq!(turns[0]["usage"], turn.finished()["usage"]);
 }
 
-/// An embedder takes a step with a long path for one about finding files, whatever it asks to do with the file.
+/// To the embedder, a step with a long path looks like one about finding files, whatever it asks to do with the file.
 #[test]
 fn a_long_path_does_not_lead_a_step_to_another_tool() {
     const PATH: &str = "src/models/pull.rs";

@@ -1,4 +1,4 @@
-//! Conversations: models come and go on command, requests wait their turn, and commands are answered meanwhile.
+//! `monobloc chat`: models are loaded and unloaded by command, requests are queued, commands are answered meanwhile.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ impl Talk {
         Talk { running: Run::new(project, &[&["chat", "--json"], flags].concat()).talk(), read: 0 }
     }
 
-    /// The next event of one of these types; those before it are passed over.
+    /// The next event of one of these types; other events before it are skipped.
     fn next(&mut self, types: &[&str]) -> Value {
         loop {
             self.running.until_longer(self.read);
@@ -35,13 +35,13 @@ impl Talk {
         }
     }
 
-    /// Says a line and gives the data of what answers it.
+    /// Writes a line and returns the data of the event that answers it.
     fn ask(&mut self, line: &str, kinds: &[&str]) -> Value {
         self.running.say(line);
         self.next(kinds)["data"].take()
     }
 
-    /// A command that changes what is in memory; gives the `file roles` of what is there then.
+    /// Writes a command that changes the models in memory; returns `file roles` of each model in memory after it.
     fn change(&mut self, line: &str) -> Vec<String> {
         models(&self.ask(line, &["models-changed", "turn-failed"])["memory"])
     }
@@ -145,21 +145,21 @@ fn ctrl_c_ends_the_request_and_then_the_conversation() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_the_numbers_and_the_conversation_goes_on() {
+fn a_model_that_does_not_fit_is_refused_with_numbers_and_the_conversation_continues() {
     let project = Project::todo();
     let mut talk = Talk::new(&project, &["--budget", "160MiB"]);
     let refused = talk.refused("/load planner");
     assert!(refused.contains("planner needs") && refused.contains("of 160.0 MiB are free"), "{refused}");
     assert!(refused.contains("In memory: embedder"), "{refused}");
     talk.running.say(QUESTION);
-    // The planner or, where a choice is not sure, the router: the two are one file here.
+    // The refused model is the planner or the router; both are the same file here.
     assert!(text(&talk.next(&["turn-failed"])["data"]["error"]).contains(" needs "));
     assert_eq!(models(&talk.ask("/ps", &["memory"])), Vec::<String>::new());
     talk.end().succeeded();
 }
 
 #[test]
-fn text_is_for_people_and_the_end_of_input_ends_it() {
+fn without_json_chat_prints_text_and_stops_at_exit() {
     let project = Project::todo();
     let ended = Run::new(&project, &["chat"]).input(b"/help\n\n/ps\n/exit\n/models\n".to_vec()).end().succeeded();
     assert!(ended.out.contains("/swap OLD NEW") && ended.out.contains("no model is loaded"), "{}", ended.out);
@@ -167,7 +167,7 @@ fn text_is_for_people_and_the_end_of_input_ends_it() {
 }
 
 #[test]
-fn a_change_is_taken_back_within_the_conversation() {
+fn a_change_is_undone_within_the_conversation() {
     let project = Project::todo();
     let before = project.text("src/retry.ts");
     let mut talk = Talk::new(&project, &["--yes"]);
@@ -176,7 +176,7 @@ fn a_change_is_taken_back_within_the_conversation() {
     assert!(project.text("src/retry.ts").contains('7'));
     let listed = talk.ask("/checkpoints", &["checkpoints"]);
     let checkpoint = text(&listed["checkpoints"][0]["checkpoint"]).to_owned();
-    // What somebody else has changed meanwhile is not overwritten without a word.
+    // A file that was changed outside monobloc is not overwritten without `force`.
     std::fs::write(project.path().join("src/retry.ts"), "mine").expect("a file");
     let refused = talk.ask("/undo", &["rewound", "turn-failed"]);
     assert!(text(&refused["error"]).contains("`/undo force`"), "{refused}");
@@ -187,9 +187,9 @@ fn a_change_is_taken_back_within_the_conversation() {
 }
 
 #[test]
-fn a_conversation_is_gone_on_with_in_another_process() {
+fn a_conversation_continues_in_another_process() {
     let project = Project::todo();
-    let said =
+    let recalled =
         |talk: &mut Talk| text(&talk.ask("What did I just say to you?", &["turn-finished"])["answer"]).to_owned();
     let mut talk = Talk::new(&project, &["--continue"]);
     assert!(text(&talk.next(&["turn-failed"])["data"]["error"]).contains("no conversation 1"));
@@ -197,7 +197,7 @@ fn a_conversation_is_gone_on_with_in_another_process() {
     talk.end().succeeded();
     let mut talk = Talk::new(&project, &["--continue"]);
     assert!(text(&talk.next(&["notice"])["data"]["text"]).contains(STORY));
-    assert!(said(&mut talk).contains("Tell me a story"));
+    assert!(recalled(&mut talk).contains("Tell me a story"));
     talk.end().succeeded();
     let mut talk = Talk::new(&project, &[]);
     let listed = talk.ask("/resume", &["conversations"]);

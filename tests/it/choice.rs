@@ -1,4 +1,4 @@
-//! Requests about code, with the real embedder: which of the built-in tools each of them gets.
+//! Checks which built-in tool requests about code get, with the real embedder.
 
 use monobloc::base::Cancel;
 use monobloc::embed::{Embedder, Options};
@@ -8,7 +8,7 @@ use monobloc::tools::{Catalog, Prefilter};
 
 use crate::models;
 
-/// Request, then the tools that are right.
+/// A request, and the tools that are right for it, separated by spaces.
 const TABLE: &[(&str, &str)] = &[
     ("Where is the function hub_cache_dir defined?", "index_find_files"),
     ("Find the definition of the enum Verdict", "index_find_files index_search"),
@@ -55,7 +55,7 @@ const TABLE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn requests_about_code_get_their_tool() {
+fn requests_about_code_get_the_right_tool() {
     let embedder = Embedder::open(&models::model("all-MiniLM-L6-v2"), Options::default()).expect("an embedder");
     let catalog = Catalog::builtin();
     let filter = Prefilter::embedded(catalog.specs(), Some(&embedder), &Cancel::new()).expect("vectors");
@@ -75,10 +75,10 @@ fn requests_about_code_get_their_tool() {
 }
 
 #[test]
-fn requests_for_another_world_fit_no_tool() {
+fn requests_that_have_nothing_to_do_with_code_fit_no_tool() {
     let embedder = Embedder::open(&models::model("all-MiniLM-L6-v2"), Options::default()).expect("an embedder");
     let catalog = Catalog::builtin();
-    // One tool alone: of many, some of which fit a little, none is as easily ruled out.
+    // With one tool only: among many tools it is harder to rule out all of them.
     let filter = Prefilter::embedded(&catalog.specs()[..1], Some(&embedder), &Cancel::new()).expect("vectors");
     let fits = |request: &str| {
         let vector = embedder.embed_one(&filter.without_values(request)).expect("a vector");

@@ -1,4 +1,4 @@
-//! Runs the program as a user does: in a copy of a small project, with nothing set by hand, and never for long.
+//! Runs the program as a user does: in a copy of a small project, with default settings and a time limit.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,11 +16,11 @@ use tempfile::TempDir;
 
 use crate::models;
 
-/// A program that runs longer hangs.
+/// A program that runs longer than this counts as hanging.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(5);
 
-/// A project in a folder of its own, which goes when the test ends.
+/// A project in its own temporary folder.
 pub struct Project {
     dir: TempDir,
     name: &'static str,
@@ -32,7 +32,7 @@ impl Project {
         Project::of("todo")
     }
 
-    /// A copy of that folder of `tests/data`.
+    /// A copy of the folder `name` of `tests/data`.
     pub fn of(name: &'static str) -> Project {
         let project = Project { dir: tempfile::tempdir().expect("a temporary folder"), name };
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name), &project.path());
@@ -43,7 +43,7 @@ impl Project {
         self.dir.path().join(self.name)
     }
 
-    /// A place beside the project, for what is not part of it.
+    /// A path in the project's parent folder, for files that are not part of the project.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -59,7 +59,7 @@ impl Project {
         fs::read_to_string(self.path().join(name)).expect(name)
     }
 
-    /// Every file with its content, except what the program keeps for itself.
+    /// Every file with its content, without the folder `.monobloc`.
     pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
         read_all(&self.path(), &mut files);
@@ -71,9 +71,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("tests/data").map(|entry| entry.expect("an entry")) {
         let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).expect("a copy")),
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a copy");
         }
     }
 }
@@ -81,10 +82,10 @@ fn copy(from: &Path, to: &Path) {
 fn read_all(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
         let path = entry.path();
-        match path.is_dir() {
-            true if entry.file_name() == ".monobloc" => {}
-            true => read_all(&path, files),
-            false => drop(files.insert(path.clone(), fs::read(&path).expect("a file"))),
+        if !path.is_dir() {
+            files.insert(path.clone(), fs::read(&path).expect("a file"));
+        } else if entry.file_name() != ".monobloc" {
+            read_all(&path, files);
         }
     }
 }
@@ -96,16 +97,16 @@ pub struct Run {
 }
 
 impl Run {
-    /// The program in `project` with the fetched models; of this process's own settings it sees none.
+    /// The program in `project` with the small models and without the settings of this process.
     pub fn new<A: AsRef<OsStr>>(project: &Project, arguments: &[A]) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_monobloc"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MONOBLOC_")) {
             command.env_remove(name);
         }
         command.args(arguments).current_dir(project.path()).env("MONOBLOC_MODEL_DIR", models::folder());
-        // What the program remembers between runs stays with the test.
+        // The cache between runs belongs to the test.
         command.env("XDG_CACHE_HOME", project.beside("cache")).stdin(Stdio::null());
-        // Nor does this user's configuration count.
+        // This user's configuration is not read.
         command.env("XDG_CONFIG_HOME", project.beside("config"));
         Run { command, input: None }
     }
@@ -115,14 +116,14 @@ impl Run {
         self
     }
 
-    /// What stands on standard input.
+    /// Gives the program these bytes on standard input.
     pub fn input(mut self, bytes: Vec<u8>) -> Run {
         self.command.stdin(Stdio::piped());
         self.input = Some(bytes);
         self
     }
 
-    /// Standard input is a pipe that stays open: see [`Running::say`].
+    /// Starts the program with standard input as a pipe that stays open: see [`Running::say`].
     pub fn talk(mut self) -> Running {
         self.command.stdin(Stdio::piped());
         self.start()
@@ -134,7 +135,7 @@ impl Run {
         if let Some(bytes) = self.input
             && let Some(mut stdin) = child.stdin.take()
         {
-            // A program that refuses its input closes the pipe early.
+            // It fails if the program closes the pipe early.
             thread::spawn(move || drop(stdin.write_all(&bytes)));
         }
         let (out, err) = (Arc::default(), Arc::default());
@@ -149,7 +150,7 @@ impl Run {
         self.start().end()
     }
 
-    /// Closes the other end of standard output before anything is written to it.
+    /// Runs the program with the reading end of standard output closed.
     pub fn unheard(mut self) -> Ended {
         let (reading, writing) = std::io::pipe().expect("a pipe");
         drop(reading);
@@ -175,7 +176,7 @@ fn so_far(text: &Text) -> String {
     String::from_utf8_lossy(&text.lock().expect("no reader panics")).into_owned()
 }
 
-/// A run under way. It is killed when it is dropped, so also when its test fails.
+/// A running program. It is killed on drop, so also if its test fails.
 pub struct Running {
     child: Child,
     out: Text,
@@ -186,7 +187,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until `text` stands on standard output.
+    /// Waits until standard output contains `text`.
     pub fn until(&mut self, text: &str) {
         while !so_far(&self.out).contains(text) {
             let over = self.child.try_wait().expect("its state");
@@ -195,7 +196,7 @@ impl Running {
         }
     }
 
-    /// Waits until more than `bytes` stand on standard output.
+    /// Waits until standard output has more than `bytes` bytes.
     pub fn until_longer(&mut self, bytes: usize) {
         while so_far(&self.out).len() <= bytes {
             let over = self.child.try_wait().expect("its state");
@@ -214,12 +215,12 @@ impl Running {
         input.write_all(format!("{line}\n").as_bytes()).expect("it listens");
     }
 
-    /// Ends standard input.
+    /// Closes standard input.
     pub fn hang_up(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// What stands on standard output so far.
+    /// Standard output so far.
     pub fn shown(&self) -> String {
         so_far(&self.out)
     }
@@ -228,10 +229,10 @@ impl Running {
         self.child.try_wait().expect("its state").is_none()
     }
 
-    /// Ctrl-C.
+    /// Sends Ctrl-C (SIGINT).
     pub fn interrupt(&self) {
         let id = i32::try_from(self.child.id()).expect("a process id");
-        // SAFETY: sends a signal to a child that was not waited for yet, so that the id is still its own.
+        // SAFETY: sends a signal to a child that was not waited for yet, so the id still belongs to it.
         assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
     }
 
@@ -254,20 +255,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail when it has ended, which is what is wanted.
+        // Both fail if it has ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Most memory a process has held so far; 0 when it is gone or the system does not say.
+/// Peak memory of a process so far, in KiB; 0 if it is gone or the system does not say.
 fn peak_kib(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
     peak.unwrap_or(0)
 }
 
-/// A run that is over.
+/// A program that has ended.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -283,7 +284,7 @@ impl Ended {
         self
     }
 
-    /// Standard output, one JSON value a line.
+    /// Standard output, one JSON value per line.
     pub fn lines(&self) -> Vec<Value> {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.out.lines().map(parse).collect()

@@ -1,22 +1,22 @@
-//! Time in tests: what a machine that others keep busy adds to every wait, and waiting for what has to come.
+//! Time in tests: measures how much a busy machine delays threads, and waits for conditions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long a thread that wants to wake up is let sleep.
+/// Length of one sleep of a [`Sleeper`].
 const NAP: Duration = Duration::from_millis(20);
-/// What has not come by then does not come.
+/// Longest time that [`eventually`] waits.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// A thread that naps, and notes how much longer it slept than it wanted to. It ends with this value, however a test ends.
+/// A thread that sleeps repeatedly and measures how much too late it wakes up. It ends when this value is dropped.
 pub struct Sleeper {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Overslept>>,
 }
 
-/// What naps took too long: the worst of them, and all together.
+/// How much too late the thread woke up: at most, and in total.
 #[derive(Clone, Copy, Default)]
 pub struct Overslept {
     pub most: Duration,
@@ -54,6 +54,7 @@ impl Drop for Sleeper {
     }
 }
 
+/// Waits until `is` is true; fails with `what` after [`WAIT_MAX`].
 pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     let from = Instant::now();
     while !is() {

@@ -1,4 +1,4 @@
-//! The cognitive loop with scripted models: drafts are judged, written again with what failed in mind, and bounded.
+//! The cognitive loop with scripted models: drafts are judged and rewritten a limited number of times.
 
 use monobloc::base::config::{Cognitive, Technique, Voice, When};
 use monobloc::engine::scripted::Script;
@@ -10,7 +10,7 @@ use crate::scripted::{Witness, toolkit};
 
 const REQUEST: &str = "Read src/retry.ts and tell me how many times a request is tried";
 
-/// Writes a vague draft until it knows what was wrong with it; judges by whether the number is there.
+/// A model that writes a vague draft until it is told what was wrong; as the judge it asks for the number of tries.
 fn writer() -> Script {
     Script::saying("A request is tried again.")
         .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
@@ -35,9 +35,9 @@ async fn turn_of(planner: Script, router: Script, config: Cognitive) -> Seen {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let toolkit = Toolkit { cognitive: config, ..plain };
     let finished = run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
-    let told: String =
+    let streamed: String =
         host.seen(|event| if let Event::Token { text } = event { Some(text.clone()) } else { None }).concat();
-    assert_eq!(told, finished.answer, "the answer is sent out once");
+    assert_eq!(streamed, finished.answer, "the answer is sent out once");
     Seen {
         answer: finished.answer,
         verified: host.seen(|event| if let Event::Verification(one) = event { Some(one.clone()) } else { None }),
@@ -78,7 +78,7 @@ async fn off_changes_nothing_and_auto_leaves_simple_requests_alone() {
 }
 
 #[tokio::test]
-async fn the_router_words_and_judges_where_it_is_to() {
+async fn the_router_writes_and_judges_if_configured() {
     let mute = || Script::saying("");
     let seen = turn_of(mute(), writer(), Cognitive { model: Voice::Router, ..on() }).await;
     assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
@@ -106,7 +106,7 @@ async fn a_model_that_marks_its_thoughts_can_be_told_not_to_think() {
 
 #[tokio::test]
 async fn the_best_draft_is_the_answer_when_no_draft_is_good_enough() {
-    // Every round another failure, so that every draft differs; the second is judged best.
+    // Every round fails for another reason, so every draft differs; the draft with 5 gets the best score.
     let mut script = Script::saying("A request is tried again.");
     for n in 1..=6 {
         let (draft, score) = (format!("A request is tried {n} times over."), if n == 5 { "0.60" } else { "0.10" });
@@ -124,7 +124,7 @@ fn by(technique: Technique) -> Cognitive {
 }
 
 #[tokio::test]
-async fn a_chain_of_verification_asks_without_the_draft_and_code_compares() {
+async fn chain_of_verification_answers_its_questions_without_the_draft() {
     let script = Script::saying("A request is tried again.")
         .on("Write up to three short questions", "How many times is a request tried?\n")
         .on("Question: How many times is a request tried?", "It is tried 5 times.")
@@ -137,7 +137,7 @@ async fn a_chain_of_verification_asks_without_the_draft_and_code_compares() {
 }
 
 #[tokio::test]
-async fn a_debate_is_heard_by_the_judge() {
+async fn the_judge_sees_the_debate() {
     let script = Script::saying("A request is tried again.")
         .on("You are a sceptic", "It leaves out the number.")
         .on("You are an advocate", "The first line is about tries.")
@@ -152,7 +152,7 @@ async fn a_debate_is_heard_by_the_judge() {
 }
 
 #[tokio::test]
-async fn three_methods_are_thought_of_when_a_draft_is_written_again() {
+async fn the_three_methods_technique_is_used_to_rewrite_a_draft() {
     let script = || {
         Script::saying("A request is tried again.")
             .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how many times.")
@@ -165,7 +165,7 @@ async fn three_methods_are_thought_of_when_a_draft_is_written_again() {
 }
 
 #[tokio::test]
-async fn what_nothing_backs_is_never_a_good_draft() {
+async fn a_draft_without_evidence_is_never_accepted() {
     let lies = Script::saying("A request is tried 9 times.").on("Judge the answer", "1.00\nvalid\nAll is fine.");
     let seen = turn(lies, on()).await;
     assert!(!seen.answer.contains("9 times"), "{}", seen.answer);
@@ -173,7 +173,7 @@ async fn what_nothing_backs_is_never_a_good_draft() {
 }
 
 #[tokio::test]
-async fn a_draft_that_was_objected_to_is_not_the_answer_whatever_its_score() {
+async fn a_draft_with_an_objection_is_not_the_answer_even_with_a_higher_score() {
     let questions = "How many times is a request tried?\nWhich file says so?\nWhat is tried there?\n";
     let script = || {
         Script::saying("A request is tried again.")
@@ -184,7 +184,7 @@ async fn a_draft_that_was_objected_to_is_not_the_answer_whatever_its_score() {
             .on("Judge the answer", "0.10\nvalid\nIt says how many times.")
             .on("The evidence says: It is tried 5 times.", "A request is tried 5 times.")
     };
-    // One objection of three leaves two thirds of the score, which this threshold would let pass.
+    // One objection of three leaves a score of two thirds, which this threshold alone would accept.
     let config = Cognitive { verification_threshold: 0.6, ..by(Technique::ChainOfVerification) };
     let seen = turn(script(), config).await;
     let verdicts: Vec<_> = seen.verified.iter().map(|one| one.verdict).collect();

@@ -1,4 +1,4 @@
-//! Raw completion through the program: the same tokens whatever else runs, and prefixes that are not paid for twice.
+//! `monobloc complete`: tokens do not depend on other requests, and shared prefixes are computed once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::cli::{Project, Run};
 
-/// Text that two prompts begin with, some hundred tokens long.
+/// A shared beginning of two prompts, several hundred tokens long.
 fn preamble() -> String {
     (0..60).map(|n| format!("Entry {n} of the list says that box {} is blue. ", n * 7 % 23)).collect()
 }
 
-/// Completes `prompts` and gives one result each, in the order of the prompts.
+/// Completes `prompts` and returns one result for each, in their order.
 fn complete(project: &Project, prompts: &[&str], flags: &[&str]) -> Vec<Value> {
     let file = project.beside("prompts.jsonl");
     let lines: Vec<String> =
@@ -72,7 +72,7 @@ fn a_result_has_the_documented_keys_and_nothing_else() {
 }
 
 #[test]
-fn a_preamble_is_paid_for_once_and_changes_no_token() {
+fn a_shared_preamble_is_computed_once_and_changes_no_token() {
     let project = Project::todo();
     let first = format!("{}\nThe box of entry 3 is", preamble());
     let second = format!("{}\nThere are many", preamble());
@@ -86,7 +86,7 @@ fn a_preamble_is_paid_for_once_and_changes_no_token() {
 }
 
 #[test]
-fn draws_differ_by_seed_and_repeat_with_it() {
+fn sampling_is_repeatable_with_a_seed_and_differs_by_seed() {
     let project = Project::todo();
     let run = |flags: &[&str]| {
         let flags = [&["--max-tokens", "16", "--temperature", "1.2", "--top-k", "0", "--top-p", "1"], flags].concat();
@@ -99,7 +99,7 @@ fn draws_differ_by_seed_and_repeat_with_it() {
 }
 
 #[test]
-fn text_in_circles_is_stopped_and_dry_breaks_the_circle() {
+fn repetitive_text_is_stopped_and_dry_prevents_repetition() {
     let project = Project::todo();
     let prompt = "la la la la la la la la la la la la la la la la la la la la la la la la";
     let run = |flags: &[&str]| {
@@ -130,7 +130,7 @@ fn without_json_a_result_is_a_line_of_text() {
     assert!(ended.out.starts_with("capital: ") && ended.out.contains("Paris"), "{}", ended.out);
 }
 
-/// LFM2 mixes attention with convolutions, whose state cannot be cut back like keys and values.
+/// LFM2 mixes attention with convolutions, whose state cannot be truncated like a KV cache.
 #[test]
 fn hybrid_models_give_the_tokens_of_solo_runs_too() {
     for shape in ["tiny-lfm2", "tiny-lfm2moe"] {

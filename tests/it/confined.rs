@@ -1,4 +1,4 @@
-//! Commands of a turn are confined, and asked about each time where they cannot be.
+//! Commands of a turn are confined; where that is not possible, each needs consent.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use crate::cli::{Project, Run};
 use crate::turn::{Turn, text};
 
 #[test]
-fn a_command_that_nobody_is_asked_about_still_cannot_leave_the_project() {
+fn an_auto_approved_command_cannot_leave_the_project() {
     if let Some(missing) = monobloc::tools::sandbox::missing() {
         return eprintln!("not tested, because this machine cannot confine commands: {missing}");
     }
@@ -24,7 +24,7 @@ fn a_command_that_nobody_is_asked_about_still_cannot_leave_the_project() {
     );
 }
 
-/// A kernel without Landlock, as far as the program can see.
+/// A seccomp filter that makes Landlock look unsupported.
 fn no_landlock() -> BpfProgram {
     let rules = BTreeMap::from([(libc::SYS_landlock_create_ruleset, Vec::new())]);
     let machine = std::env::consts::ARCH.try_into().expect("a machine that the filter knows");
@@ -34,13 +34,13 @@ fn no_landlock() -> BpfProgram {
 }
 
 #[test]
-fn where_a_command_cannot_be_confined_it_is_asked_about_whatever_was_allowed() {
+fn a_command_that_cannot_be_confined_always_needs_consent() {
     let project = Project::todo();
     let arguments = ["ask", "Run `echo made > inside.txt`", "--approve", "never", "--json"];
     let mut run = Run::new(&project, &arguments);
     let program = no_landlock();
     let install = move || apply_filter(&program).map_err(|_| std::io::ErrorKind::PermissionDenied.into());
-    // SAFETY: between fork and exec only two system calls are made; the filter was compiled before.
+    // SAFETY: between fork and exec only two system calls are made; the filter is compiled before.
     unsafe { run.command.pre_exec(install) };
     let turn = Turn::read(run.end().succeeded());
     let asked = turn.data("approval-requested");

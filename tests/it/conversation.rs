@@ -1,4 +1,4 @@
-//! A conversation with scripted models: what a later turn knows of the earlier ones.
+//! Conversations with scripted models: what a later turn knows of the earlier ones.
 
 use monobloc::base::config::{ApproveMode, Cognitive};
 use monobloc::engine::scripted::Script;
@@ -10,7 +10,7 @@ use monobloc::tools::policy::Policy;
 use crate::cli::Project;
 use crate::scripted::toolkit;
 
-/// Says `requests` one after the other; every change is allowed.
+/// Runs `requests` one after the other in one session; every call is allowed.
 async fn talk(project: &Project, planner: Script, requests: &[&str]) -> Vec<TurnFinished> {
     let session = Session::open(toolkit(project, planner, Script::saying("")), None, Policy::of(ApproveMode::Never));
     let session = session.expect("a session");
@@ -27,7 +27,7 @@ async fn talk(project: &Project, planner: Script, requests: &[&str]) -> Vec<Turn
 }
 
 #[tokio::test]
-async fn a_conversation_is_known_to_its_next_turn() {
+async fn a_turn_knows_the_earlier_turns_of_its_conversation() {
     let script = Script::saying("Nice to meet you.").on("Hello, I am Ada", "You told me: Ada.");
     let script = script.on("Nice to meet you.<|im_end|>\n<|im_start|>user\nThanks", "You are welcome, Ada.");
     let turns = talk(&Project::todo(), script, &["Hello!", "Thanks!"]).await;
@@ -36,7 +36,7 @@ async fn a_conversation_is_known_to_its_next_turn() {
 }
 
 #[tokio::test]
-async fn thoughts_are_shown_unless_they_are_not_to_be() {
+async fn thoughts_are_shown_unless_disabled() {
     for shown in [true, false] {
         let project = Project::todo();
         let script = Script::saying("<think>Who is this?</think>Hello.");
@@ -58,7 +58,7 @@ async fn thoughts_are_shown_unless_they_are_not_to_be() {
 }
 
 #[tokio::test]
-async fn what_was_said_is_told_by_code() {
+async fn a_question_about_earlier_turns_is_answered_by_code() {
     let planner = Script::saying("You said that the moon is made of cheese.").on("Hello", "Nice to meet you.");
     let turns = talk(&Project::todo(), planner, &["Hello!", "What did I just say to you?"]).await;
     assert_eq!(turns[1].answer, "You said: Hello!");
@@ -78,7 +78,7 @@ async fn a_long_conversation_is_condensed_and_fits_its_slot() {
     assert_eq!(turns.len(), 30);
     assert!(turns.iter().all(|turn| !turn.answer.is_empty()), "{:?}", turns.last());
     let read: Vec<usize> = turns.iter().map(|turn| turn.usage.prompt_tokens).collect();
-    // What the first turn reads, a quarter of the context, and the marks of three whole turns.
+    // At most the tokens of the first turn, a quarter of the context, and the chat marks of three whole turns.
     let marks = 6 * "<|im_start|>assistant\n<|im_end|>\n".len();
     assert!(read.iter().all(|tokens| *tokens <= read[0] + 1_200 / 4 + marks), "{read:?}");
     assert!(read.last().is_some_and(|last| *last > read[0] + 1_200 / 4), "{read:?}");

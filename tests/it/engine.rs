@@ -1,4 +1,4 @@
-//! The engine on real models: slots do not change each other's tokens, prefixes are kept, dropped streams stop.
+//! The engine with real models: slots do not change each other's tokens, prefixes are reused, dropped streams stop.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
     remembering(file, Shape { slots, context: 2048, kv, threads: 2, chunk: 64 }, None)
 }
 
-/// An engine whose sequences survive in `store`.
+/// An engine that keeps its sequences in `store`.
 fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine {
     loaded(file, Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false }, shape, store)
 }
@@ -69,7 +69,7 @@ async fn run(engine: &Engine, text: &str, tokens: usize) -> Output {
     engine.generate(request(engine, text, tokens)).expect("accepted").collect().await.expect("finishes")
 }
 
-/// Two slots at once give what each prompt gives alone.
+/// Two slots at once give the same tokens as each prompt alone.
 async fn slots_equal_solo(file: &Path, kv: KvFormat) {
     let prompts = [prose(1, 17), prose(2, 300), prose(3, 40), prose(4, 1100)];
     let mut solo = Vec::new();
@@ -106,7 +106,7 @@ async fn a_sliding_window_model_gives_the_tokens_of_solo_runs_too() {
 }
 
 #[tokio::test]
-async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_thread_and_on_as_many_as_have_a_core() {
+async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_and_two_threads() {
     for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
         let with = |threads| {
             let settings = Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, threads, chunk: 64 };
@@ -117,9 +117,9 @@ async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_thread_and_on_
     }
 }
 
-/// A large file is mapped, its matrices are copied from there, and then its pages are let go of.
+/// A large file is mapped, its matrices are copied out of the mapping, and its pages are released.
 #[tokio::test]
-async fn a_file_that_was_mapped_to_be_copied_says_what_one_that_was_read_does() {
+async fn a_mapped_file_gives_the_same_tokens_as_a_file_that_was_read() {
     for file in [smollm(), synthetic(synth_shape::Shape::TinyLfm2Moe).to_owned()] {
         let with = |mapped| {
             let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped };
@@ -132,7 +132,7 @@ async fn a_file_that_was_mapped_to_be_copied_says_what_one_that_was_read_does() 
 }
 
 #[test]
-fn sequences_of_recurrent_layers_may_share_calls_because_their_convolutions_lie_outside_tiles() {
+fn sequences_of_recurrent_models_may_share_calls_because_convolutions_stay_outside_amx_tiles() {
     for repack in [true, false] {
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack, mapped: !repack };
         let of = |file: &Path| {
@@ -145,7 +145,7 @@ fn sequences_of_recurrent_layers_may_share_calls_because_their_convolutions_lie_
     }
 }
 
-/// BitNet's architecture with ternary weights: it loads, and says the same thing twice.
+/// BitNet's architecture with ternary weights: it loads, and gives the same tokens twice.
 #[tokio::test]
 async fn a_ternary_model_loads_and_generates() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -179,8 +179,8 @@ async fn a_kept_prefix_changes_no_token() {
     reuse_is_exact(&gemma()).await;
 }
 
-/// After a few prompts the engine knows whether calls may be split here; then it reuses more and stops for others in
-/// the middle of a chunk, and every token is that of a cold run.
+/// After a few prompts the engine knows whether calls may be split on this machine. Then it reuses longer prefixes and
+/// interrupts chunks for other requests, and every token is still that of a cold run.
 async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
     let shape = Shape { slots: 2, context: 2048, kv, threads: 2, chunk: 256 };
     let (long, other) = (prose(21, 700), prose(22, 600));
@@ -198,7 +198,7 @@ async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
     let Output { tally, .. } = again;
     let is_whole = tally.cached_tokens.is_multiple_of(256);
     assert!(is_whole || tally.cached_tokens + 64 > tally.prompt_tokens, "{tally:?}");
-    // One answers while the other's prompt comes in.
+    // One request decodes while the prompt of the other is evaluated.
     let mut answer = engine.generate(request(&engine, &prose(23, 20), 200)).expect("accepted");
     while answer.tokens().len() < 3 {
         answer.next().await.expect("no error");
@@ -209,7 +209,7 @@ async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
 }
 
 #[tokio::test]
-async fn calls_in_parts_give_the_tokens_of_whole_calls() {
+async fn split_calls_give_the_tokens_of_whole_calls() {
     split_calls_change_no_token(&smollm(), KvFormat::F16).await;
     split_calls_change_no_token(&smollm(), KvFormat::Q8_0).await;
     split_calls_change_no_token(&gemma(), KvFormat::F16).await;
@@ -300,13 +300,13 @@ async fn a_shared_preamble_is_computed_once(file: &Path) {
 }
 
 #[tokio::test]
-async fn agents_that_begin_alike_share_the_work() {
+async fn agents_with_one_preamble_share_its_computation() {
     a_shared_preamble_is_computed_once(&smollm()).await;
     a_shared_preamble_is_computed_once(synthetic(synth_shape::Shape::TinyLfm2)).await;
 }
 
-/// A background job gives its slot to a user's request, goes on afterwards, and both say what they say alone.
-async fn a_parked_job_goes_on_where_it_was(file: &Path) {
+/// A background job gives its slot to a user's request and continues afterwards; both give the tokens of solo runs.
+async fn a_parked_job_continues_with_the_same_tokens(file: &Path) {
     let (long, short) = (prose(10, 200), prose(11, 30));
     let alone = run(&engine(file, 1, KvFormat::Q8_0), &long, 60).await.tokens;
     let user_alone = run(&engine(file, 1, KvFormat::Q8_0), &short, 8).await.tokens;
@@ -326,19 +326,19 @@ async fn a_parked_job_goes_on_where_it_was(file: &Path) {
 
 #[tokio::test]
 async fn a_user_does_not_wait_for_a_background_job() {
-    a_parked_job_goes_on_where_it_was(&smollm()).await;
-    a_parked_job_goes_on_where_it_was(synthetic(synth_shape::Shape::TinyLfm2)).await;
+    a_parked_job_continues_with_the_same_tokens(&smollm()).await;
+    a_parked_job_continues_with_the_same_tokens(synthetic(synth_shape::Shape::TinyLfm2)).await;
 }
 
-/// The second turn of a conversation after the model was unloaded and loaded again.
-async fn what_a_model_held_comes_back(file: &Path) {
+/// The second turn of a conversation reuses the first after the model was unloaded and loaded again.
+async fn sequences_survive_a_reload(file: &Path) {
     let shape = Shape { slots: 2, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk: 32 };
     let store = PrefixStore::new(Ledger::new(Bytes::mib(256)), Bytes::mib(128), None);
     let first_turn = prose(12, 250);
     let before = remembering(file, shape, Some(&store));
-    let said = run(&before, &first_turn, 16).await;
+    let answer = run(&before, &first_turn, 16).await;
     let prompt = before.tokenize(&Prompt::default().text(first_turn.as_str()));
-    let second: Vec<_> = prompt.iter().chain(&said.tokens).copied().chain(prompt[..9].iter().copied()).collect();
+    let second: Vec<_> = prompt.iter().chain(&answer.tokens).copied().chain(prompt[..9].iter().copied()).collect();
     let ask = |engine: &Engine, reuse| {
         let request = Request { ignore_end: true, reuse, ..Request::new(second.clone(), 8) };
         engine.generate(request).expect("accepted").collect()
@@ -362,9 +362,9 @@ pub fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
 
 #[tokio::test]
 async fn an_unloaded_model_finds_its_conversations_again() {
-    what_a_model_held_comes_back(&smollm()).await;
-    what_a_model_held_comes_back(&gemma()).await;
-    what_a_model_held_comes_back(synthetic(synth_shape::Shape::TinyLfm2)).await;
+    sequences_survive_a_reload(&smollm()).await;
+    sequences_survive_a_reload(&gemma()).await;
+    sequences_survive_a_reload(synthetic(synth_shape::Shape::TinyLfm2)).await;
 }
 
 #[tokio::test]
@@ -404,7 +404,7 @@ async fn a_prompt_edited_near_its_end_is_computed_from_there() {
 
 #[tokio::test]
 async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
-    // One chunk of the whole prompt takes seconds; the drop is heard between two nodes of its graph.
+    // The prompt is one chunk that takes seconds; the drop is noticed between two nodes of its compute graph.
     let engine =
         remembering(&smollm(), Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, threads: 2, chunk: 1024 }, None);
     let alone = run(&engine, "hello", 4).await.tokens;
@@ -416,9 +416,9 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
     assert!(after.tally.queue_ms < 1500, "{:?}", after.tally);
 }
 
-/// Texts that repeat themselves come out the same in every run, whoever is beside them, a part of them guessed.
+/// Repetitive texts, of which a part is guessed, give the same tokens in every run and beside other requests.
 #[tokio::test]
-async fn guessed_tokens_depend_on_no_neighbour() {
+async fn guessed_tokens_do_not_depend_on_other_requests() {
     let file = smollm();
     let guessing = |engine: &Engine, seed| {
         let request = Request { lookup: true, ..request(engine, &format!("{0}. {0}. ", prose(seed, 60)), 64) };
@@ -437,9 +437,9 @@ async fn guessed_tokens_depend_on_no_neighbour() {
     }
 }
 
-/// Recurrent layers go back to after any row of the last call, and go on from there as if the rest had not been.
+/// Recurrent layers can go back to any row of the last call and continue as if the later rows had not been evaluated.
 #[test]
-fn recurrent_layers_take_rows_of_the_last_call_back() {
+fn recurrent_layers_can_undo_rows_of_the_last_call() {
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
     let weights = Weights::load(synthetic(synth_shape::Shape::TinyLfm2), loading, |_| true).expect("it loads");
     let token = |at: usize| Token((300 + at * 37 % 5_000) as i32);
@@ -470,9 +470,9 @@ fn recurrent_layers_take_rows_of_the_last_call_back() {
     }
 }
 
-/// What was guessed wrong leaves nothing behind: the script refuses rows at a position that is not the end.
+/// Wrong guesses leave no trace: the scripted model refuses rows at a position that is not the end of its sequence.
 #[tokio::test]
-async fn guesses_change_nothing_of_what_a_script_says() {
+async fn guessing_changes_no_token_of_a_scripted_model() {
     let prompt = "fn one() { first(); second(); third(); fourth() }\nchange second to other\n";
     let reply = "fn one() { first(); other(); third(); fourth() }\nand no more than that, as was asked";
     let engine = Script::saying(reply).engine(Permit::default()).expect("it starts");

@@ -1,6 +1,6 @@
-//! `monobloc fit`: the calculator of seed 003, the reference machines, and what it says to nonsense.
+//! `monobloc fit`: its figures for known models and machines, and its errors for invalid input.
 //!
-//! Model files here are headers with a hole behind them: nothing but the header is ever read.
+//! Model files here consist of a header and a hole (sparse file), because only the header is read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::cli::{Project, Run};
 use crate::models::smollm;
 
-/// An LFM2 of `shape` whose matrices are of type `kind`.
+/// Writes the header of an LFM2 of `shape` with matrices of type `kind`.
 fn hollow(shape: Shape, kind: &str, path: PathBuf) -> PathBuf {
     let all = shape.dimensions();
     let key = |name: &str| format!("{}.{name}", all.architecture);
@@ -40,7 +40,7 @@ fn hollow(shape: Shape, kind: &str, path: PathBuf) -> PathBuf {
     write(writer, path)
 }
 
-/// Qwen2.5-14B as Q4_K_M: 48 layers of 8 key/value heads of 128.
+/// Writes the header of Qwen2.5-14B as Q4_K_M: 48 layers with 8 key/value heads of length 128.
 fn qwen_14b(path: PathBuf) -> PathBuf {
     let mut writer = HeaderWriter::new("qwen2")
         .u32("qwen2.block_count", 48)
@@ -54,7 +54,7 @@ fn qwen_14b(path: PathBuf) -> PathBuf {
     writer.tensor("token_embd.weight", &[5120, 152_064], q4);
     writer.tensor("output.weight", &[5120, 152_064], q6);
     for layer in 0..48 {
-        // The mixture stores half of these two in six bits.
+        // Q4_K_M stores half of these two matrices in six bits.
         let better = if layer % 2 == 0 { q6 } else { q4 };
         let mut add =
             |name: &str, shape: &[u64], kind| writer.tensor(&format!("blk.{layer}.{name}.weight"), shape, kind);
@@ -96,12 +96,12 @@ fn about(value: &Value, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn the_14b_of_seed_003_gives_its_appendix_b() {
+fn a_14b_in_16_gb_gives_the_reference_figures() {
     let project = Project::todo();
     let file = qwen_14b(project.beside("qwen.gguf"));
     let budget =
         ["--budget", "16GB", "--device", "cpu", "--kv-type", "f16", "--overhead", "0.7GB", "--activations", "1GB"];
-    // A card keeps matrices as they lie in the file.
+    // Without repacking, matrices are kept as in the file, as on a GPU.
     let report = fit(&project, &[&[text(&file), "--no-repack"], &budget[..]].concat());
     let model = &report["models"][0];
     about(&report["budget_bytes"], 16e9, 0.001);
@@ -117,7 +117,7 @@ fn the_14b_of_seed_003_gives_its_appendix_b() {
 }
 
 #[test]
-fn a_hybrid_keeps_keys_and_values_in_its_attention_layers_only() {
+fn a_hybrid_has_a_kv_cache_in_its_attention_layers_only() {
     let project = Project::todo();
     let file = hollow(Shape::Lfm2_24bA2b, "Q4_0", project.beside("24b.gguf"));
     let report = fit(&project, &[text(&file), "--device", "cpu:32GiB"]);
@@ -130,7 +130,7 @@ fn a_hybrid_keeps_keys_and_values_in_its_attention_layers_only() {
 }
 
 #[test]
-fn a_file_keeps_keys_and_values_as_models_toml_says_unless_asked_otherwise() {
+fn the_kv_type_is_that_of_models_toml_unless_given_as_a_flag() {
     let project = Project::todo();
     let hybrid = hollow(Shape::Lfm2_1_2b, "Q8_0", project.beside("LFM2-1.2B-Q8_0.gguf"));
     let files = [smollm(), hybrid];
@@ -157,7 +157,7 @@ fn models_named_together_are_counted_together() {
     assert_eq!(number(&both["free_bytes"]), alone - second);
 }
 
-/// A models folder with the default planners and the router.
+/// A model folder with these planners and the default router.
 fn default_models(project: &Project, planners: &[(Shape, &str, &str)]) -> String {
     let folder = project.folder("models");
     for (shape, kind, name) in planners {
@@ -171,7 +171,7 @@ const LARGE: (Shape, &str, &str) = (Shape::Lfm2_24bA2b, "Q4_0", "LFM2-24B-A2B-Q4
 const SMALL: (Shape, &str, &str) = (Shape::Lfm2_8bA1b, "Q4_0", "LFM2-8B-A1B-Q4_0.gguf");
 const THREE_BITS: (Shape, &str, &str) = (Shape::Lfm2_24bA2b, "IQ3_XXS", "LFM2-24B-A2B-IQ3_XXS.gguf");
 
-/// The planner's file and rung on `device`.
+/// The planner's file, and what it gives up to fit, on `device`.
 fn planner_on(device: &str, planners: &[(Shape, &str, &str)]) -> (Value, Value) {
     let project = Project::todo();
     let folder = default_models(&project, planners);
@@ -239,7 +239,7 @@ fn a_router_size_model_leaves_most_of_4_gb_in_the_lite_profile() {
 }
 
 #[test]
-fn what_cannot_be_calculated_is_said_in_a_word() {
+fn bad_files_devices_and_budgets_get_a_clear_error() {
     let project = Project::todo();
     let large = hollow(Shape::Lfm2_24bA2b, "Q4_0", project.beside("24b.gguf"));
     fs::write(project.beside("page.gguf"), "<html></html>").expect("a file");

@@ -1,4 +1,4 @@
-//! What a model may do by itself: the matrix of capability and mode, cell by cell, and how capability is measured.
+//! The tools that a free loop may use for each capability and mode, and how a model's capability is measured.
 
 use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
@@ -11,7 +11,7 @@ use crate::cli::{Project, Run};
 use crate::scripted::{Witness, indexed, toolkit};
 use crate::turn::Turn;
 
-/// Asks for a different thing in every iteration, whatever it is told: to write, to read, to ask the index.
+/// Calls of one tool of each kind: write, read, ask the index.
 const STORY: [&str; 3] = [
     r#"[write_file(path="new.txt", content="x")]"#,
     r#"[read_file(path="src/retry.ts")]"#,
@@ -25,13 +25,13 @@ struct Cell {
 }
 
 impl Cell {
-    /// Tools that were run, whoever chose them.
+    /// Tools that were run, chosen by the model or by code.
     fn tools(&self) -> Vec<&str> {
         self.finished.steps.iter().map(|step| step.tool.as_str()).collect()
     }
 }
 
-/// One turn of the free loop, with an index.
+/// Runs one turn of the free loop, with an index.
 async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell {
     let project = Project::todo();
     let script = if capable { script.writing() } else { script.judged(Some(false)) };
@@ -43,7 +43,7 @@ async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell 
     Cell { finished, replies: misses.last().copied().unwrap_or(0), written: project.path().join("new.txt").exists() }
 }
 
-/// A model that tries one tool of each kind, one after the other, when retrieval has put something before it.
+/// A model that tries one tool of each kind in turn, once retrieval has added something to its prompt.
 fn tries_everything() -> Script {
     Script::saying("There is nothing from the project.")
         .on("lessons yet", "A request is tried 5 times.")
@@ -60,7 +60,7 @@ async fn capable_and_agent_has_every_tool_and_twelve_iterations() {
     let request = "Write the text \"x\" to new.txt";
     let done = cell(true, Mode::Agent, request, tries_everything().on("created new.txt", "x stands in new.txt.")).await;
     assert!(done.written && done.tools().contains(&"write_file"), "{:?}", done.finished);
-    // One that executes something new in every iteration is only ended by the last of twelve.
+    // A model that executes something new in every iteration is stopped only after twelve iterations.
     let mut endless = Script::saying("nothing");
     for n in (0..20).rev() {
         let call = format!(r#"[write_file(path="{}.txt", content="x")]"#, n + 1);
@@ -83,7 +83,7 @@ async fn weak_and_agent_becomes_chat_with_the_index_alone() {
     let done = cell(false, Mode::Agent, QUESTION, tries_everything()).await;
     assert!(!done.written && done.replies <= 3, "{} replies", done.replies);
     assert!(done.tools().iter().all(|tool| tool.starts_with("index_")), "{:?}", done.finished);
-    // A change is not made, and the answer says so.
+    // A requested change is not made, and the answer says so.
     let change = cell(false, Mode::Agent, "Write the text \"x\" to new.txt", tries_everything()).await;
     assert!(!change.written && change.finished.answer.contains("not done"), "{:?}", change.finished);
 }
@@ -105,12 +105,12 @@ async fn weak_models_get_the_short_prompt_and_their_reasoning_is_no_answer() {
         "{:?}",
         done.finished
     );
-    // What a weak model in chat mode does not look up, code looks up for it.
+    // In chat mode, code looks up what a weak model does not look up.
     assert_eq!(done.tools(), ["index_search"]);
     assert!(done.finished.answer.contains("PAUSE_MS"), "{}", done.finished.answer);
 }
 
-/// A model that does everything the probe asks.
+/// A model that does everything that the probe asks.
 fn obedient() -> Script {
     let mut script = Script::saying("You are welcome.");
     for (count, requests) in PLANS {
@@ -148,22 +148,22 @@ async fn the_probe_measures_what_a_model_does() {
     }
     let gate = measured(obedient(), Depth::Gate).await;
     assert!(gate.prompts < 20 && gate.capable() == Some(true) && !gate.complete, "{gate:?}");
-    // Three replies that are no calls are enough for the gate.
+    // Three replies without a call are enough to judge the model as weak.
     let babble = Script::saying("I would say that it depends.").judged(None);
     let gate = measured(babble, Depth::Gate).await;
     assert_eq!((gate.prompts, gate.capable()), (3, Some(false)), "{gate:?}");
 }
 
 #[tokio::test]
-async fn a_grammar_is_chosen_where_calls_come_out_better_inside_it() {
-    // Talks first; inside the grammar its first words cannot be a call either, so nothing is gained.
+async fn a_grammar_is_not_used_where_it_does_not_improve_calls() {
+    // It never writes a call, inside the grammar neither, so the grammar does not help.
     let whole = measured(Script::saying("Sure!").judged(None), Depth::Whole).await;
     assert!(!whole.grammar_helps(), "{whole:?}");
     assert!(!measured(obedient(), Depth::Whole).await.grammar_helps(), "it needs none");
 }
 
 #[tokio::test]
-async fn a_free_loop_measures_a_model_that_nobody_knows() {
+async fn the_single_model_loop_measures_an_unknown_model() {
     let project = Project::todo();
     let script = Script::saying("I would say that it depends.").judged(None);
     let toolkit = Toolkit { orchestrate: false, ..toolkit(&project, script, Script::saying("")) };
@@ -176,7 +176,7 @@ async fn a_free_loop_measures_a_model_that_nobody_knows() {
 }
 
 #[tokio::test]
-async fn a_text_handed_over_is_answered_from() {
+async fn a_question_is_answered_from_a_context_file() {
     let script = Script::saying("The harbour has 14 berths.");
     let plain = toolkit(&Project::todo(), script, Script::saying(""));
     let given = vec![Given { name: "harbour.md".into(), text: "# Harbour\nThe harbour has 14 berths.\n".into() }];
@@ -188,12 +188,12 @@ async fn a_text_handed_over_is_answered_from() {
 }
 
 #[test]
-fn the_small_model_answers_in_chat_mode_from_what_it_was_handed() {
+fn the_small_model_answers_in_chat_mode_from_a_context_file() {
     let project = Project::todo();
     let before = project.files();
     let file = project.beside("harbour.md");
     std::fs::write(&file, "# Harbour\nThe harbour has 14 berths.\n").expect("a file");
-    // Said, so that nothing has to be measured.
+    // The capability is configured, so the model need not be measured.
     let models = project.beside("models.toml");
     std::fs::write(&models, "[planner]\ncapability = \"weak\"\n").expect("a file");
     let [file, models] = [&file, &models].map(|path| path.to_str().expect("a plain path"));

@@ -1,4 +1,4 @@
-//! A process that is killed while it indexes leaves an index that can be used, and that the next run completes.
+//! A process killed while indexing leaves a usable index, which the next run completes.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::cli::{Project, Run};
 
-/// Kills, each at another moment, with an edit before each of them.
+/// Number of kills, each at another moment and after another edit.
 const ROUNDS: u64 = 6;
-/// Files that all refer to one name of the others.
+/// Number of files; each refers to a name of the next.
 const FILES: u64 = 120;
 
 fn write_all(project: &Path, round: u64) {
     for file in 0..FILES {
-        // In every round some names move on to the next file, so edges of files that stay as they are go stale.
+        // Every round changes some names, so edges of unchanged files become stale.
         let name = if file % 3 == 0 { format!("moved{}_{round}", file) } else { format!("kept{file}") };
         let other = (file + 1) % FILES;
         let text = format!(
@@ -38,7 +38,7 @@ fn a_killed_run_is_completed_by_the_next() {
         let running = Run::new(&project, &["index", "--json"]).start();
         thread::sleep(Duration::from_millis(20 + 90 * round));
         drop(running);
-        // Usable at once: by words at least.
+        // The index is usable at once, at least for search by words.
         let found = Run::new(&project, &["search", "add a task to the list", "--json"]).end().succeeded();
         assert!(!found.lines().is_empty());
     }
@@ -53,7 +53,7 @@ fn a_killed_run_is_completed_by_the_next() {
 }
 
 #[test]
-fn status_tells_of_an_index_and_of_none() {
+fn index_status_reports_an_index_and_a_missing_one() {
     let project = Project::todo();
     let none = Run::new(&project, &["index", "status"]).end();
     assert!(none.code == Some(1) && none.err.contains("monobloc index"), "{none:#?}");

@@ -1,4 +1,4 @@
-//! Ctrl-C ends the program soon, with code 130, in whatever it is doing, and leaves nothing half done; so does a reader that goes.
+//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; a closed output pipe ends it too.
 
 use std::fs;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::cli::{Ended, Project, Run, Running};
 use crate::clock::{Sleeper, eventually};
 use crate::models;
 
-/// From Ctrl-C to the end of the process, which takes a quarter of a second alone, and two with every core in use.
+/// Most time from Ctrl-C to the end of the process: a quarter of a second on an idle machine, two with all cores busy.
 const END_MAX: Duration = Duration::from_secs(3);
 
 fn interrupted(running: Running) -> Ended {
@@ -24,7 +24,7 @@ fn interrupted(running: Running) -> Ended {
     ended
 }
 
-/// A completion that would take minutes.
+/// Starts a completion that would take minutes.
 fn long_completion(project: &Project, words: usize, tokens: &str) -> Running {
     let file = project.beside("prompts.jsonl");
     fs::write(&file, json!({ "id": 1, "prompt": "the river ".repeat(words) }).to_string()).expect("a file");
@@ -35,7 +35,7 @@ fn long_completion(project: &Project, words: usize, tokens: &str) -> Running {
 }
 
 #[test]
-fn it_ends_a_load() {
+fn ctrl_c_ends_a_load() {
     let project = Project::todo();
     let before = project.files();
     let mut running =
@@ -46,7 +46,7 @@ fn it_ends_a_load() {
 }
 
 #[test]
-fn it_ends_a_prefill() {
+fn ctrl_c_ends_a_prefill() {
     let project = Project::todo();
     let running = long_completion(&project, 3_900, "8");
     thread::sleep(Duration::from_millis(1500));
@@ -54,7 +54,7 @@ fn it_ends_a_prefill() {
 }
 
 #[test]
-fn it_ends_a_generation() {
+fn ctrl_c_ends_a_generation() {
     let project = Project::todo();
     let running = long_completion(&project, 4, "8000");
     thread::sleep(Duration::from_millis(1500));
@@ -62,18 +62,18 @@ fn it_ends_a_generation() {
 }
 
 #[test]
-fn it_ends_an_answer_and_the_turn_is_not_called_finished() {
+fn ctrl_c_ends_an_answer_and_the_turn_does_not_count_as_finished() {
     let project = Project::todo();
     let mut running =
         Run::new(&project, &["ask", "Read src/retry.ts and tell me how many tries there are", "--json"]).start();
     running.until("step-completed");
     let ended = interrupted(running);
     assert!(!ended.out.contains("turn-finished"), "{}", ended.out);
-    let told = Run::new(&project, &["telemetry", "--json"]).end().succeeded();
-    assert_eq!(told.out, "", "a turn that was cancelled did not finish");
+    let telemetry = Run::new(&project, &["telemetry", "--json"]).end().succeeded();
+    assert_eq!(telemetry.out, "", "a turn that was cancelled did not finish");
 }
 
-/// Whether a process called `name` works in `folder`.
+/// Whether a process called `name` runs in `folder`.
 #[cfg(target_os = "linux")]
 fn at_work(name: &str, folder: &std::path::Path) -> bool {
     let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
@@ -83,7 +83,7 @@ fn at_work(name: &str, folder: &std::path::Path) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn it_ends_a_command_and_everything_the_command_started() {
+fn ctrl_c_ends_a_command_and_its_child_processes() {
     let project = Project::todo();
     let folder = project.path().canonicalize().expect("a folder");
     let running = Run::new(&project, &["ask", "Run `sleep 40`", "--yes", "--json"]).start();
@@ -95,7 +95,7 @@ fn it_ends_a_command_and_everything_the_command_started() {
 }
 
 #[test]
-fn it_ends_the_writing_of_a_model_and_leaves_no_half_of_one() {
+fn ctrl_c_ends_synth_and_leaves_no_partial_file() {
     let project = Project::todo();
     let folder = project.folder("out");
     let file = folder.join("big.gguf");
@@ -108,7 +108,7 @@ fn it_ends_the_writing_of_a_model_and_leaves_no_half_of_one() {
 }
 
 #[test]
-fn nobody_listening_ends_it_without_a_word() {
+fn a_closed_output_pipe_ends_the_program_quietly() {
     let project = Project::todo();
     let file = project.beside("prompts.jsonl");
     fs::write(&file, json!({ "id": 1, "prompt": "The river" }).to_string()).expect("a file");

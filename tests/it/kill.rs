@@ -1,6 +1,6 @@
-//! Killed at any moment, the project is as it was or as it should become, and what is begun is finished by the next start.
+//! If the process is killed at any moment, the next start finishes or undoes what it had begun.
 //!
-//! `MONOBLOC_KILLS=200` makes 200 rounds instead of 20.
+//! `MONOBLOC_KILLS=200` runs 200 rounds instead of 20.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ use crate::scripted::{indexed_in, toolkit_in};
 use crate::undo::{same, state, turn};
 
 const REQUEST: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3, then run `sh work.sh`";
-/// Many small changes of every kind.
+/// A script with many small changes of every kind.
 const WORK: &str = "for n in 1 2 3 4 5 6 7 8 9 10; do
   echo $n > made$n; echo $n >> src/todo.ts; mv made$n moved$n; mkdir -p d$n/e; chmod 700 d$n; ln -s moved$n d$n/link
 done
@@ -29,15 +29,15 @@ fn rounds() -> usize {
     std::env::var("MONOBLOC_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(20)
 }
 
-/// Lets `child` run for a random part of `whole`, and a little longer than all of it at most; then kills it.
+/// Kills `child` after a random time of at most 1.1 times `whole`.
 fn kill(mut child: Child, whole: Duration) {
     std::thread::sleep(whole.mul_f64(fastrand::f64() * 1.1));
-    // It may have ended by itself.
+    // It fails if the process has ended by itself.
     let _ = child.kill();
     child.wait().expect("its end");
 }
 
-/// This test's own program, to run one turn of [`a_changing_turn`] in it.
+/// Starts this test's own program to run [`a_changing_turn`] in its own process.
 fn changing(project: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -72,7 +72,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn a_turn_that_is_killed_can_be_taken_back_whole() {
+fn a_killed_turn_can_be_undone_completely() {
     let whole = {
         let project = project();
         let before = state(&project.path());
@@ -89,7 +89,7 @@ fn a_turn_that_is_killed_can_be_taken_back_whole() {
         let project = project();
         let (before, old) = (state(&project.path()), project.text("src/retry.ts"));
         kill(changing(&project.path()), whole);
-        // What the shell was running ends a moment after it.
+        // Commands of the shell end a moment after it.
         std::thread::sleep(Duration::from_millis(30));
         let now = project.text("src/retry.ts");
         assert!(now == old || now == old.replace("MAX_ATTEMPTS = 5;", "MAX_ATTEMPTS = 3;"), "round {round}: {now}");
@@ -132,7 +132,7 @@ async fn a_rewind_that_is_killed_is_finished_by_the_next_start() {
         let child = run.command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         match round % 2 {
             0 => kill(child, whole),
-            // Starting takes most of the time, so half of the kills wait for the first file to come or go.
+            // Starting takes most of the time, so half of the kills wait for the first change of a file.
             _ => {
                 let there = || project.path().join("f10").exists();
                 let (was, from) = (there(), Instant::now());

@@ -1,4 +1,4 @@
-//! What worked in the single-model loop is written down, told again, and believed only so far.
+//! Lessons: calls that worked in the single-model loop are stored, offered to later turns, and dropped if they fail.
 
 use std::sync::Arc;
 
@@ -50,14 +50,14 @@ fn lessons_are_written_searched_and_forgotten_by_hand() {
 }
 
 #[tokio::test]
-async fn the_single_model_loop_learns_and_is_told() {
+async fn the_single_model_loop_writes_and_uses_lessons() {
     let project = Project::todo();
     let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
-    // First it reads one file too many; told of the call that worked, it makes that one alone.
+    // Without a lesson the model reads a wrong file first; with it, it makes only the call that worked.
     let wandering = Script::saying("[read_file(path=\"src/missing.ts\")]")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("src/missing.ts", "[read_file(path=\"src/todo.ts\")]");
-    let told = Script::saying("Nothing was told.")
+    let taught = Script::saying("Nothing was told.")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("Calls that worked before:\n- How long may a title be?: read_file{", "[read_file(path=\"src/todo.ts\")]");
     let turn = |planner: Script, mode: Mode| {
@@ -75,20 +75,20 @@ async fn the_single_model_loop_learns_and_is_told() {
             (host.reports().len(), used)
         }
     };
-    // A loop that may not do everything makes do, and teaches nothing.
+    // A turn in chat mode writes no lesson.
     assert_eq!(turn(wandering.clone(), Mode::Chat).await.0, 2);
     assert!(lessons.list(10).expect("a list").is_empty());
     assert_eq!(turn(wandering, Mode::Agent).await, (2, Vec::new()));
     let learned = lessons.list(10).expect("a list");
     assert_eq!(learned.len(), 1);
     assert!(learned[0].lesson.solution.contains("src/todo.ts"), "{learned:?}");
-    assert_eq!(turn(told.clone(), Mode::Agent).await, (1, vec![vec![learned[0].name()]]));
+    assert_eq!(turn(taught.clone(), Mode::Agent).await, (1, vec![vec![learned[0].name()]]));
     assert_eq!(lessons.list(10).expect("a list").len(), 1);
-    // What it says fails now, twice; then it is not told any more.
+    // The call of the lesson fails twice; then the lesson is not used any more.
     std::fs::remove_file(project.path().join("src/todo.ts")).expect("removed");
     for failures in 1..=2 {
-        assert_eq!(turn(told.clone(), Mode::Agent).await.1.len(), 1);
+        assert_eq!(turn(taught.clone(), Mode::Agent).await.1.len(), 1);
         assert_eq!(lessons.list(10).expect("a list")[0].failures, failures);
     }
-    assert!(turn(told, Mode::Agent).await.1.is_empty());
+    assert!(turn(taught, Mode::Agent).await.1.is_empty());
 }

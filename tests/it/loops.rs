@@ -1,4 +1,4 @@
-//! The single-model loop with models that misbehave: each scripted pathology ends in something useful, and is counted.
+//! The single-model loop with scripted models that misbehave: every case ends with a useful result and is counted.
 
 use monobloc::base::StepId;
 use monobloc::base::config::{ApproveMode, Cognitive};
@@ -14,11 +14,11 @@ use crate::cli::Project;
 use crate::scripted::{Witness, indexed, silent, toolkit};
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
-/// What only the recovery text of the loop says.
+/// A sentence that occurs only in the loop's recovery text.
 const RECOVERY: &str = "Do NOT call more read-only tools. Proceed with execution now.";
 const NUDGE: &str = "Context gathering complete. Now proceed with execution using write_file or replace_in_file.";
 
-/// A turn of the plain loop, and what was seen of it.
+/// A turn of the single-model loop, and the events of it.
 struct Seen {
     finished: TurnFinished,
     reports: Vec<StepReport>,
@@ -31,7 +31,7 @@ struct Seen {
 impl Seen {
     async fn of(project: &Project, planner: Script, request: &str) -> Seen {
         let plain = toolkit(project, planner.writing(), Script::saying(""));
-        // What code is to change is found with the index.
+        // Code needs the index to find what it must change.
         let plain = if request == CHANGE { indexed(project, plain) } else { plain };
         let toolkit = Toolkit { orchestrate: false, ..plain };
         let host = Witness::new(|_: &Proposal| Decision::Approve);
@@ -58,7 +58,7 @@ impl Seen {
         self.reports.iter().map(|report| report.tool.as_str()).collect()
     }
 
-    /// Most read-only calls in a row.
+    /// The largest number of read-only calls in a row.
     fn reading(&self) -> usize {
         let runs = self.reports.split(|report| report.executing).map(<[StepReport]>::len);
         runs.max().unwrap_or(0)
@@ -67,7 +67,7 @@ impl Seen {
 
 const NEW_FILE: &str = "Create src/TodoList.tsx with the text \"export const TodoList = 1;\"";
 
-/// Reads something else every time, and writes when it is told to.
+/// A model that reads something else every time and writes only after the recovery text.
 fn explorer() -> Script {
     Script::saying(r#"[list_dir(path="src")]"#)
         .on("created src/TodoList.tsx", "The list stands in src/TodoList.tsx.")
@@ -99,7 +99,7 @@ async fn harness_read_only_loop_recovery() {
 
 #[tokio::test]
 async fn harness_execution_transition_nudge() {
-    // This model needs no more than the nudge.
+    // This model reacts to the first hint already.
     let planner = Script::saying(r#"[list_dir(path="src")]"#)
         .on("created src/TodoList.tsx", "The list stands in src/TodoList.tsx.")
         .on(NUDGE, r#"[write_file(path="src/TodoList.tsx", content="export const TodoList = 1;")]"#)
@@ -127,7 +127,7 @@ async fn production_parity_react_todo_then_ssr_followup() {
     assert!(project.text("src/App.tsx").contains("<TodoList"), "{:?}", seen.finished);
     assert!(seen.reading() <= 3 && seen.finished.answer.contains("src/TodoList.tsx"), "{:?}", seen.finished);
 
-    // The follow-up of the seed: memories and files looked at again and again, no change.
+    // The follow-up request: the model reads lessons and files again and again and changes nothing.
     let ssr = "Refactor the app to server side rendering: create src/entry-server.tsx, then change src/main.tsx so \
                that it hydrates";
     let server = r#"import { renderToString } from "react-dom/server"; import { App } from "./App"; export const render = () => renderToString(<App />);"#;
@@ -161,7 +161,7 @@ async fn a_model_that_deflects_is_asked_once_and_then_the_work_is_done() {
     let planner =
         Script::saying("As a language model I cannot reach your files. You could open src/retry.ts yourself.");
     let seen = Seen::of(&project, planner, CHANGE).await;
-    // The second time it said the very same.
+    // The second reply has the same text.
     assert_eq!(
         seen.stalls(),
         [(Stall::Deflection, Remedy::ExecutingToolsOnly), (Stall::SameText, Remedy::CodeOwnedSteps)]
@@ -194,7 +194,7 @@ async fn a_model_that_goes_on_after_the_work_is_done_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_claim_without_a_deed_is_not_told_and_the_deed_is_done() {
+async fn a_false_claim_of_a_change_is_not_reported_and_the_change_is_made() {
     let project = Project::todo();
     let planner = Script::saying("Done! It is 3 in src/retry.ts now, and 7 in src/pull.ts.")
         .on(RECOVERY, "I have already changed src/pull.ts to 7.")
@@ -219,7 +219,7 @@ async fn a_model_that_stays_with_one_kind_of_tool_leaves_no_part_undone() {
 }
 
 #[tokio::test]
-async fn names_that_do_not_exist_are_refused_with_the_nearest_and_the_work_is_done() {
+async fn unknown_tools_are_refused_with_the_nearest_name_and_the_work_is_done() {
     let project = Project::todo();
     let planner = Script::saying(r#"[open_editor(file="src/retry.ts")]"#);
     let seen = Seen::of(&project, planner, CHANGE).await;
@@ -227,7 +227,7 @@ async fn names_that_do_not_exist_are_refused_with_the_nearest_and_the_work_is_do
     assert_eq!(seen.miss.total_responses, 2);
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 
-    // One whose name is nearly right hears it and goes on.
+    // A model that misspells a tool is told the right name and continues.
     let planner = Script::saying(r#"[reed_fille(path="src/todo.ts")]"#)
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("the nearest is `read_file`", r#"[read_file(path="src/todo.ts")]"#);
@@ -244,7 +244,7 @@ async fn a_call_written_as_text_is_carried_out_and_counted() {
     assert_eq!(seen.tools(), ["read_file"]);
     assert_eq!(seen.miss.textual_tool_call_patterns, 1);
 
-    // What cannot be read as a call is asked for again, with an example.
+    // A call that cannot be parsed is asked for again, with an example.
     let planner = Script::saying("<tool_call>read todo, please</tool_call>")
         .on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.")
         .on("could not be read as a tool call", r#"[read_file(path="src/todo.ts")]"#);
@@ -254,7 +254,7 @@ async fn a_call_written_as_text_is_carried_out_and_counted() {
 }
 
 #[tokio::test]
-async fn the_counters_are_written_as_seed_004_has_them() {
+async fn the_loop_counters_have_their_documented_json_form() {
     let planner =
         Script::saying(r#"[read_file(path="src/todo.ts")]"#).on("TITLE_LENGTH_MAX = 120", "A title has 120 letters.");
     let seen = Seen::of(&Project::todo(), planner, "How long may a title in src/todo.ts be?").await;
@@ -271,7 +271,7 @@ async fn the_counters_are_written_as_seed_004_has_them() {
     );
 }
 
-/// The states of each step, in order, for a turn of the orchestrated path.
+/// The states of `step`, in order.
 fn states(host: &Witness<impl Fn(&Proposal) -> Decision + Send + Sync>, step: usize) -> Vec<StepState> {
     host.seen(|event| match event {
         Event::StepState { step: StepId(of), state } if *of == step => Some(*state),
@@ -295,7 +295,7 @@ async fn a_step_goes_through_its_states_in_order() {
     }
 }
 
-/// A turn in an indexed project, with models that have nothing to say and a user who says no.
+/// A turn in an indexed project, with models that generate no text and a user who rejects every call.
 async fn turn(request: &str) -> (TurnFinished, Witness<impl Fn(&Proposal) -> Decision + Send + Sync>) {
     let project = Project::todo();
     let host = Witness::new(|_: &Proposal| Decision::Reject);
@@ -304,7 +304,7 @@ async fn turn(request: &str) -> (TurnFinished, Witness<impl Fn(&Proposal) -> Dec
 }
 
 #[tokio::test]
-async fn a_file_that_does_not_exist_is_told_with_the_one_that_may_be_meant() {
+async fn a_missing_file_is_reported_with_the_most_similar_path() {
     for wrong in ["lib/retry.ts", "src/retr.ts"] {
         let (finished, _) = turn(&format!("Read {wrong}")).await;
         assert_eq!(finished.steps.iter().map(|step| step.status).collect::<Vec<_>>(), [StepStatus::Failed]);
@@ -313,7 +313,7 @@ async fn a_file_that_does_not_exist_is_told_with_the_one_that_may_be_meant() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_like_nothing_is_not_guessed_at_and_what_was_to_be_done_with_it_is_not_done() {
+async fn a_missing_file_without_a_similar_path_is_not_guessed_and_no_step_uses_it() {
     let project = Project::todo();
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let request = "Read src/missing.ts and src/todo.ts, then copy them to src/copy.ts";
@@ -335,7 +335,7 @@ async fn a_path_that_may_not_be_read_is_not_called_missing() {
 }
 
 #[tokio::test]
-async fn what_the_user_said_no_to_is_not_tried_another_way() {
+async fn a_rejected_call_is_not_tried_another_way() {
     let project = Project::todo();
     let host = Witness::new(|_: &Proposal| Decision::Reject).under(ApproveMode::Always);
     let toolkit = indexed(&project, silent(&project));
@@ -345,7 +345,7 @@ async fn what_the_user_said_no_to_is_not_tried_another_way() {
 }
 
 #[tokio::test]
-async fn a_word_for_a_folder_of_the_project_is_a_path() {
+async fn a_folder_name_in_a_request_is_a_path() {
     for (request, tool, arguments) in [
         ("What is in src?", "list_dir", json!({ "path": "src/" })),
         ("List src", "list_dir", json!({ "path": "src/" })),
@@ -359,7 +359,7 @@ async fn a_word_for_a_folder_of_the_project_is_a_path() {
 }
 
 #[tokio::test]
-async fn calls_in_other_notations_count_unless_they_are_not_to() {
+async fn calls_in_other_notations_count_unless_disabled() {
     let planner = || {
         let call = r#"{"name": "read_file", "arguments": {"path": "src/retry.ts"}}"#;
         Script::saying(call).on("MAX_ATTEMPTS = 5", "A request is tried 5 times.")

@@ -1,4 +1,4 @@
-//! LoRA adapters from models.toml: laid over one context's weights, which others share without them.
+//! LoRA adapters from models.toml: they change the context of one role; other roles share the weights without them.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use crate::pool::{World, silent};
 const HIDDEN: u64 = 128;
 const RANK: u64 = 4;
 
-/// An adapter of small random numbers for two matrices of the tiny shape.
+/// Writes an adapter with small random numbers for two matrices of the tiny shape.
 fn adapter(world: &World, name: &str, architecture: &str, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let f32s = TensorType::by_name("f32").expect("a type");
@@ -45,7 +45,7 @@ fn world(lora: &str) -> World {
     world
 }
 
-/// What the model of a role thinks of a continuation.
+/// The score that the model of a role gives a continuation.
 async fn score(pool: &Pool, role: Role) -> f64 {
     let leased = pool.resident(role).expect("loaded");
     let tokens = |text: &str| leased.engine.tokenize(&Prompt::default().text(text));
@@ -53,7 +53,7 @@ async fn score(pool: &Pool, role: Role) -> f64 {
     scores.expect("a score").sums[0]
 }
 
-/// The scores without and with the adapters, and what the adapters take.
+/// The scores without and with the adapters, and the memory of the adapters.
 async fn scores(lora: &str) -> (f64, f64, Bytes) {
     let world = world(lora);
     let ledger = Ledger::new(Bytes::gib(1));
@@ -69,7 +69,7 @@ async fn scores(lora: &str) -> (f64, f64, Bytes) {
 
 const X: &str = "{ file = \"x.gguf\", scale = 1.0 }";
 const Y: &str = "{ file = \"y.gguf\", scale = 0.5 }";
-/// Two matrices, each with two factors of 32-bit numbers.
+/// Size of an adapter: two matrices, each with two factors of 32-bit numbers.
 const BYTES: Bytes = Bytes(2 * 2 * HIDDEN * RANK * 4);
 
 #[tokio::test]
@@ -83,13 +83,13 @@ async fn an_adapter_changes_its_own_context_and_no_other() {
 }
 
 #[tokio::test]
-async fn at_scale_zero_it_changes_nothing() {
+async fn an_adapter_with_scale_zero_changes_nothing() {
     let (base, same, _) = scores("{ file = \"x.gguf\", scale = 0.0 }").await;
     assert_eq!(base, same);
 }
 
 #[test]
-fn an_adapter_that_is_not_there_or_does_not_fit_is_named_with_the_way_out() {
+fn a_missing_or_incompatible_adapter_is_named_with_a_way_out() {
     let refused = |lora: &str, make: &dyn Fn(&World)| {
         let world = world(lora);
         make(&world);
@@ -105,7 +105,7 @@ fn an_adapter_that_is_not_there_or_does_not_fit_is_named_with_the_way_out() {
 }
 
 #[test]
-fn an_adapter_in_the_model_folder_is_taken_for_no_model() {
+fn an_adapter_in_the_model_folder_is_not_taken_for_a_model() {
     let world = world("");
     let registry = world.registry();
     assert_eq!(registry.files().len(), 2);

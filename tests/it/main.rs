@@ -11,6 +11,7 @@ mod complete;
 #[cfg(target_os = "linux")]
 mod confined;
 mod conversation;
+mod docs;
 mod engine;
 mod fit;
 mod gate;

@@ -1,4 +1,4 @@
-//! Laws of an engine under mixed load: whatever arrives, waits, is parked or dropped, every answer is that of a solo run.
+//! An engine under mixed load: requests wait, are parked or dropped, and every answer has the tokens of a solo run.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use proptest::strategy::ValueTree;
 /// One request of a mixed load.
 #[derive(Clone, Debug)]
 struct Arrival {
-    /// Which preamble, and how long.
+    /// Which preamble, and its length.
     preamble: usize,
     preamble_length: usize,
     own: usize,
     tokens: usize,
     priority: Priority,
     continues: bool,
-    /// Dropped after so many tokens.
+    /// The request is dropped after this many tokens.
     dropped_after: Option<usize>,
-    /// Milliseconds after the one before.
+    /// Milliseconds after the previous request.
     pause_ms: u64,
 }
 
@@ -44,7 +44,7 @@ fn arrival(tokens_max: usize) -> impl Strategy<Value = Arrival> {
     )
 }
 
-/// Runs `arrivals` at once and gives the tokens of those that were not dropped.
+/// Runs `arrivals` concurrently; returns the tokens of each, or `None` for a dropped one.
 async fn run(engine: &Engine, arrivals: &[(Arrival, Vec<Token>)]) -> Vec<Option<Vec<Token>>> {
     let mut running = Vec::new();
     for (arrival, prompt) in arrivals {
@@ -81,7 +81,8 @@ fn runtime() -> tokio::runtime::Runtime {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The scripted model says one thing after one prompt, and fails if a sequence has a gap or somebody else's token.
+    /// The scripted model gives one reply to every prompt, and fails if a sequence has a gap or a token of another
+    /// request.
     #[test]
     fn a_scripted_engine_answers_everybody_and_is_idle_at_the_end(
         arrivals in proptest::collection::vec(arrival(40), 1..12),
@@ -108,10 +109,10 @@ proptest! {
         let results = runtime().block_on(run(&engine, &arrivals));
         for ((arrival, _), tokens) in arrivals.iter().zip(results) {
             let Some(tokens) = tokens else { continue };
-            let said: String = tokens.iter().map(|token| char::from(token.0 as u8)).collect();
-            prop_assert_eq!(said, &reply[..arrival.tokens.min(reply.len())]);
+            let text: String = tokens.iter().map(|token| char::from(token.0 as u8)).collect();
+            prop_assert_eq!(text, &reply[..arrival.tokens.min(reply.len())]);
         }
-        // A dropped request leaves the queue when the worker looks at it next.
+        // A dropped request leaves the queue when the worker next checks it.
         for _ in 0..500 {
             if engine.waiting() > 0 {
                 std::thread::sleep(Duration::from_millis(10));
@@ -121,9 +122,9 @@ proptest! {
     }
 }
 
-/// A real model with recurrent layers; three mixes, each answer compared with a run alone.
+/// Three random loads on a model with recurrent layers; each answer is compared with a solo run.
 #[test]
-fn a_recurrent_model_under_mixed_load_says_what_it_says_alone() {
+fn a_recurrent_model_under_mixed_load_gives_the_tokens_of_solo_runs() {
     let file = crate::engine::synthetic(monobloc::measure::Shape::TinyLfm2Moe);
     let solo = crate::engine::engine_with_chunk(file, 32);
     let shared = crate::engine::engine_with_chunk(file, 32);
@@ -140,7 +141,7 @@ fn a_recurrent_model_under_mixed_load_says_what_it_says_alone() {
                     crate::engine::prose(50 + one.own, one.own)
                 );
                 let prompt = solo.tokenize(&Prompt::default().text(text));
-                // Continued sequences may differ in their last bits; that is what `Reuse` says.
+                // `Reuse::Continue` allows small differences, so it is not used here.
                 (Arrival { continues: false, ..one }, prompt)
             })
             .collect();
@@ -155,9 +156,9 @@ fn a_recurrent_model_under_mixed_load_says_what_it_says_alone() {
     }
 }
 
-/// What the engine does for one user, it does for a file's worth of them: nobody is forgotten in the queue.
+/// No queued request is forgotten.
 #[test]
-fn a_full_queue_refuses_and_empties() {
+fn two_hundred_queued_requests_are_all_answered() {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| Script::saying("ok").engine(Permit::new()).expect("starts"));
     runtime().block_on(async {

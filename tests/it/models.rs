@@ -1,4 +1,4 @@
-//! Where the tests find models: a folder of the small ones alone, and the one that writes code by name.
+//! Where the tests find models: a folder with only the small ones, and the small model that writes code.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,21 +7,21 @@ use std::sync::OnceLock;
 
 pub const SMALLEST: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// The small model that writes code. A turn on it takes ten seconds and more, so few tests do.
+/// The small model that writes code. A turn with it takes ten seconds or more, so few tests use it.
 pub const WRITER: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
-/// What tests of everything but a model's own abilities run on, because a turn on it takes a second.
+/// The models for all other tests: a turn with them takes a second.
 const SMALL: [&str; 3] = [SMALLEST, "gemma-3-270m.Q4_K_M.gguf", "all-MiniLM-L6-v2"];
 
-/// A model folder that holds the small models whatever else was fetched, so that these play every role.
+/// A model folder with only the small models, so that these play every role.
 pub fn folder() -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let linked = || folder_of("small-models", &SMALL);
     FOLDER.get_or_init(linked).clone()
 }
 
-/// A model folder of links to these of the fetched models. It is the same in every run, so that what is remembered of its
-/// files stays known.
+/// A model folder with links to these fetched models. It is the same in every run, so that data cached about its files
+/// stays valid.
 pub fn folder_of(name: &str, models: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).expect("a folder");
@@ -31,7 +31,7 @@ pub fn folder_of(name: &str, models: &[&str]) -> PathBuf {
     folder
 }
 
-/// Other processes may make the same link at the same time: it is put in its place whole.
+/// Makes a link with an atomic rename, because other processes may make the same link at the same time.
 fn link(file: &Path, link: &Path) {
     if fs::read_link(link).is_ok_and(|found| found == file) {
         return;

@@ -1,4 +1,4 @@
-//! What is private: what patterns find by its form, and the names and addresses they find together with the small router.
+//! Masking of private data: patterns find values by their form; the small router adds names and addresses.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use monobloc::orchestrate::names::Names;
 use crate::cli::{Project, Run};
 use crate::models;
 
-/// What was right, what was found and what was wanted.
+/// Numbers of (correct, found, expected) places.
 type Sums = (usize, usize, usize);
 
 const HELD_OUT: &str = "# held out";
 
-/// The sentences below that heading.
+/// The sentences below a heading.
 fn part(heading: &str) -> impl Iterator<Item = &'static str> {
     let all = include_str!("../data/personal.txt").lines().skip_while(move |line| *line != heading).skip(1);
     all.take_while(|line| !line.starts_with("# ")).filter(|line| !line.is_empty())
 }
 
-/// A sentence and the places between its marks.
+/// A sentence without its marks, and the ranges that were between `⟨` and `⟩`.
 fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
     let (mut plain, mut wanted, mut start) = (String::new(), Vec::new(), 0);
     for c in marked.chars() {
@@ -40,7 +40,7 @@ fn unmarked(marked: &str) -> (String, Vec<Range<usize>>) {
     (plain, wanted)
 }
 
-/// The places of a text that a mask has put words for: what lies between the pieces that stayed.
+/// The ranges of a text that a mask has replaced, found as the gaps between the unchanged pieces.
 fn masked(plain: &str, mask: &Mask) -> Vec<Range<usize>> {
     let text = mask.apply(plain).into_owned();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -56,7 +56,7 @@ fn masked(plain: &str, mask: &Mask) -> Vec<Range<usize>> {
     found
 }
 
-/// `find` gives the private places of a text.
+/// Compares the ranges that `find` returns with the marked ones; prints sentences with differences.
 fn measured<'a>(marked: impl Iterator<Item = &'a str>, find: impl Fn(&str) -> Vec<Range<usize>>) -> Sums {
     marked.map(unmarked).fold((0, 0, 0), |sums, (plain, wanted)| {
         let found = find(&plain);
@@ -69,7 +69,7 @@ fn measured<'a>(marked: impl Iterator<Item = &'a str>, find: impl Fn(&str) -> Ve
     })
 }
 
-fn told(what: &str, (right, found, wanted): Sums) {
+fn print_shares(what: &str, (right, found, wanted): Sums) {
     println!("{what}: precision {right}/{found}, recall {right}/{wanted}");
 }
 
@@ -87,35 +87,35 @@ fn judge() -> Names {
     Names::new(Pool::new(registry, Ledger::new(Bytes::gib(2)), Permit::new(), options), Cancel::new())
 }
 
-/// The thresholds were set on the other half.
+/// Measured on the held-out half; the thresholds were set on the other half.
 #[test]
-fn the_small_router_finds_names_that_no_pattern_does() {
+fn the_small_router_finds_names_that_patterns_miss() {
     let judge = judge();
     let texts: Vec<String> = part(HELD_OUT).map(|marked| unmarked(marked).0).collect();
     let all = texts.iter().flat_map(|text| candidates(text).into_iter().map(move |one| (text, one)));
     let asked: Vec<(Form, &str)> =
         all.flat_map(|(text, one)| one.readings.into_iter().map(move |at| (one.form, &text[at]))).collect();
-    // All at once, because a list that is read for one need not be read again for the next.
+    // Ask for all names at once: the router then reads its prompt only once.
     judge.odds(&asked);
     let names = Mask::Names(Arc::new(judge));
     let [forms, both] = [Mask::Forms, names].map(|mask| measured(part(HELD_OUT), |text| masked(text, &mask)));
-    told("patterns alone", forms);
-    told("patterns, then the router", both);
+    print_shares("patterns alone", forms);
+    print_shares("patterns, then the router", both);
     assert_eq!(texts.len(), 100);
     assert!(both.0 * 100 >= both.2 * 85 && both.0 * 100 >= both.1 * 93, "{both:?}");
     assert!(forms.0 * 100 < forms.2 * 40, "there is nothing to find: {forms:?}");
 }
 
 #[test]
-fn on_a_set_of_our_own_few_things_with_a_form_are_missed_and_little_else_is_taken() {
+fn patterns_find_most_private_values_with_few_false_positives() {
     let set = include_str!("../data/private.txt").lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
     let sums = measured(set, |text| private::find(text).into_iter().map(|(_, place)| place).collect());
-    told("forms", sums);
+    print_shares("forms", sums);
     assert!(sums.0 * 100 >= sums.1 * 95 && sums.0 * 100 >= sums.2 * 90, "{sums:?}");
 }
 
 #[test]
-fn a_name_in_a_request_and_in_a_file_is_not_written_down() {
+fn names_in_requests_and_files_are_masked_in_the_journal() {
     let project = Project::todo();
     let note = "The customer is Eleanor Whitfield, 14 Birch Lane.\n";
     std::fs::write(project.path().join("notes.txt"), note).expect("a file");

@@ -1,4 +1,4 @@
-//! The program opens no internet socket: the kernel kills it if it tries.
+//! The program opens no internet socket: a seccomp filter kills it if it tries.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use seccompiler::{
 use crate::cli::{Project, Run};
 use crate::turn::Turn;
 
-/// Kills the process at `socket` for IPv4 and IPv6, and at the one other door to them.
+/// A filter that kills the process when it opens a socket for IPv4 or IPv6, or uses io_uring.
 fn filter() -> BpfProgram {
     let family = |family: i32| {
         let domain = u64::try_from(family).expect("a small number");
@@ -20,7 +20,7 @@ fn filter() -> BpfProgram {
     };
     let rules = BTreeMap::from([
         (libc::SYS_socket, vec![family(libc::AF_INET), family(libc::AF_INET6)]),
-        // Rings can make sockets without the call above.
+        // io_uring can open sockets without the call above.
         (libc::SYS_io_uring_setup, Vec::new()),
     ]);
     let machine = std::env::consts::ARCH.try_into().expect("a machine that the filter knows");
@@ -32,7 +32,7 @@ fn confined(project: &Project, arguments: &[&str]) -> Run {
     let mut run = Run::new(project, arguments);
     let program = filter();
     let install = move || apply_filter(&program).map_err(|_| std::io::ErrorKind::PermissionDenied.into());
-    // SAFETY: between fork and exec only two system calls are made; the filter was compiled before.
+    // SAFETY: between fork and exec only two system calls are made; the filter is compiled before.
     unsafe { run.command.pre_exec(install) };
     run
 }
@@ -47,18 +47,18 @@ fn ask_opens_no_internet_socket() {
 }
 
 #[test]
-fn neither_do_index_and_search() {
+fn index_and_search_open_no_internet_socket() {
     let project = Project::todo();
     confined(&project, &["index", "--json"]).end().succeeded();
     confined(&project, &["search", "how often is a request tried", "--json"]).end().succeeded();
 }
 
 #[test]
-fn the_filter_kills_whoever_tries() {
+fn the_filter_kills_a_process_that_opens_an_internet_socket() {
     let project = Project::todo();
     let empty = project.folder("empty");
     let pull = confined(&project, &["models", "pull", "planner", "SmolLM2"]).env("MONOBLOC_MODEL_DIR", &empty);
-    // Should the filter ever let it through, it meets a closed door of this machine.
+    // If the filter ever lets it through, it reaches only a closed port of this machine.
     let pull = pull.env("HF_ENDPOINT", "http://127.0.0.1:9").env("HF_HOME", &empty).env("XDG_DATA_HOME", &empty);
     let ended = pull.end();
     assert_eq!(ended.signal, Some(libc::SIGSYS), "{ended:#?}");

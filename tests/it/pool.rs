@@ -1,4 +1,4 @@
-//! Models come and go inside one process: by role and by file, within the budget, without races, and every no explained.
+//! The pool of models: loads, unloads and swaps by role or file stay within the budget; refusals say why.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use monobloc::models::{Registry, Role};
 use crate::clock::eventually;
 use crate::models::smollm;
 
-/// A model folder of two small models of random weights, `a.gguf` and `b.gguf`, and what models.toml says of them.
+/// A model folder with two small models of random weights, `a.gguf` and `b.gguf`, and a models.toml.
 pub struct World {
     pub dir: tempfile::TempDir,
 }
@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-/// Two roles with models of their own, in contexts of 512 tokens.
+/// Two roles with different models and contexts of 512 tokens.
 const TWO: &str =
     "[planner]\nfile = \"a.gguf\"\ncontext = 512\n[router]\nfile = \"b.gguf\"\ncontext = 512\nslots = 1\n";
 
@@ -81,7 +81,7 @@ fn held(ledger: &Ledger) -> Bytes {
     ledger.entries().iter().map(|entry| entry.bytes.host).sum()
 }
 
-/// What each model needs, alone.
+/// The memory that each model needs alone.
 fn needs(world: &World, names: [&str; 2]) -> [Bytes; 2] {
     let pool = world.pool(&Ledger::new(Bytes::gib(2)), None);
     names.map(|name| pool.estimate_memory(name).expect("a forecast").needed)
@@ -90,7 +90,7 @@ fn needs(world: &World, names: [&str; 2]) -> [Bytes; 2] {
 const FILES: [&str; 2] = ["a.gguf", "b.gguf"];
 
 #[test]
-fn what_is_loaded_is_what_the_ledger_holds_and_all_of_it_comes_back() {
+fn the_ledger_holds_what_is_loaded_and_gets_all_of_it_back() {
     let world = World::new(TWO);
     let ledger = Ledger::new(Bytes::gib(1));
     let pool = world.pool(&ledger, None);
@@ -107,10 +107,10 @@ fn what_is_loaded_is_what_the_ledger_holds_and_all_of_it_comes_back() {
     assert_eq!((ledger.free().host, ledger.entries().len()), (Bytes::gib(1), 0));
 }
 
-/// On a card of any size the load takes what the ladder of `fit` says, on each account, and gives it back; here layers that
-/// would be on the card are computed by the processor, because there is none.
+/// With accelerators of several sizes, a load reserves the host and device memory that `fit` calculates, and gives it
+/// back. This machine needs no accelerator: layers that belong on it are computed by the CPU.
 #[test]
-fn a_load_takes_of_a_card_what_fit_says() {
+fn a_load_takes_the_accelerator_memory_that_fit_calculates() {
     let world = World::new("[planner]\nfile = \"b.gguf\"\ncontext = 512\n");
     let roomy = Machine::of(Bytes::gib(1));
     let planner = world.registry().get(Role::Planner).expect("a planner").clone();
@@ -174,7 +174,7 @@ fn two_roles_on_one_file_share_weights_and_a_context_where_they_agree() {
 }
 
 #[test]
-fn many_who_ask_at_once_get_one_load() {
+fn concurrent_requests_for_a_model_load_it_once() {
     let world = World::new(TWO);
     let ledger = Ledger::new(Bytes::gib(1));
     let pool = world.pool(&ledger, None);
@@ -188,7 +188,7 @@ fn many_who_ask_at_once_get_one_load() {
 }
 
 #[test]
-fn the_longest_idle_goes_when_memory_is_short_but_never_one_in_use_or_pinned() {
+fn the_longest_idle_model_makes_room_but_never_one_in_use_or_pinned() {
     let world = World::new(TWO);
     let [a, b] = needs(&world, FILES);
     let ledger = Ledger::new(a.max(b) + Bytes::mib(1));
@@ -213,7 +213,7 @@ fn an_embedder_is_not_given_up_for_a_model_and_a_model_not_for_an_embedder() {
     let [a, _] = needs(&world, FILES);
     let ledger = Ledger::new(a + Bytes::mib(8));
     let pool = world.pool(&ledger, None);
-    // So large that no rung of the ladder is low enough.
+    // So large that the planner does not fit, whatever it gives up.
     let embedder = ledger.reserve("embedder", a).expect("room").commit(a);
     let refused = pool.load("planner", silent()).expect_err("no room").to_string();
     assert!(refused.ends_with(&format!("In memory: embedder {a}")), "{refused}");
@@ -224,7 +224,7 @@ fn an_embedder_is_not_given_up_for_a_model_and_a_model_not_for_an_embedder() {
 }
 
 #[test]
-fn a_router_that_does_not_fit_beside_the_planner_is_played_by_it() {
+fn the_planner_plays_the_router_if_the_router_does_not_fit() {
     let world = World::new(TWO);
     let [a, b] = needs(&world, ["planner", "router"]);
     let pool = world.pool(&Ledger::new(a + Bytes(b.0 / 2)), None);
@@ -275,7 +275,7 @@ fn a_swap_that_is_refused_or_fails_leaves_the_old_model() {
 }
 
 #[test]
-fn the_cap_on_models_is_kept_by_giving_one_up_and_else_by_refusing() {
+fn max_loaded_unloads_an_idle_model_or_refuses_the_load() {
     let world = World::new(TWO);
     let pool = world.pool(&Ledger::new(Bytes::gib(1)), Some(1));
     pool.load("planner", silent()).expect("loads");
@@ -290,7 +290,7 @@ fn the_cap_on_models_is_kept_by_giving_one_up_and_else_by_refusing() {
 }
 
 #[test]
-fn an_idle_model_goes_when_its_time_is_up_and_a_pinned_one_stays() {
+fn an_idle_model_is_unloaded_after_its_keep_alive_unless_pinned() {
     let world = World::new(&TWO.replace("slots = 1", "slots = 1\nkeep_alive_s = 1\npinned = true")).manifest(&format!(
         "{}keep_alive_s = 1\npinned = true\n",
         TWO.replace("512\n[router]", "512\nkeep_alive_s = 1\n[router]")
@@ -309,7 +309,7 @@ fn an_idle_model_goes_when_its_time_is_up_and_a_pinned_one_stays() {
 }
 
 #[test]
-fn what_is_in_memory_is_told_while_a_model_loads() {
+fn models_in_memory_can_be_listed_during_a_load() {
     let world = World::new(TWO);
     let pool = world.pool(&Ledger::new(Bytes::gib(1)), None);
     let asked = pool.clone();
@@ -329,7 +329,7 @@ fn what_is_in_memory_is_told_while_a_model_loads() {
     assert_eq!(pool.loading(), None);
 }
 
-/// A few greedy tokens of whatever plays `role`.
+/// A few greedy tokens of the model that plays `role`.
 pub async fn tokens(pool: &Pool, role: Role) -> Result<Vec<i32>, String> {
     let pool = pool.clone();
     let leased = tokio::task::spawn_blocking(move || pool.lease(role, |_, _| true)).await.expect("no panic");
@@ -341,7 +341,7 @@ pub async fn tokens(pool: &Pool, role: Role) -> Result<Vec<i32>, String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_model_says_the_same_after_it_went_and_came_back() {
+async fn a_reloaded_model_gives_the_same_tokens() {
     let world = World::new(TWO);
     let pool = world.pool(&Ledger::new(Bytes::gib(1)), None);
     let first = tokens(&pool, Role::Planner).await.expect("tokens");
@@ -352,7 +352,7 @@ async fn a_model_says_the_same_after_it_went_and_came_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_swapped_out_model_has_read_comes_back_with_it() {
+async fn cached_prefixes_survive_a_swap() {
     let world = World::new(TWO);
     let ledger = Ledger::new(Bytes::gib(1));
     let prefixes = PrefixStore::new(ledger.clone(), Bytes::mib(64), None);
@@ -370,7 +370,7 @@ async fn what_a_swapped_out_model_has_read_comes_back_with_it() {
     let again = read().await;
     assert_eq!(again.tokens, cold.tokens);
     assert!(again.tally.cached_tokens * 2 > again.tally.prompt_tokens, "{:?}", again.tally);
-    // Copies give way to a model.
+    // Cached prefixes make room for a model.
     pool.unload("planner").expect("unloads");
     let copies: Bytes = pool.others().iter().map(|(_, bytes)| *bytes).sum();
     assert!(copies > Bytes::ZERO, "what was read is kept");

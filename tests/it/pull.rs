@@ -1,5 +1,4 @@
-//! `models pull` against a hub of its own on this machine: a download that breaks off goes on, a wrong file is refused,
-//! and what was pulled is found without the hub.
+//! `models pull` from a local test hub: interrupted downloads resume, wrong files are refused, results work offline.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +16,7 @@ const CUT: usize = 1_000;
 const FILE: &str = "tiny-router-Q8_0.gguf";
 const REPOSITORY: &str = "owner/tiny-router";
 
-/// A small chat model as far as headers go.
+/// A file with the header of a small chat model.
 fn model() -> Vec<u8> {
     let mut writer = HeaderWriter::new("llama").text("tokenizer.chat_template", "<|im_start|>");
     writer.tensor("w", &[64, 64], TensorType::by_name("f32").expect("a type"));
@@ -27,7 +26,7 @@ fn model() -> Vec<u8> {
     bytes
 }
 
-/// Serves one file as the hub does. Gives its address and the paths and ranges that were asked for.
+/// Serves one file as the hub does. Returns its address, and a log of the requested paths and ranges.
 fn hub(file: Vec<u8>, sha256: String) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -39,7 +38,7 @@ fn hub(file: Vec<u8>, sha256: String) -> (String, Arc<Mutex<Vec<String>>>) {
         for stream in listener.incoming().flatten() {
             let (path, range) = request(&stream);
             log.lock().expect("no panic").push(format!("{path} {range}").trim().to_owned());
-            // A client that hangs up early is the client's affair.
+            // It fails if the client hangs up early, which is fine.
             let _ = answer(stream, &path, &range, &file, &sha256, &mut cut);
         }
     });
@@ -90,7 +89,7 @@ fn folder(project: &Project, sha256: &str) -> String {
 }
 
 #[test]
-fn a_download_that_breaks_off_goes_on_and_the_file_is_found_without_the_hub() {
+fn an_interrupted_download_resumes_and_the_file_is_found_without_the_hub() {
     let project = Project::todo();
     let bytes = model();
     let copy = project.beside("copy");
@@ -115,7 +114,7 @@ fn a_download_that_breaks_off_goes_on_and_the_file_is_found_without_the_hub() {
 }
 
 #[test]
-fn a_file_the_hub_does_not_have_is_said_at_once() {
+fn a_file_that_the_hub_does_not_have_is_reported_at_once() {
     let project = Project::todo();
     let (address, asked) = hub(model(), "0".repeat(64));
     let models = folder(&project, &"1".repeat(64));

@@ -1,19 +1,19 @@
-//! The requests of seed 004 on the real small model: a React todo and then its move to server side rendering.
+//! Two requests with the real small model: a React todo list, then its move to server side rendering.
 
 use crate::cli::{Project, Run};
 use crate::turn::{kind, text};
 
 const TODO: &str = "Create src/TodoList.tsx with the text \"export const TodoList = () => null;\" and change \"Nothing here yet\" to \"Your list\" in src/App.tsx";
 const SSR: &str = "Refactor the app to server side rendering: create src/entry-server.tsx with the text \"export const render = () => null;\", then replace createRoot with hydrateRoot in src/main.tsx";
-/// Seed 004: execution within so many calls, and at most so many reads in a row.
+/// Something must be executed within this many calls, with at most this many reads in a row.
 const CALLS_TO_EXECUTION: usize = 5;
 const READING_MAX: usize = 3;
 
 #[test]
-fn a_todo_and_its_move_to_the_server_are_done_in_one_conversation() {
+fn a_react_todo_and_its_move_to_server_side_rendering_are_done_in_one_conversation() {
     let project = Project::of("react");
-    let said = format!("{TODO}\n{SSR}\n").into_bytes();
-    let ended = Run::new(&project, &["chat", "--json", "--yes"]).input(said).end().succeeded();
+    let input = format!("{TODO}\n{SSR}\n").into_bytes();
+    let ended = Run::new(&project, &["chat", "--json", "--yes"]).input(input).end().succeeded();
     let events = ended.lines();
     let failed: Vec<_> = events.iter().filter(|event| kind(event) == "turn-failed").collect();
     assert!(failed.is_empty(), "{failed:?}");
@@ -33,6 +33,6 @@ fn a_todo_and_its_move_to_the_server_are_done_in_one_conversation() {
     assert!(project.text("src/entry-server.tsx").contains("render = ()"));
     let main = project.text("src/main.tsx");
     assert!(main.contains("import { hydrateRoot }") && !main.contains("createRoot"), "{main}");
-    // No loop was needed, so there is nothing to be counted in one.
+    // No free loop ran, so there are no loop statistics.
     assert!(events.iter().all(|event| !kind(event).starts_with("telemetry.")), "a free loop ran");
 }

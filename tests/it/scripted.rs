@@ -1,4 +1,4 @@
-//! Turns with scripted models: consent, failures, the single-model loop, wording, waiting and cancelling, exactly.
+//! Turns with scripted models: consent, failures, the single-model loop, answers, waiting and cancelling.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ use crate::clock::Sleeper;
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 
-/// Notes down what happens, and answers proposals with `decide`.
+/// A host that records events and answers proposals with `decide`.
 pub struct Witness<F> {
     events: Mutex<Vec<Event>>,
     policy: Policy,
@@ -38,12 +38,12 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
         Witness { events: Mutex::default(), policy, decide }
     }
 
-    /// The same, who has consented to this much beforehand.
+    /// The same with the approval mode `mode`.
     pub fn under(self, mode: ApproveMode) -> Witness<F> {
         Witness { policy: Policy::of(mode), ..self }
     }
 
-    /// What `pick` takes of the events.
+    /// The values that `pick` returns for the events.
     pub fn seen<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Vec<T> {
         self.events.lock().expect("nobody panics").iter().filter_map(pick).collect()
     }
@@ -105,7 +105,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
     }
 }
 
-/// The same, with an index of the project.
+/// The same toolkit with an index of the project.
 pub fn indexed(project: &Project, plain: Toolkit) -> Toolkit {
     indexed_in(&project.path(), plain)
 }
@@ -118,12 +118,12 @@ pub fn indexed_in(project: &Path, plain: Toolkit) -> Toolkit {
     Toolkit { index, context, ..plain }
 }
 
-/// A planner and a router that have nothing to say.
+/// A toolkit with a planner and a router that generate no text.
 pub fn silent(project: &Project) -> Toolkit {
     toolkit(project, Script::saying("It is as it is."), Script::saying(""))
 }
 
-/// Takes so long for every token it reads or writes.
+/// The same model, which takes `row_ms` for every token it reads or writes.
 fn slow(mut script: Script, row_ms: u64) -> Script {
     script.row_time = Duration::from_millis(row_ms);
     script
@@ -133,7 +133,7 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().expect("an object")
 }
 
-/// Runs the change with this decision; gives the one report of it and the whole turn.
+/// Runs the change with this decision; returns the report of its one call and the whole turn.
 async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFinished) {
     let host = Witness::new(move |_: &Proposal| decision.clone());
     let finished = run_turn(&indexed(project, silent(project)), CHANGE, &host).await.expect("a turn");
@@ -144,11 +144,11 @@ async fn decided(project: &Project, decision: Decision) -> (StepReport, TurnFini
     (reports[0].clone(), finished)
 }
 
-/// What is to go is read from the clause alone, whatever is said around it; what code does not find, nobody takes out.
+/// What to remove is read from the clause alone; code removes only what it finds without doubt.
 #[tokio::test]
 async fn a_removal_is_carried_out_or_refused_by_code() {
     let file = "// TODO: one\nimport foo from './foo.js';\nimport bar from './bar.js';\n";
-    for (request, expected, said) in [
+    for (request, expected, message) in [
         ("Line 1 is done. Delete line 1 from src/b.ts", &file[13..], ""),
         ("Remove the line \"import foo\" from src/b.ts", &[&file[..13], &file[41..]].concat(), ""),
         ("Remove from src/b.ts line 3", &file[..41], ""),
@@ -162,13 +162,14 @@ async fn a_removal_is_carried_out_or_refused_by_code() {
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
         assert_eq!(project.text("src/b.ts"), expected, "{request}");
-        assert!(said.is_empty() || host.notices().iter().any(|notice| notice.contains(said)), "{:?}", host.notices());
+        let notices = host.notices();
+        assert!(message.is_empty() || notices.iter().any(|notice| notice.contains(message)), "{notices:?}");
     }
 }
 
-/// Without a model that writes, a file is made only with what the request quotes, and one that is there is not replaced.
+/// Without a model that writes, a file is made only with text that the request quotes, and never replaces a file.
 #[tokio::test]
-async fn nothing_is_written_that_the_request_does_not_quote() {
+async fn without_a_writing_model_only_quoted_text_is_written() {
     for (request, path, expected) in [
         ("Write hello to a.md", "a.md", None),
         ("Save the answer in notes.md", "notes.md", None),
@@ -186,7 +187,7 @@ async fn nothing_is_written_that_the_request_does_not_quote() {
     }
 }
 
-/// A rename that is spelled out needs no model, and reaches every file.
+/// A rename with both names needs no model.
 #[tokio::test]
 async fn a_rename_that_is_spelled_out_is_made_by_code() {
     let project = Project::todo();
@@ -245,7 +246,7 @@ async fn modified_arguments_are_checked_like_any_others() {
 }
 
 #[tokio::test]
-async fn what_a_model_claims_after_a_tool_error_is_not_told() {
+async fn a_claim_after_a_tool_error_is_not_in_the_answer() {
     let project = Project::todo();
     let toolkit = toolkit(&project, Script::saying("src/missing.ts tries 7 times."), Script::saying(""));
     let host = Witness::new(never_asked);
@@ -256,10 +257,10 @@ async fn what_a_model_claims_after_a_tool_error_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_number_that_stands_nowhere_is_left_out_of_the_answer() {
+async fn a_number_without_evidence_is_left_out_of_the_answer() {
     let project = Project::todo();
-    let said = "A request is tried 5 times. After 250 ms it is tried 9 more times.";
-    let toolkit = toolkit(&project, Script::saying(said), Script::saying(""));
+    let draft = "A request is tried 5 times. After 250 ms it is tried 9 more times.";
+    let toolkit = toolkit(&project, Script::saying(draft), Script::saying(""));
     let request = "Read src/retry.ts and tell me how many times a request is tried";
     let finished = run_turn(&toolkit, request, &Witness::new(never_asked)).await.expect("a turn");
     assert!(finished.answer.contains("A request is tried 5 times."), "{}", finished.answer);
@@ -271,7 +272,7 @@ async fn the_single_model_loop_knows_plan_and_evidence_and_repeats_no_call() {
     let project = Project::todo();
     let request = "Read src/retry.ts, read src/missing.ts, then copy it to src/copy.ts";
     let again = r#"[read_file(path="src/retry.ts")]"#;
-    // Calls only when the prompt has the evidence of the first step and says what is open, and only once.
+    // The script calls a tool only if the prompt has the evidence of the first step and the open steps, and only once.
     let planner = Script::saying("I know nothing.")
         .writing()
         .on("MAX_ATTEMPTS = 5;\n", "The file has been read.")
@@ -308,7 +309,7 @@ async fn the_plain_loop_calls_tools_until_it_answers() {
 }
 
 #[tokio::test]
-async fn a_loop_that_never_ends_is_ended() {
+async fn a_loop_without_end_is_stopped() {
     let project = Project::todo();
     let toolkit = toolkit(&project, Script::saying("[read_file(path=\"src/todo.ts\")]"), Script::saying(""));
     let toolkit = Toolkit { orchestrate: false, ..toolkit };
@@ -344,7 +345,7 @@ async fn a_cancelled_turn_ends_at_once() {
 
 #[tokio::test]
 async fn a_short_request_does_not_wait_for_a_long_one() {
-    // Numbered: text in circles would be stopped.
+    // Numbered words, because repetitive text would be stopped.
     let long: String = (0..70).map(|n| format!("word {n} ")).collect();
     let script = Script::saying("short").on("LONG", &long);
     let engine = slow(script, 4).engine(Permit::new()).expect("an engine");
@@ -358,11 +359,11 @@ async fn a_short_request_does_not_wait_for_a_long_one() {
     assert_eq!(long_one.await.expect("no panic").expect("a text").text, long);
 }
 
-/// How much earlier one of two comes, so that it is the one served.
+/// How much earlier one of two requests is sent, so that it is served first.
 const HEAD_START: Duration = Duration::from_millis(100);
 
 #[tokio::test]
-async fn who_waits_hears_so_every_second() {
+async fn a_waiting_turn_gets_a_sign_of_life_every_second() {
     let mut slow = slow(Script::saying("Hello to you."), 10);
     slow.slots = 1;
     let toolkit = toolkit(&Project::todo(), slow, Script::saying(""));

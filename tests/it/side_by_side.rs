@@ -1,4 +1,4 @@
-//! The steps of a plan are made, told and filed in their order, each call once.
+//! The steps of a plan run in their order, so do their events and evidence, and no call runs twice.
 
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::{Toolkit, run_turn};
@@ -32,7 +32,7 @@ async fn turn(toolkit: &Toolkit, request: &str) -> Seen {
 }
 
 #[tokio::test]
-async fn steps_are_told_and_filed_in_their_order() {
+async fn events_and_evidence_come_in_the_order_of_the_steps() {
     let seen = turn(&silent(&Project::todo()), READS).await;
     let mut expected = vec!["plan".to_owned()];
     for (n, tool) in [(1, "read_file"), (2, "read_file"), (3, "list_dir")] {
@@ -51,10 +51,10 @@ async fn steps_are_told_and_filed_in_their_order() {
 async fn a_question_that_takes_a_command_waits_for_its_turn_and_for_consent() {
     let request = "Read src/retry.ts, show the git log, then read src/retry.ts";
     let seen = turn(&silent(&Project::todo()), request).await;
-    // After a command the file may be another one: it is read again.
+    // The command may have changed the file, so it is read again.
     let tools: Vec<&str> = seen.finished.steps.iter().map(|step| step.tool.as_str()).collect();
     assert_eq!(tools, ["read_file", "run_command", "read_file"]);
-    let at = |wanted: &str| seen.story.iter().position(|told| told == wanted).expect("it was told");
+    let at = |wanted: &str| seen.story.iter().position(|one| one == wanted).expect("it was told");
     assert!(at("s1 Complete") < at("s2 AwaitingApproval") && at("s2 AwaitingApproval") < at("s3 begins"));
 }
 
@@ -76,14 +76,14 @@ async fn a_step_that_fails_stops_only_those_that_need_it() {
 }
 
 #[tokio::test]
-async fn what_was_not_asked_for_in_words_is_shown_beside_what_was() {
+async fn results_without_a_sentence_are_listed_in_the_answer() {
     let request = "Read src/retry.ts and tell me how many times a request is tried, then list the files in src/";
     let planner = Script::saying("A request is tried 5 times.");
     let seen = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await;
     let answer = &seen.finished.answer;
     assert!(answer.contains("MAX_ATTEMPTS = 5;` [e1]") && !answer.contains("lines 1-"), "{answer}");
     assert!(answer.contains("5 entries [e2]") && answer.contains("src/clock.rs"), "{answer}");
-    // A file that was read for the question and does not answer it is only named.
+    // A file that was read but does not answer the question is only named.
     let request = "Read src/retry.ts, read src/todo.ts and tell me how many times a request is tried";
     let planner = Script::saying("A request is tried 5 times.");
     let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;

@@ -1,5 +1,4 @@
-//! Models come and go at random, under random budgets, while others generate: the account is never overdrawn, nothing
-//! crashes, and every no says why.
+//! Loads and unloads models at random under random budgets while others generate: the budget holds, nothing crashes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,13 +12,13 @@ use crate::models::smollm;
 use crate::pool::{World, silent, tokens};
 
 const SEED: u64 = 3;
-/// Budgets tried, and deeds done under each: some 15 seconds on two slow cores.
+/// Number of budgets, and of random operations under each: about 15 seconds on two slow cores.
 const BUDGETS: usize = 5;
 const DEEDS: usize = 24;
-/// Times that are tried where the pool says so: half a minute.
+/// Tries of an operation that is refused with "try again": half a minute.
 const TRIES_MAX: usize = 6;
 const NAMES: [&str; 5] = ["planner", "router", "a.gguf", "b.gguf", "smollm"];
-/// Small contexts, so that what is loaded and freed is mostly weights; two roles of different settings.
+/// Small contexts, so that memory is mostly weights; two roles with different settings.
 const ROLES: &str = "[planner]\nfile = \"a.gguf\"\ncontext = 512\nkeep_alive_s = 1\n[router]\nfile = \"b.gguf\"\ncontext = 256\nslots = 1\nkeep_alive_s = 0\n";
 
 fn world() -> World {
@@ -28,25 +27,25 @@ fn world() -> World {
     world
 }
 
-/// What a refusal must say: numbers, or who is in the way.
+/// Whether a refusal gives numbers or the reason.
 fn is_explained(refusal: &str) -> bool {
     let arithmetic = refusal.contains(" needs ") && refusal.contains(" are free; ") && refusal.contains("iB");
     let reasons = ["is not loaded", "is pinned; unpin it first", "is in use; wait", "--max-loaded 2 allows"];
     arithmetic || reasons.iter().any(|reason| refusal.contains(reason))
 }
 
-/// The account is never overdrawn, and holds for models what the pool says they hold. `exact` when nothing is loading.
+/// Checks that neither the ledger's entries nor the models in memory exceed the budget.
 fn check(pool: &Pool, ledger: &Ledger, deed: &str) {
     let held: Bytes = ledger.entries().iter().map(|entry| entry.bytes.host).sum();
     assert!(held <= ledger.capacity().host, "after {deed}: {held} of {} are held", ledger.capacity().host);
     let models = pool.active();
-    let told: Bytes = models.iter().map(Active::bytes).sum();
-    assert!(told <= ledger.capacity().host, "after {deed}: {models:?}");
+    let active: Bytes = models.iter().map(Active::bytes).sum();
+    assert!(active <= ledger.capacity().host, "after {deed}: {models:?}");
 }
 
-/// Does what a refusal advises that ends in "try again": a machine that others keep busy may take longer to free memory than the
-/// pool waits.
-fn heeding<T, E: ToString>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, String> {
+/// Repeats an operation that is refused with "try again": a busy machine may take longer to free memory than the pool
+/// waits.
+fn retried<T, E: ToString>(mut act: impl FnMut() -> Result<T, E>) -> Result<T, String> {
     let mut done = act().map_err(|error| error.to_string());
     for _ in 1..TRIES_MAX {
         match &done {
@@ -61,16 +60,17 @@ fn deed(pool: &Pool, random: &mut fastrand::Rng) -> (String, Result<(), String>)
     let mut name = || NAMES[random.usize(..NAMES.len())];
     let (one, other) = (name(), name());
     let (what, done) = match random.u8(..10) {
-        0..4 => (format!("load {one}"), heeding(|| pool.load(one, silent()).map(drop))),
-        4 | 5 => (format!("unload {one}"), heeding(|| pool.unload(one).map(drop))),
-        6 | 7 => (format!("swap {one} {other}"), heeding(|| pool.swap(one, other, silent()).map(drop))),
-        8 => (format!("pin {one}"), heeding(|| pool.pin(one, true).map(drop))),
-        _ => (format!("unpin {one}"), heeding(|| pool.pin(one, false).map(drop))),
+        0..4 => (format!("load {one}"), retried(|| pool.load(one, silent()).map(drop))),
+        4 | 5 => (format!("unload {one}"), retried(|| pool.unload(one).map(drop))),
+        6 | 7 => (format!("swap {one} {other}"), retried(|| pool.swap(one, other, silent()).map(drop))),
+        8 => (format!("pin {one}"), retried(|| pool.pin(one, true).map(drop))),
+        _ => (format!("unpin {one}"), retried(|| pool.pin(one, false).map(drop))),
     };
     (what, done)
 }
 
-/// One budget: somebody changes what is loaded while somebody else generates.
+/// Random operations under one budget while another task generates. Returns numbers of done and refused operations, and
+/// of generated tokens.
 async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usize, usize, usize) {
     let ledger = Ledger::new(budget);
     let pool = world.pool(&ledger, random.bool().then_some(2));
@@ -102,9 +102,9 @@ async fn round(world: &World, budget: Bytes, random: &mut fastrand::Rng) -> (usi
     over.store(true, Ordering::SeqCst);
     speaker.await.expect("no crash");
     for name in NAMES {
-        // What is not loaded needs no unpinning.
+        // It fails if the model is not loaded, which is fine.
         let _ = pool.pin(name, false);
-        if let Err(refusal) = heeding(|| pool.unload(name)) {
+        if let Err(refusal) = retried(|| pool.unload(name)) {
             assert!(refusal.contains("is not loaded"), "nobody holds {name} any more: {refusal}");
         }
     }
@@ -118,7 +118,7 @@ fn panic_unless_explained(refusal: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_comes_and_goes_the_budget_holds() {
+async fn the_budget_holds_while_models_are_loaded_and_unloaded_at_random() {
     let world = world();
     let mut random = fastrand::Rng::with_seed(SEED);
     let large = world.pool(&Ledger::new(Bytes::gib(4)), None);

@@ -1,4 +1,4 @@
-//! The stream of one generation: thinking apart, nothing held back is lost, text that goes round in circles is stopped.
+//! The stream of one generation: thoughts are separated, held-back text is not lost, repetitive text is stopped.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use monobloc::engine::{
 };
 use monobloc::models::dialect::Prompt;
 
-/// Says some bytes, then cannot go on; never says that it is done.
+/// A decoder that generates some bytes and then fails; it never ends by itself.
 struct Faltering {
     says: &'static [u8],
     held: usize,
@@ -34,8 +34,8 @@ impl Decoder for Faltering {
 
     fn decode(&mut self, rows: &[Row], _: Stop<'_>) -> Result<(), DecodeError> {
         self.held += rows.len();
-        let said = self.held - self.prompt;
-        let Some(&next) = self.says.get(said) else {
+        let generated = self.held - self.prompt;
+        let Some(&next) = self.says.get(generated) else {
             return Err(DecodeError::Failed { rows: rows.len(), reason: "out of words".to_owned() });
         };
         self.row = vec![0.0; 257];
@@ -63,7 +63,7 @@ impl Decoder for Faltering {
     }
 }
 
-/// A model that breaks off after it said `says` to `prompt`.
+/// An engine whose model answers `prompt` with `says` and then fails.
 fn faltering(prompt: &str, says: &'static [u8]) -> Engine {
     let length = prompt.len();
     Engine::spawn("faltering", Arc::new(Letters::new()), Permit::default(), move |inbox| {
@@ -77,7 +77,7 @@ fn start(engine: &Engine, prompt: &str) -> Generation {
     engine.generate(Request::new(prompt, 1000)).expect("accepted")
 }
 
-/// Everything up to the end: answer, thinking, and the error if there was one.
+/// Reads the stream to its end: answer, thoughts, and the error if there was one.
 async fn heard(mut stream: Generation) -> (String, String, Option<EngineError>) {
     let (mut answer, mut thinking) = (String::new(), String::new());
     loop {
@@ -95,7 +95,7 @@ async fn heard(mut stream: Generation) -> (String, String, Option<EngineError>) 
 }
 
 #[tokio::test]
-async fn what_was_held_back_comes_out_before_an_error() {
+async fn held_back_text_is_sent_before_an_error() {
     let (answer, thinking, error) = heard(start(&faltering("x", b"sum <thi"), "x")).await;
     assert_eq!((answer.as_str(), thinking.as_str()), ("sum <thi", ""));
     assert!(error.is_some_and(|error| error.to_string().contains("out of words")));
@@ -105,24 +105,24 @@ async fn what_was_held_back_comes_out_before_an_error() {
 }
 
 #[tokio::test]
-async fn cancelling_gives_out_what_was_held_back() {
+async fn cancelling_returns_held_back_text() {
     let engine = faltering("x", b"sum <thi");
     let (first, second) = (start(&engine, "x"), start(&engine, "x"));
-    // There is one slot: when the second is over, all of the first has been sent.
+    // There is one slot, so when the second stream has ended, all of the first has been sent.
     heard(second).await;
-    let said: Vec<Piece> = first.cancel();
-    let text: String = said.iter().map(|piece| if let Piece::Answer(part) = piece { part } else { "" }).collect();
-    assert_eq!(text, "sum <thi", "{said:?}");
+    let pieces: Vec<Piece> = first.cancel();
+    let text: String = pieces.iter().map(|piece| if let Piece::Answer(part) = piece { part } else { "" }).collect();
+    assert_eq!(text, "sum <thi", "{pieces:?}");
 }
 
 #[tokio::test]
-async fn a_prompt_that_opens_thinking_is_gone_on_with() {
+async fn an_answer_to_a_prompt_that_opens_thinking_begins_as_thinking() {
     let prompt = "<|im_start|>assistant\n<think>\n";
     let (answer, thinking, _) = heard(start(&faltering(prompt, b"why</think>so"), prompt)).await;
     assert_eq!((answer.as_str(), thinking.as_str()), ("so", "why"));
 }
 
-/// What a model says that goes round in circles for five hundred letters, and then ends.
+/// Generates from a model that repeats itself for five hundred characters and then ends.
 async fn circling(change: impl FnOnce(&mut Request)) -> Output {
     let script = Script::saying(&"round we go. ".repeat(38));
     let engine = script.engine(Permit::default()).expect("the engine starts");
@@ -132,7 +132,7 @@ async fn circling(change: impl FnOnce(&mut Request)) -> Output {
 }
 
 #[tokio::test]
-async fn text_in_circles_is_stopped_unless_it_was_asked_for() {
+async fn repetitive_text_is_stopped_unless_the_end_is_ignored() {
     let stopped = circling(|_| ()).await;
     assert_eq!((stopped.finish, stopped.text.as_str()), (Finish::Repetition, &*"round we go. ".repeat(4)));
     let measured = circling(|request| request.ignore_end = true).await;
@@ -142,14 +142,14 @@ async fn text_in_circles_is_stopped_unless_it_was_asked_for() {
 }
 
 #[tokio::test]
-async fn every_token_says_how_sure_the_model_was() {
+async fn every_token_comes_with_its_entropy() {
     let engine = Script::saying("yes").engine(Permit::default()).expect("the engine starts");
     let prompt = engine.tokenize(&Prompt::default().text("<|im_start|>assistant\n"));
     let mut stream = engine.generate(Request::new(prompt, 10)).expect("accepted");
     while stream.next().await.expect("no error").is_some() {}
     assert_eq!(stream.choices().iter().map(|choice| choice.token).collect::<Vec<Token>>(), stream.tokens());
     assert_eq!(stream.tokens().len(), 3);
-    // One logit of 20 over 256 of 0.
+    // The entropy of one logit of 20 and 256 logits of 0.
     let others = 256.0 * (-20f32).exp();
     let expected = others * (20.0 + 1.0);
     assert!(stream.choices().iter().all(|choice| (choice.entropy / expected - 1.0).abs() < 0.01));

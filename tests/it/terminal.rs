@@ -1,4 +1,4 @@
-//! Consent on a terminal: yes, no, and other arguments.
+//! Consent on a terminal: yes, no, and edited arguments.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,18 +12,18 @@ use crate::cli::{Project, Run};
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The two ends of a new terminal: the user's and the program's.
+/// The two ends of a new pseudo-terminal: the user's and the program's.
 fn terminal() -> (File, File) {
     let (mut user, mut program) = (-1, -1);
     let none = std::ptr::null_mut();
     // SAFETY: both descriptors are written by the call, and the three optional pointers may be null.
     let made = unsafe { libc::openpty(&mut user, &mut program, none, none.cast(), none.cast()) };
     assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: the call succeeded, so both descriptors are open and belong to nobody else.
+    // SAFETY: the call succeeded, so both descriptors are open and owned by nothing else.
     unsafe { (File::from(OwnedFd::from_raw_fd(user)), File::from(OwnedFd::from_raw_fd(program))) }
 }
 
-/// Runs the change on a terminal. Each answer is typed when its prompt stands there; gives what was shown.
+/// Runs the change on a terminal. Types each answer when its prompt appears; returns what was shown.
 fn converse(project: &Project, answers: &[(&str, &str)]) -> String {
     converse_with(project, &["ask", CHANGE], answers)
 }
@@ -39,7 +39,7 @@ fn converse_with(project: &Project, arguments: &[&str], answers: &[(&str, &str)]
     let mut reader = user.try_clone().expect("a descriptor");
     thread::spawn(move || {
         let mut block = [0; 4096];
-        // The read fails when the program has closed its end.
+        // The read fails once the program has closed its end.
         while let Ok(read @ 1..) = reader.read(&mut block) {
             let _ = sender.send(String::from_utf8_lossy(&block[..read]).into_owned());
         }
@@ -88,7 +88,7 @@ fn no_leaves_the_file_alone() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_asked_for_again_and_silence_is_a_no() {
+fn an_unclear_answer_is_asked_for_again_and_in_the_end_rejected() {
     let project = Project::todo();
     let before = project.files();
     converse(&project, &[("[y]es", "maybe"), ("[y]es", "what?"), ("[y]es", "")]);
@@ -106,8 +106,8 @@ fn edited_arguments_are_the_ones_that_are_run() {
 #[test]
 fn in_a_conversation_the_next_line_is_the_answer() {
     let project = Project::todo();
-    let said = [("> ", CHANGE), ("[y]es", "y"), ("> ", "/ps"), ("> ", "/exit")];
-    let text = converse_with(&project, &["chat"], &said);
+    let answers = [("> ", CHANGE), ("[y]es", "y"), ("> ", "/ps"), ("> ", "/exit")];
+    let text = converse_with(&project, &["chat"], &answers);
     assert!(text.contains("no model is loaded") && text.contains("are free"), "{text}");
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 }

@@ -1,16 +1,16 @@
-//! Reads what `--json` says about a turn.
+//! Reads the `--json` events of a turn.
 
 use serde_json::Value;
 
 use crate::cli::{Ended, Project, Run};
 
-/// The events of one `ask` that ended well.
+/// The events of one successful `ask`.
 pub struct Turn {
     pub events: Vec<Value>,
     pub ended: Ended,
 }
 
-/// Events that come or not, depending on how fast the machine is.
+/// Events whose number depends on the speed of the machine.
 const FLEETING: [&str; 4] = ["model-loading", "index-progress", "pulse", "queue_update"];
 
 impl Turn {
@@ -23,19 +23,19 @@ impl Turn {
         Turn { events: ended.lines(), ended }
     }
 
-    /// The types in their order, each run of equal ones once, without what depends on time.
+    /// The event types in order, equal neighbours once, without [`FLEETING`] ones.
     pub fn story(&self) -> Vec<&str> {
         let mut story: Vec<&str> = self.events.iter().map(kind).filter(|kind| !FLEETING.contains(kind)).collect();
         story.dedup();
         story
     }
 
-    /// The data of every event of a type.
+    /// The data of every event of the type `wanted`.
     pub fn data(&self, wanted: &str) -> Vec<&Value> {
         self.events.iter().filter(|event| kind(event) == wanted).map(|event| &event["data"]).collect()
     }
 
-    /// The data of `turn-finished`, which has to be last.
+    /// The data of `turn-finished`, which must be the last event.
     pub fn finished(&self) -> &Value {
         let last = self.events.last().expect("an event");
         assert_eq!(kind(last), "turn-finished", "{last}");

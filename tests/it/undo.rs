@@ -1,4 +1,4 @@
-//! Undo and rewind from the command line: everything goes back together, and what others did is not overwritten.
+//! Undo and rewind from the command line: everything goes back together, and changes by others are not overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -23,7 +23,7 @@ use crate::turn::{Turn as Asked, text};
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 
-/// Every entry of a project: its mode, and size and hash of the content or target of what has one.
+/// Every entry of a project by path: its mode, and size and hash of a file's content or a link's target.
 pub type State = BTreeMap<PathBuf, (u32, usize, u64)>;
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -66,7 +66,7 @@ pub fn state(project: &Path) -> State {
     all
 }
 
-/// Runs calls as one turn does that a user has approved, with everything recorded.
+/// Runs approved calls as one turn, with a checkpoint.
 pub async fn turn(project: &Project, calls: &[(&str, Value)]) -> Vec<Outcome> {
     let folder = project.path().canonicalize().expect("a folder");
     let about = About { request: "a test".to_owned(), ..About::default() };
@@ -98,7 +98,7 @@ fn rewind(project: &Project, arguments: &[&str]) -> crate::cli::Ended {
     Run::new(project, &[&["rewind"], arguments].concat()).end()
 }
 
-/// A project with what a project may hold.
+/// A project with all kinds of entries: links, modes, binary files, empty folders.
 fn varied() -> Project {
     let project = Project::todo();
     let path = |name: &str| project.path().join(name);
@@ -113,7 +113,7 @@ fn varied() -> Project {
     project
 }
 
-/// What a turn does, and that it can be undone and redone, byte for byte.
+/// Checks that the changes of a turn can be undone and redone, byte for byte.
 async fn check(calls: &[(&str, Value)]) {
     let project = varied();
     let before = state(&project.path());
@@ -129,7 +129,7 @@ async fn check(calls: &[(&str, Value)]) {
 }
 
 #[tokio::test]
-async fn what_file_tools_do_is_undone() {
+async fn changes_by_file_tools_are_undone() {
     check(&[("write_file", json!({ "path": "new/deep/a.txt", "content": "new\n" }))]).await;
     check(&[("write_file", json!({ "path": "src/todo.ts", "content": "other\n" }))]).await;
     check(&[
@@ -164,7 +164,7 @@ fn a_file_is_deleted_and_renamed_on_request_and_comes_back() {
     Run::new(&project, &["undo"]).end().succeeded();
     same(&state(&project.path()), &before, "after the first undo");
     let moved = Asked::of(&project, "Rename src/retry.ts to src/again.ts", &["--yes"]);
-    // The file that imports it is changed as well.
+    // The file that imports it is changed too.
     assert_eq!(moved.calls(), ["move_file succeeded", "write_file succeeded"]);
     assert!(!project.path().join("src/retry.ts").exists() && project.path().join("src/again.ts").exists());
     Run::new(&project, &["undo"]).end().succeeded();
@@ -172,7 +172,7 @@ fn a_file_is_deleted_and_renamed_on_request_and_comes_back() {
 }
 
 #[tokio::test]
-async fn what_commands_do_inside_the_project_is_undone() {
+async fn changes_by_commands_inside_the_project_are_undone() {
     for line in [
         "echo x >> src/todo.ts; echo new > created.txt",
         "rm -r src empty link",
@@ -201,7 +201,7 @@ async fn files_and_commands_of_one_turn_go_back_together() {
 }
 
 #[tokio::test]
-async fn going_back_over_many_turns_goes_to_each_of_them() {
+async fn a_rewind_reaches_each_of_several_turns() {
     let project = varied();
     let mut states = vec![state(&project.path())];
     for number in 1..=5 {
@@ -223,7 +223,7 @@ async fn ignored_files_are_left_alone_unless_a_file_tool_wrote_them() {
     fs::create_dir(project.path().join("built")).expect("a folder");
     fs::write(project.path().join("built/old"), "old\n").expect("a file");
     let before = state(&project.path());
-    // Rules that are gone do not make what they hid look new.
+    // Files that a deleted `.gitignore` had hidden do not count as new.
     let write = ("write_file", json!({ "path": "built/old", "content": "new\n" }));
     turn(&project, &[write]).await;
     rewind(&project, &["c1"]).succeeded();
@@ -235,7 +235,7 @@ async fn ignored_files_are_left_alone_unless_a_file_tool_wrote_them() {
 }
 
 #[tokio::test]
-async fn what_others_changed_is_not_overwritten_without_asking() {
+async fn changes_by_others_are_not_overwritten_without_asking() {
     let project = varied();
     turn(&project, &[command("echo 1 > ours; echo 1 > README.md")]).await;
     fs::write(project.path().join("README.md"), "by hand\n").expect("a file");
@@ -260,7 +260,7 @@ async fn what_others_changed_is_not_overwritten_without_asking() {
 }
 
 #[tokio::test]
-async fn what_others_changed_between_two_turns_is_theirs_too() {
+async fn changes_by_others_between_two_turns_are_not_overwritten_either() {
     let project = varied();
     turn(&project, &[command("echo 1 > one")]).await;
     fs::write(project.path().join("src/todo.ts"), "by hand\n").expect("a file");
@@ -312,7 +312,7 @@ async fn lessons_and_index_go_back_with_the_files() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_costs_what_changed() {
+async fn a_checkpoint_takes_the_space_of_what_changed() {
     let project = varied();
     let size = || fs::metadata(project.path().join(".monobloc/checkpoints.db")).expect("a file").len();
     let mut random = fastrand::Rng::with_seed(7);
@@ -337,9 +337,9 @@ fn a_turn_is_undone_with_its_place_in_the_conversation() {
     assert_eq!((text(&made["checkpoint"]), &made["changed"]), ("c1", &json!(1)));
     assert_eq!(text(&asked.data("step-completed")[0]["checkpoint"]), "c1");
     let history = || Run::new(&project, &["history", "--json"]).end().succeeded().lines();
-    let told = &history()[0];
-    assert_eq!((text(&told["request"]), &told["undone"]), (CHANGE, &json!(false)));
-    assert_eq!(text(&told["calls"][0]["decision"]), "approved");
+    let shown = &history()[0];
+    assert_eq!((text(&shown["request"]), &shown["undone"]), (CHANGE, &json!(false)));
+    assert_eq!(text(&shown["calls"][0]["decision"]), "approved");
     Run::new(&project, &["audit", "replay"]).end().succeeded();
     let undone = Run::new(&project, &["undo", "--json"]).end().succeeded().lines();
     assert_eq!(undone[0]["restored"], json!(["src/retry.ts"]));
@@ -354,7 +354,7 @@ fn a_turn_is_undone_with_its_place_in_the_conversation() {
 }
 
 #[test]
-fn a_journal_that_was_changed_or_cut_off_is_found() {
+fn a_changed_or_truncated_journal_is_detected() {
     let project = Project::todo();
     Asked::of(&project, CHANGE, &["--yes"]);
     let path = project.path().join(".monobloc/journal.ndjson");
@@ -379,7 +379,7 @@ fn a_journal_that_was_changed_or_cut_off_is_found() {
 }
 
 #[tokio::test]
-async fn a_second_process_hears_who_is_changing_the_project() {
+async fn a_second_process_waits_for_the_one_that_changes_the_project() {
     let project = varied();
     let folder = project.path().canonicalize().expect("a folder");
     let about = About { command: "monobloc ask".to_owned(), ..About::default() };

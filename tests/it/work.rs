@@ -1,4 +1,4 @@
-//! What is done with a model that was measured to be able to write: it names, it writes, code puts in place, checks and refuses.
+//! Changes with a model that can write code: it names and writes definitions; code inserts, checks or refuses them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::scripted::{Witness, indexed, toolkit};
 const FILE: &str =
     "LIMIT = 128\n\n\ndef first(n=128):\n    return keep(128, n)\n\n\ndef keep(size, n):\n    return [n] * size\n";
 
-/// A project with `a.py`, and a planner that writes by this script.
+/// A project with `a.py`, and a toolkit whose planner can write code and follows this script.
 fn prepared(script: Script) -> (Project, Toolkit) {
     let project = Project::todo();
     std::fs::write(project.path().join("a.py"), FILE).expect("a file");
@@ -27,7 +27,7 @@ fn code(text: &str) -> String {
     format!("```python\n{text}\n```")
 }
 
-/// Asks `request` and gives `a.py` and the answer.
+/// Runs `request`; returns `a.py` and the answer.
 async fn asked(script: Script, request: &str) -> (String, String) {
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|proposal: &Proposal| {
@@ -39,7 +39,7 @@ async fn asked(script: Script, request: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn what_a_request_names_as_new_is_written_and_put_in_place() {
+async fn a_new_function_is_written_and_inserted() {
     let script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
     let (file, _) = asked(script, "Add a function second() to a.py").await;
     assert!(file.contains("\n\n\ndef second():\n    return 2\n"), "{file}");
@@ -50,20 +50,20 @@ async fn what_a_request_names_as_new_is_written_and_put_in_place() {
 }
 
 #[tokio::test]
-async fn a_value_left_in_another_place_is_asked_about_once() {
+async fn an_old_value_left_elsewhere_is_questioned_once() {
     let half = "def first(n=256):\n    return keep(128, n)";
     let whole = "def first(n=256):\n    return keep(256, n)";
     let script = Script::saying("").on("still has `128`", &code(whole)).on("Write `first`", &code(half));
     let (file, _) = asked(script, "In a.py first() should keep 256 unless told otherwise").await;
     assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)", whole));
-    // Who insists is believed.
+    // A model that writes the same again is believed.
     let script = Script::saying("").on("Write `first`", &code(half));
     let (file, _) = asked(script, "In a.py first() should keep 256 unless told otherwise").await;
     assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)", half));
 }
 
 #[tokio::test]
-async fn what_would_lose_lines_or_break_the_file_is_not_written() {
+async fn code_that_breaks_the_file_or_changes_nothing_is_not_written() {
     for wrong in ["def first(n=128):\n    return keep(128,", "def first(n=128):\n    return keep(128, n)"] {
         let script = Script::saying("").on("Write `first`", &code(wrong)).on("First name", "change first");
         let (file, answer) = asked(script, "In a.py first() should double the number").await;
@@ -73,11 +73,11 @@ async fn what_would_lose_lines_or_break_the_file_is_not_written() {
 }
 
 #[tokio::test]
-async fn what_goes_is_taken_out_by_code() {
+async fn a_function_is_deleted_by_code_unless_it_is_still_used() {
     let script = Script::saying("").on("First name", "remove first");
     let (file, answer) = asked(script, "Delete the function first from a.py").await;
     assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)\n\n\n", ""), "{answer}");
-    // What is still used stays.
+    // A function that is still used is not deleted.
     let script = Script::saying("").on("First name", "remove keep");
     let (file, answer) = asked(script, "Delete the function keep from a.py").await;
     assert_eq!(file, FILE);
@@ -85,15 +85,15 @@ async fn what_goes_is_taken_out_by_code() {
 }
 
 #[tokio::test]
-async fn of_several_lines_with_a_value_the_model_picks_and_code_changes_it() {
-    // The model may say nothing but a number of the list: of `n=128` and `keep(128, n)` the second.
+async fn the_model_picks_one_of_several_lines_with_a_value_and_code_changes_it() {
+    // The model answers with a number of the list of lines; 3 is the one with `keep(128, n)`.
     let script = Script::saying("").on("is meant", "3");
     let (file, answer) = asked(script, "In a.py change the amount from 128 to 64").await;
     assert_eq!(file, FILE.replace("keep(128, n)", "keep(64, n)"), "{answer}");
 }
 
 #[tokio::test]
-async fn what_is_new_is_handed_out_by_code() {
+async fn a_new_function_is_exported_by_code() {
     let script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
     let (project, toolkit) = prepared(script);
     std::fs::write(project.path().join("a.py"), format!("__all__ = ['first', 'keep']\n\n{FILE}")).expect("a file");
@@ -104,7 +104,7 @@ async fn what_is_new_is_handed_out_by_code() {
     assert!(file.starts_with("__all__ = ['first', 'keep', 'second']\n") && file.contains("def second"), "{file}");
 }
 
-/// Somebody else writes the file while the model writes.
+/// A host that changes `a.py` while the model writes code.
 struct Meddler<H> {
     host: H,
     project: std::path::PathBuf,
@@ -141,7 +141,7 @@ async fn a_file_that_changes_meanwhile_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_there_and_ignored_is_not_made_anew() {
+async fn an_existing_ignored_file_is_not_overwritten() {
     let (project, toolkit) = prepared(Script::saying("````\nnew\n````"));
     let notes = project.path().join("notes.txt");
     std::fs::write(project.path().join(".gitignore"), "notes.txt\n").expect("a file");
@@ -154,7 +154,7 @@ async fn a_file_that_is_there_and_ignored_is_not_made_anew() {
 }
 
 #[tokio::test]
-async fn a_file_moves_with_the_imports_that_lead_to_it() {
+async fn moving_a_file_updates_its_imports() {
     let script = Script::saying("").on("Request: Move", "move: src/retry.ts -> src/net/retry.ts");
     let (project, toolkit) = prepared(script);
     std::fs::write(project.path().join("src/main.ts"), "import { MAX_ATTEMPTS } from './retry';\n").expect("a file");
@@ -167,7 +167,7 @@ async fn a_file_moves_with_the_imports_that_lead_to_it() {
 }
 
 #[tokio::test]
-async fn a_test_is_written_into_the_file_of_tests_behind_its_code() {
+async fn a_new_test_is_written_into_the_existing_test_file() {
     let tests = "import unittest\n\nfrom a import first\n\n\nclass FirstTest(unittest.TestCase):\n    def test_first(self):\n        self.assertEqual(first(1), [1] * 128)\n";
     let script = Script::saying("")
         .on("Write the new `FirstTest.test_second`", &code("def test_second(self):\n    self.assertEqual(second(), 2)"))
@@ -186,7 +186,7 @@ async fn a_test_is_written_into_the_file_of_tests_behind_its_code() {
 }
 
 #[tokio::test]
-async fn of_a_long_function_only_the_lines_that_change_are_written() {
+async fn in_a_long_function_only_the_changed_lines_are_written() {
     let steps: String = (0..40).map(|step| format!("    total += {step}\n")).collect();
     let before = format!(
         "def first(value):\n    total = value\n{steps}    if total > 99:\n        total = 99\n    return total\n"
@@ -204,7 +204,7 @@ async fn of_a_long_function_only_the_lines_that_change_are_written() {
 }
 
 #[tokio::test]
-async fn a_tool_of_a_server_is_called_where_a_step_asks_for_it() {
+async fn a_tool_of_a_server_is_called_if_a_step_needs_it() {
     let garden = |name: &str, description: &str| ToolSpec {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -227,7 +227,8 @@ async fn a_tool_of_a_server_is_called_where_a_step_asks_for_it() {
     }
 }
 
-/// `a.py` with a mistake in `is_even`, and a check that passes where a line of it is right; gives the file and the commands that were asked about.
+/// Asks to repair `is_even` in `a.py`; the check passes if the file contains `right`. Returns the file and the number
+/// of commands that needed consent.
 async fn repaired(right: &str) -> (String, usize) {
     let (project, toolkit) = prepared(Script::saying(""));
     let file = "def is_even(n):\n    return n % 2 != 0\n";
@@ -247,16 +248,16 @@ async fn repaired(right: &str) -> (String, usize) {
 
 #[tokio::test]
 async fn small_changes_are_tried_on_a_copy_until_the_check_passes() {
-    // The user is asked about the command before and after, not for each trial.
+    // The user is asked for the command before and after the trials, not for each trial.
     let (file, commands) = repaired("n % 2 == 0").await;
     assert_eq!((file.as_str(), commands), ("def is_even(n):\n    return n % 2 == 0\n", 2));
-    // Where nothing helps the project stays as it is.
+    // If no trial helps, the project stays unchanged.
     let (file, _) = repaired("no line has this").await;
     assert_eq!(file, "def is_even(n):\n    return n % 2 != 0\n");
 }
 
 #[tokio::test]
-async fn what_failed_before_does_not_count_against_a_change() {
+async fn tests_that_failed_before_do_not_count_against_a_change() {
     let right = "def first(n=3):\n    return keep(128, n)";
     let wrong = "def first(n=3):\n    return keep(0, n)";
     let tests = "import unittest\n\nfrom a import first, keep\n\n\nclass Tests(unittest.TestCase):\n    def test_keep(self):\n        self.assertEqual(keep(2, 1), 'something else')\n\n    def test_first(self):\n        self.assertEqual(len(first(1)), 128)\n";
@@ -274,7 +275,7 @@ async fn what_failed_before_does_not_count_against_a_change() {
 }
 
 #[tokio::test]
-async fn a_change_that_shows_in_no_call_of_the_request_is_asked_about_once() {
+async fn a_change_without_effect_on_the_named_call_is_questioned_once() {
     let script = Script::saying("")
         .on("still so", &code("def first(n=128):\n    return keep(64, n)"))
         .on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
@@ -282,7 +283,7 @@ async fn a_change_that_shows_in_no_call_of_the_request_is_asked_about_once() {
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, "In a.py first(2) should hold half as many", &host).await.expect("a turn");
     assert!(project.text("a.py").contains("keep(64, n)"), "{}", finished.answer);
-    // Who insists is believed, and the user is told.
+    // A model that writes the same again is believed, and the answer tells the user.
     let script = Script::saying("").on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);

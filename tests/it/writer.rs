@@ -1,4 +1,4 @@
-//! The small model that writes code: found by its name, spoken to as it was taught, fast enough for a turn.
+//! The small model that writes code: it is found by name, and calls tools in its own notation.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,7 @@ fn registry() -> Registry {
 }
 
 #[test]
-fn beside_the_smallest_model_the_one_that_writes_plays_both_roles() {
+fn the_coder_model_plays_both_roles_beside_the_smallest_model() {
     let registry = registry();
     for role in [Role::Planner, Role::Router] {
         let spec = registry.get(role).expect("a model");
@@ -32,9 +32,9 @@ fn beside_the_smallest_model_the_one_that_writes_plays_both_roles() {
     }
 }
 
-/// 28 layers with keys and values of 2 heads of 128 values, 2 bytes each.
+/// 28 layers, keys and values of 2 heads, 128 numbers per head, 2 bytes per number.
 #[test]
-fn a_token_takes_28_kib_of_keys_and_values() {
+fn a_token_takes_28_kib_of_kv_cache() {
     let registry = registry();
     let header = &registry.get(Role::Planner).expect("a model").header;
     let wanted = Wanted {
@@ -51,7 +51,7 @@ fn a_token_takes_28_kib_of_keys_and_values() {
 }
 
 #[tokio::test]
-async fn it_calls_the_tool_that_is_meant_in_the_form_it_was_taught() {
+async fn the_coder_model_calls_the_right_tool_in_its_own_notation() {
     let registry = registry();
     let spec = registry.get(Role::Planner).expect("a model");
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
@@ -78,15 +78,15 @@ async fn it_calls_the_tool_that_is_meant_in_the_form_it_was_taught() {
     let prompt = dialect.render(&[Message::system(system), Message::user("What does src/clock.rs say?")]);
     let started = Instant::now();
     let request = Request::new(engine.tokenize(&prompt), 64);
-    let said = engine.generate(request).expect("accepted").collect().await.expect("finishes").text;
-    println!("{} ms: {said}", started.elapsed().as_millis());
-    let calls = dialect.read_calls(&said);
-    assert_eq!(calls.len(), 1, "{said}");
+    let reply = engine.generate(request).expect("accepted").collect().await.expect("finishes").text;
+    println!("{} ms: {reply}", started.elapsed().as_millis());
+    let calls = dialect.read_calls(&reply);
+    assert_eq!(calls.len(), 1, "{reply}");
     assert_eq!((calls[0].name.as_str(), &calls[0].arguments["path"]), ("read_file", &json!("src/clock.rs")));
 }
 
 #[test]
-fn it_answers_a_question_about_a_file() {
+fn the_coder_model_answers_a_question_about_a_file() {
     let project = Project::todo();
     let folder = folder_of("writer-models", &[WRITER, SMALLEST]);
     let request = "Read src/retry.ts and tell me how many times a request is tried";

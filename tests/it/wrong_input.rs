@@ -1,4 +1,4 @@
-//! What goes wrong is told with the thing, the number or path, and a way out; the exit code says so too, and nothing is lost.
+//! Errors name the thing, the number or path, and a way out; the exit code is not 0 and the project stays unchanged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use crate::cli::{Ended, Project, Run};
 use crate::models;
 use crate::turn::Turn;
 
-/// Runs it: it has to end by itself with an error that says each of `parts`, and leave the project as it was.
+/// Checks that the run ends by itself with an error that contains each of `parts`, and leaves the project unchanged.
 fn refused(project: &Project, run: Run, parts: &[&str]) -> Ended {
     let before = project.files();
     let ended = run.end();
@@ -53,7 +53,7 @@ fn a_missing_models_folder_is_named() {
 }
 
 #[test]
-fn an_empty_models_folder_says_where_was_looked() {
+fn an_empty_models_folder_lists_the_searched_places() {
     let project = Project::todo();
     let empty = project.folder("empty");
     let run = with_models(&project, &empty).env("HF_HOME", &empty).env("XDG_DATA_HOME", &empty);
@@ -123,7 +123,7 @@ fn an_unknown_architecture_is_named() {
 }
 
 #[test]
-fn without_an_embedder_the_turn_goes_on_by_words() {
+fn without_an_embedder_the_turn_searches_by_words() {
     let project = Project::todo();
     let folder = project.folder("lonely/models");
     symlink(models::smollm(), folder.join("smol.gguf")).expect("a link");
@@ -142,7 +142,7 @@ fn without_an_embedder_the_turn_goes_on_by_words() {
 }
 
 #[test]
-fn a_project_that_is_not_there_is_named_once() {
+fn a_missing_project_is_named_once() {
     let project = Project::todo();
     let ended =
         refused(&project, ask(&project).env("MONOBLOC_PROJECT", "/nowhere/at/all"), &["/nowhere/at/all", "--project"]);
@@ -158,7 +158,7 @@ fn a_project_that_cannot_be_read_is_named() {
     let locked = project.folder("locked");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).expect("permissions");
     if fs::read_dir(&locked).is_ok() {
-        // Root reads everything; there is nothing to refuse.
+        // Root can read everything, so nothing is refused.
         return;
     }
     refused(&project, ask(&project).env("MONOBLOC_PROJECT", &locked), &["/locked", "--project"]);
@@ -186,11 +186,11 @@ fn a_request_of_a_megabyte_is_refused_with_the_limit() {
 }
 
 #[test]
-fn a_long_request_that_is_taken_ends_with_an_answer() {
+fn a_long_request_within_the_limit_gets_an_answer() {
     let project = Project::todo();
     let request = format!("Read src/retry.ts. {}", "The server is slow. ".repeat(2000)).into_bytes();
     let turn = Turn::read(Run::new(&project, &["ask", "-", "--json"]).input(request).end().succeeded());
-    // What the 2,000 sentences ask for is anybody's guess; that something was read is not.
+    // The 2,000 sentences have no clear meaning, but something must have been read.
     assert!(turn.calls().iter().any(|call| call.ends_with(" succeeded")), "{:?}", turn.calls());
 }
 
@@ -258,7 +258,7 @@ fn a_wrong_file_of_prompts_is_named_with_its_line() {
 }
 
 #[test]
-fn a_model_file_that_is_not_there_is_named() {
+fn a_missing_model_file_is_named() {
     let project = Project::todo();
     let file = project.beside("prompts.jsonl");
     fs::write(&file, r#"{"id": 1, "prompt": "a"}"#).expect("a file");

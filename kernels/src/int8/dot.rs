@@ -1,13 +1,14 @@
-//! The inner part of the eight-bit product: tiles of sums that stay in registers, one function an instruction set.
+//! The inner part of the eight-bit product: tiles of sums that stay in registers, one function per instruction set.
 
 use std::sync::OnceLock;
 
-/// Inputs that one instruction adds up for each output.
+/// Inputs that one instruction multiplies and adds for each output.
 pub(super) const GROUP: usize = 4;
-/// Outputs that lie side by side: a register of AVX-512.
+/// Outputs stored side by side: as many as an AVX-512 register has sums.
 pub(super) const PANEL: usize = 16;
 
-/// An instruction for sums of eight-bit products that this machine was seen to have.
+/// An instruction set for sums of eight-bit products that this machine has. Only this module makes one, after it has
+/// checked the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot(Level);
 
@@ -25,16 +26,16 @@ enum Level {
 }
 
 impl Dot {
-    /// Code that runs everywhere and serves as the reference in tests.
+    /// Portable code, which runs everywhere and is the reference in tests.
     pub const PORTABLE: Dot = Dot(Level::Portable);
 
-    /// The fastest this machine has.
+    /// The fastest instruction set of this machine.
     pub fn best() -> Dot {
         static BEST: OnceLock<Dot> = OnceLock::new();
         *BEST.get_or_init(|| *Dot::available().last().unwrap_or(&Dot::PORTABLE))
     }
 
-    /// Everything this machine has, the portable code first and the fastest last.
+    /// Every instruction set of this machine, the portable code first and the fastest last.
     pub fn available() -> Vec<Dot> {
         let mut levels = vec![Dot::PORTABLE];
         #[cfg(target_arch = "x86_64")]
@@ -57,7 +58,7 @@ impl Dot {
     }
 }
 
-/// Rows on the left, panels of weights on the right; see `Weights` and `Activations` for what they hold.
+/// Rows on the left, panels of weights on the right, in the formats of `Activations` and `Weights`.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
     pub numbers: &'a [u8],
@@ -73,13 +74,13 @@ pub(super) struct Tile<'a> {
 type Sums<const R: usize, const PANELS: usize> = [[[i32; PANEL]; PANELS]; R];
 
 impl<'a> Tile<'a> {
-    /// Row by row from the first of the tile.
+    /// The first R rows.
     #[inline(always)]
     fn rows<const R: usize>(self) -> [&'a [u8]; R] {
         std::array::from_fn(|row| &self.numbers[row * self.stride..][..self.stride])
     }
 
-    /// The panels from the first of the tile, each group by group.
+    /// The first PANELS panels, each of them one group after the other.
     #[inline(always)]
     fn panels<const PANELS: usize>(self) -> [&'a [i8]; PANELS] {
         let bytes = self.stride * PANEL;
@@ -102,7 +103,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Turns the sums of the first rows and panels into numbers: `width` of them in each of the rows of `out`.
+    /// Scales the sums of the first rows and panels, and writes `width` numbers to each row of `out`.
     #[inline(always)]
     fn store<const R: usize, const P: usize>(self, sums: Sums<R, P>, out: &mut [f32], stride: usize, width: usize) {
         for ((out, sums), row_scale) in out.chunks_mut(stride).zip(&sums).zip(self.row_scales) {
@@ -121,8 +122,9 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// Covers `out` [rows, outputs] with tiles of `$panels` panels by as many rows as are listed, most first and 1 last;
-/// `$sums::<R, P>(tile)` gives the sums of one. A macro, so that all of it is compiled with the caller's instructions.
+/// Covers `out` [rows, outputs] with tiles of `$panels` panels and one of the listed numbers of rows, the largest first
+/// and 1 last; `$sums::<R, P>(tile)` computes the sums of one. A macro, so that all of it is compiled with the caller's
+/// instruction set.
 macro_rules! cover {
     ($tile:expr, $out:expr, $outputs:expr, $panels:literal, [$($rows:literal),+], $sums:path) => {{
         let (all, outputs) = ($tile, $outputs);
@@ -338,7 +340,7 @@ mod arm {
                 for (sums, row) in sums.iter_mut().zip(rows) {
                     // SAFETY: the row has four bytes for each group.
                     let four = unsafe { row.as_ptr().add(group * GROUP).cast::<u32>().read_unaligned() };
-                    // The instruction wants both sides signed: moved back by 128 here, and the excess added below.
+                    // The instruction needs both sides signed: 128 is subtracted here, and the excess is added below.
                     let four = vreinterpretq_s8_u32(vdupq_n_u32(four ^ 0x8080_8080));
                     for (sum, weights) in sums.iter_mut().zip(weights) {
                         // SAFETY: this function is compiled for processors with the instruction; it touches no memory.

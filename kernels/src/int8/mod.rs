@@ -1,7 +1,8 @@
-//! Products with fixed weights in eight bits: a fourth of the memory, and four to eight times the sums an instruction.
+//! Matrix products with fixed weights in eight bits.
 //!
-//! Both sides are symmetric: a weight is `q * scale of its output`, an activation `q * scale of its row`, |q| <= 127. Sums
-//! of eight-bit products are whole numbers, so every instruction set gives the same bits.
+//! They take a quarter of the memory of f32, and an instruction makes four to eight times as many products.
+//! Both sides are quantised symmetrically: a weight is `q * scale of its output`, an activation `q * scale of its row`,
+//! |q| <= 127. Sums of eight-bit products are whole numbers, so every instruction set gives the same bits.
 
 mod dot;
 
@@ -16,14 +17,14 @@ pub struct Weights {
     inputs: usize,
     outputs: usize,
     panels: Vec<i8>,
-    /// Of each output, padded like the panels.
+    /// The scale of each output, padded like the panels.
     scales: Vec<f32>,
-    /// 128 times the sum of each output's weights: what activations that are moved up by 128 add to its result.
+    /// 128 times the sum of each output's weights: what the offset of 128 in the activations adds to its result.
     excess: Vec<i32>,
 }
 
 impl Weights {
-    /// Rounds `rows` [outputs, inputs], each output by its own largest weight.
+    /// Quantises `rows` [outputs, inputs], each output by its own largest weight.
     ///
     /// # Panics
     /// When `rows` has another size.
@@ -70,24 +71,24 @@ impl Weights {
     }
 }
 
-/// Rows of numbers rounded to eight bits. Buffers are kept when another matrix is [filled](Activations::fill) in.
+/// Rows of numbers quantised to eight bits. [`Activations::fill`] reuses the buffers.
 #[derive(Clone, Debug, Default)]
 pub struct Activations {
     /// q + 128 of each number, every row padded with 128 to whole groups of four.
     numbers: Vec<u8>,
-    /// Of each row.
+    /// The scale of each row.
     scales: Vec<f32>,
 }
 
 impl Activations {
-    /// Rounds `rows` [_, width], each row by its own largest number.
+    /// Quantises `rows` [_, width], each row by its own largest number.
     pub fn new(rows: &[f32], width: usize) -> Activations {
         let mut activations = Activations::default();
         activations.fill(Simd::best(), rows, width);
         activations
     }
 
-    /// The same in place of what was here, on a chosen instruction set.
+    /// Replaces the content by the quantised `rows` [_, width], on a chosen instruction set.
     ///
     /// # Panics
     /// When `rows` is not a whole number of rows of a positive `width`.
@@ -113,11 +114,13 @@ fn round<const FMA: bool>(rows: &[f32], width: usize, numbers: &mut [u8], scales
     }
 }
 
-/// Writes q + 128 of each number; gives the scale. A row of zeros has scale 0; an infinite number makes its row NaN.
+/// Writes q + 128 of each number to `out`; returns the scale. A row of zeros has scale 0, a row with an infinite number
+/// an infinite one.
 #[inline(always)]
 fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
     const LANES: usize = 16;
-    /// 1.5 * 2^23, where neighbouring floats differ by one, and 128: the sum's lowest byte is the rounded number plus 128.
+    /// 1.5 * 2^23, where neighbouring floats differ by one, plus 128: adding it leaves the rounded number plus 128 in
+    /// the lowest byte.
     const MOVED: f32 = 12_582_912.0 + 128.0;
     let (blocks, rest) = row.as_chunks::<LANES>();
     let mut lanes = [0.0f32; LANES];
@@ -128,7 +131,7 @@ fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
         }
     }
     let largest = lanes.iter().chain(rest).fold(0.0f32, |largest, x| if x.abs() > largest { x.abs() } else { largest });
-    // Below this the inverse would overflow; such a row is zero in any sum it takes part in.
+    // Below this the inverse would overflow; such a row counts as zeros.
     let scale = if largest > 1e-30 { largest / 127.0 } else { 0.0 };
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     for (x, out) in row.iter().zip(out.iter_mut()) {

@@ -1,4 +1,4 @@
-//! Tests of the module above.
+//! Tests of the eight-bit product.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn check(x: &[f32], rows: &[f32], outputs: usize, inputs: usize) {
     let mut reference = vec![f32::NAN; count * outputs];
     matmul_with(Dot::PORTABLE, &activations, &weights, &mut reference);
     for dot in Dot::available() {
-        // A result that was not written would show.
+        // A result that is not written stays NaN and fails the comparison.
         let mut found = vec![f32::NAN; count * outputs];
         matmul_with(dot, &activations, &weights, &mut found);
         assert_eq!(found, reference, "{dot:?}");
@@ -28,14 +28,14 @@ fn check(x: &[f32], rows: &[f32], outputs: usize, inputs: usize) {
     let expected = exact(x, rows, inputs);
     for (at, (found, expected)) in reference.iter().zip(expected).enumerate() {
         let (x, row) = (&x[at / outputs * inputs..][..inputs], &rows[at % outputs * inputs..][..inputs]);
-        // Each factor is off by at most half a step of its side, 1 / 254 of the largest one there.
+        // Each factor is off by at most half a step of its side, which is 1 / 254 of its largest number.
         let bound = largest(x) * largest(row) * inputs as f64 * (2.0 / 254.0 + 1.0 / 254.0 / 254.0) + 1e-6;
         assert!((f64::from(*found) - expected).abs() <= bound, "place {at}: {found} is not {expected} ± {bound}");
     }
 }
 
 #[test]
-fn a_row_meets_every_output() {
+fn each_row_is_multiplied_with_every_output() {
     check(&[1.0, 2.0], &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 3, 2);
     check(&[-127.0, 127.0, 0.0, 5.0, 64.0], &[-1.0, 1.0, 1.0, -1.0, 1.0], 1, 5);
 }
@@ -52,7 +52,7 @@ fn whole_numbers_up_to_127_are_exact() {
 }
 
 #[test]
-fn rows_of_zeros_and_nothing_at_all_are_fine() {
+fn rows_of_zeros_and_empty_inputs_work() {
     check(&[0.0; 6], &[1.0, 2.0, 3.0], 1, 3);
     check(&[1.0, 2.0, 3.0], &[0.0; 6], 2, 3);
     check(&[], &[1.0, 2.0, 3.0], 1, 3);
@@ -72,14 +72,14 @@ fn every_instruction_set_rounds_alike() {
         let found = filled(simd);
         assert_eq!(found.scales, reference.scales, "{simd:?}");
         for (found, expected) in found.numbers.iter().zip(&reference.numbers) {
-            // One rounding or two may fall to either side of a half.
+            // With or without FMA, a number near a half may be rounded up or down.
             assert!(found.abs_diff(*expected) <= 1, "{simd:?}: {found} is not {expected}");
         }
     }
 }
 
 #[test]
-fn buffers_that_were_used_before_give_the_same() {
+fn reused_buffers_give_the_same_result() {
     let mut activations = Activations::new(&[5.0; 64], 8);
     activations.fill(Simd::best(), &[1.0, -2.0, 3.0], 3);
     let fresh = Activations::new(&[1.0, -2.0, 3.0], 3);

@@ -1,4 +1,4 @@
-//! Remembers which project files the user has consented to, by their content: a changed file has to be read again.
+//! Remembers which projects' configuration files the user has consented to, by their hash: a changed file needs new consent.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::file;
 
-/// Projects remembered; the oldest goes first.
+/// Most projects remembered; the oldest consent is dropped first.
 const PROJECTS_MAX: usize = 1_000;
 
 /// Whether the user has consented to exactly this text in exactly this project.
@@ -16,14 +16,14 @@ pub fn given(store: &Path, project: &Path, text: &str) -> bool {
     lines(store).contains(&line(project, text))
 }
 
-/// Remembers the consent, in place of an earlier one for the same project.
+/// Remembers the consent; it replaces an earlier one for the same project.
 pub fn give(store: &Path, project: &Path, text: &str) -> io::Result<()> {
     let mut kept = without(store, project);
     kept.push(line(project, text));
     write(store, &kept[kept.len().saturating_sub(PROJECTS_MAX)..])
 }
 
-/// Takes a consent back; says whether there was one.
+/// Takes a project's consent back; returns whether there was one.
 pub fn withdraw(store: &Path, project: &Path) -> io::Result<bool> {
     let kept = without(store, project);
     let had = kept.len() < lines(store).len();
@@ -38,7 +38,7 @@ fn line(project: &Path, text: &str) -> String {
     format!("{hash} {}", named(project))
 }
 
-/// The project's folder without links, on one line.
+/// The project's folder with links resolved, escaped so that it fits on one line.
 fn named(project: &Path) -> String {
     let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     format!("{:?}", real.as_os_str())

@@ -1,4 +1,4 @@
-//! Reads one configuration file; whatever it cannot take is named with file, line and key.
+//! Reads one configuration file; errors name the file, the line and the key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::base::near::nearest;
 /// Largest configuration file.
 const FILE_MAX_BYTES: u64 = 256 << 10;
 
-/// A line of a file.
+/// A line of a file, for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub file: PathBuf,
@@ -44,7 +44,7 @@ pub enum ConfigError {
     Flag { flag: String, value: String, expected: String },
 }
 
-/// What a file says.
+/// What one configuration file sets.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     /// By key: the value, as [`Kind::read`] gives it, and its line.
@@ -53,7 +53,7 @@ pub struct Said {
     pub servers: Vec<Server>,
 }
 
-/// The text of a file that may be missing.
+/// The text of a file; `None` if it does not exist.
 pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |why: String| ConfigError::Unreadable { file: path.display().to_string(), why };
     match std::fs::metadata(path) {
@@ -65,13 +65,14 @@ pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
     let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
     let mut text = String::new();
     file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
-    match text.len() as u64 > FILE_MAX_BYTES {
-        true => Err(unreadable(format!("it is larger than {FILE_MAX_BYTES} bytes"))),
-        false => Ok(Some(text)),
+    if text.len() as u64 > FILE_MAX_BYTES {
+        Err(unreadable(format!("it is larger than {FILE_MAX_BYTES} bytes")))
+    } else {
+        Ok(Some(text))
     }
 }
 
-/// Reads the text of the file at `path`.
+/// Parses `text`, the content of the file at `path`.
 pub fn read(path: &Path, text: &str) -> Result<Said, ConfigError> {
     let source = Source { path, text };
     let root = DeTable::parse(text).map_err(|error| {
@@ -107,13 +108,13 @@ fn below_of(setting: &Setting, table: &str) -> bool {
     setting.key.split_once('.').is_some_and(|(above, _)| above == table)
 }
 
-/// A file under way: its path for messages, its text for lines.
+/// A file that is being read: its path for messages, its text to compute line numbers.
 pub(super) struct Source<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-/// A value with its place.
+/// A TOML value with its byte range in the file.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 impl Source<'_> {
@@ -126,7 +127,7 @@ impl Source<'_> {
         ConfigError::Wrong { place: self.place(span), why: why.into() }
     }
 
-    /// An unknown `name` in a table that knows `names`.
+    /// The error for the unknown key `name` in a table that has the keys `names`.
     pub fn unknown<'n>(
         &self,
         name: &Spanned<std::borrow::Cow<'_, str>>,
@@ -230,7 +231,7 @@ impl Source<'_> {
         Ok(self.texts(key, value)?.iter().map(|one| self.path_of(one).into()).collect())
     }
 
-    /// Paths of a file are relative to its folder; `~/` is the user's home.
+    /// `text` relative to the file's folder; `~/` is the user's home.
     fn path_of(&self, text: &str) -> String {
         let home = text.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest)));
         let path = home.unwrap_or_else(|| self.path.parent().unwrap_or(Path::new(".")).join(text));
@@ -238,7 +239,7 @@ impl Source<'_> {
     }
 }
 
-/// A single value as a variable would say it.
+/// The value as it would be written in an environment variable; `None` for floats, dates, lists and tables.
 fn plain(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
@@ -248,7 +249,7 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// A value as an error shows it.
+/// The value as an error message shows it.
 pub(super) fn shown(value: &DeValue<'_>) -> String {
     match (plain(value), value) {
         (Some(text), DeValue::String(_)) => format!("\"{}\"", text.chars().take(80).collect::<String>()),

@@ -1,4 +1,4 @@
-//! What the program was told: every setting once, with its default and the reason for it.
+//! Defines the configuration of a run: every setting once, with its default.
 
 pub mod consent;
 pub mod file;
@@ -17,68 +17,73 @@ pub use server::Server;
 
 use crate::base::Bytes;
 
-/// Settings of one run, after flags, variables, files and defaults have been put together ([`resolve`]).
+/// Settings of one run, resolved from flags, variables, files and defaults ([`resolve`]).
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder the agent works on; tools cannot leave it.
     pub project: PathBuf,
-    /// Where models are looked for; `None` means the user's data directory.
+    /// Folder with the models; `None` means the user's data directory.
     pub model_dir: Option<PathBuf>,
-    /// `models.toml` given by hand; else the one in `model_dir`, else the one shipped in the program.
+    /// The `models.toml` to use; `None` means the one in `model_dir`, else the one built into the program.
     pub models_file: Option<PathBuf>,
-    /// Most memory that may be used; `None` asks the machine.
+    /// Most memory that may be used; `None` takes what is free.
     pub budget: Option<Bytes>,
-    /// Inference slots a model, 2 by default, at most 4 (seed 003: NUM_PARALLEL 2).
+    /// Inference slots per model, at most 4.
     pub slots: usize,
-    /// Tokens a slot, where models.toml does not say (seed 003: 8192).
+    /// Context window in tokens per slot, unless models.toml sets it.
     pub context: u32,
-    /// Where models.toml does not say (KV_CACHE_TYPE); `None` leaves it to the model.
+    /// Type of the KV cache (`f16`, `q8_0`, `q4_0`), unless models.toml sets it; `None` chooses by model and device.
     pub kv_type: Option<String>,
-    /// Idle seconds before a model may be dropped, where models.toml does not say.
+    /// Seconds that an unused model stays in memory, unless models.toml sets it.
     pub keep_alive_s: u64,
-    /// Model files in memory at once; `None` leaves it to the memory (MAX_LOADED_MODELS).
+    /// Most model files in memory at once; `None` means as many as fit.
     pub max_loaded: Option<usize>,
-    /// Copy matrices into the order that the CPU code likes best; without, their memory can be taken back by the system.
+    /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped from the file, so the system
+    /// can take their memory back.
     pub repack: bool,
     /// Most threads for inference; 0 means every core.
     pub threads: usize,
-    /// Tools offered to the router for one step (seed 001: 15).
+    /// Tools offered to the router for one step.
     pub tools_offered: usize,
-    /// `orchestrator.enabled`: false gives the plain single-model loop (seed 001).
+    /// `orchestrator.enabled`: false runs the plain single-model loop instead of plan, execute, answer.
     pub orchestrate: bool,
-    /// Rounds of the single-model loop; `None` leaves it to the model.
+    /// Most rounds of the single-model loop; `None` derives it from the model's capability.
     pub iterations_max: Option<usize>,
-    /// Use and write down what works.
+    /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
     pub cognitive: Cognitive,
     pub approve: ApproveMode,
     pub commands: Commands,
-    /// What is private is masked before it is written down; what was masked cannot be replayed to the letter.
+    /// Mask private data in journal and lessons; a masked turn cannot be replayed exactly.
     pub mask_private: bool,
-    /// And names of persons and home addresses, as the router tells them.
+    /// Also mask names of persons and home addresses, as the router judges them.
     pub mask_names: bool,
-    /// `tool_call_format`: `None` follows the model's template.
+    /// How models write tool calls; `None` follows the model's chat template.
     pub tool_call_format: Option<String>,
-    /// Rules over tools, arguments and paths, of every file that counts.
+    /// Rules over tools, arguments and paths, from every file that counts.
     pub rules: Vec<Rule>,
     /// MCP servers the user configured.
     pub servers: Vec<Server>,
 }
 
-/// What commands may do beyond the project, and how much of the machine they may take.
+/// What commands may access outside the project, and their resource limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
-    /// The system holds them to all this; without, each is asked about.
+    /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
     pub confined: bool,
-    /// Sockets, of the internet and of other programs.
+    /// May use the network and sockets of other programs.
     pub network: bool,
+    /// Readable paths beside the project, programs and tool chains.
     pub reads: Vec<PathBuf>,
+    /// Writable paths beside the project.
     pub writes: Vec<PathBuf>,
-    /// Of one process.
+    /// Most memory of one process.
     pub memory: Bytes,
+    /// Largest file that may be written.
     pub file_size: Bytes,
-    /// Processes and threads of one command.
+    /// Most processes and threads of one command at once.
     pub processes: u64,
+    /// For a command whose call gives no timeout.
     pub timeout_s: usize,
 }
 
@@ -97,24 +102,25 @@ impl Default for Commands {
     }
 }
 
-/// How answers are drafted, verified and refined (seed 003: CognitiveConfig).
+/// How answers are drafted, verified and refined (the cognitive loop).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cognitive {
     pub when: When,
+    /// Most drafts of one answer.
     pub max_iterations: usize,
-    /// 0 to 1.
+    /// Score from 0 to 1 from which a draft becomes the answer.
     pub verification_threshold: f64,
     pub technique: Technique,
     pub model: Voice,
-    /// Models that mark their thoughts may think before they answer.
+    /// Models with a thinking mode (`<think>`) think before they answer.
     pub cot: bool,
-    /// Thoughts are shown while they come.
+    /// Thinking is shown while it is generated.
     pub cot_streaming: bool,
-    /// Calls in other notations than the model's own, and in prose, count.
+    /// Accept tool calls in other notations than the model's own, and inside prose.
     pub fallback_parsing: bool,
 }
 
-/// Who words answers and judges them.
+/// The model that writes answers and judges them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Voice {
     #[default]
@@ -122,24 +128,24 @@ pub enum Voice {
     Router,
 }
 
-/// How a draft is looked at twice (seed 003), where the model can reason.
+/// How a draft is verified, if the model can reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Technique {
-    /// The judge alone.
+    /// By a judge alone.
     #[default]
     Plain,
-    /// Questions about the draft are answered without it.
+    /// The model first answers questions about the draft without seeing it.
     ChainOfVerification,
-    /// A sceptic and an advocate speak before the judge.
+    /// A sceptic and an advocate argue before the judge.
     Debate,
-    /// Each new draft begins with three methods.
+    /// By a judge alone; each new draft first considers three methods.
     ThreeMethods,
 }
 
 /// When the cognitive loop runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// For complex requests, on models that can reason.
+    /// For complex requests, with models that can reason.
     #[default]
     Auto,
     On,
@@ -161,17 +167,17 @@ impl Default for Cognitive {
     }
 }
 
-/// How much of a machine the program means to use.
+/// How much of the machine the program uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Beside other programs on a small machine: one slot a model, at most 4 GB in all (seed 002).
+    /// For a small machine shared with other programs: one slot per model, at most 4 GB in all.
     Lite,
     #[default]
     Standard,
 }
 
 impl Profile {
-    /// Most memory of the whole process; `None` asks the machine.
+    /// Most memory of the whole process, given the setting `budget`; `None` takes what is free.
     pub fn budget(self, asked: Option<Bytes>) -> Option<Bytes> {
         const LITE: Bytes = Bytes(4_000_000_000);
         match self {
@@ -180,13 +186,13 @@ impl Profile {
         }
     }
 
-    /// Slots a model.
+    /// Slots per model, given the setting `parallel`.
     pub fn slots(self, asked: usize) -> usize {
         if self == Profile::Lite { 1 } else { asked }
     }
 }
 
-/// When the user is asked before a tool runs (seed 002).
+/// When the user is asked before a tool runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApproveMode {
     Always,

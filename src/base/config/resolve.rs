@@ -1,4 +1,4 @@
-//! Puts flags, variables, files and defaults together: the first of them that says something holds, and it is remembered which.
+//! Resolves every setting from flags, variables, files and defaults, in this order of precedence, and remembers its origin.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use super::{
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
-/// What a run was given, before any file is read.
+/// The inputs of a run, before any file is read.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// By key, as typed.
+    /// Flags as typed, by the key of their setting.
     pub flags: BTreeMap<&'static str, String>,
     /// Variables of the process that begin with `MONOBLOC_`.
     pub variables: BTreeMap<String, String>,
-    /// Where the user's file lies when nobody names another.
+    /// The user's configuration file, unless a flag or variable names another.
     pub user_file: PathBuf,
-    /// Where consents to projects' files are kept.
+    /// The file that stores consents to projects' files.
     pub consents: PathBuf,
 }
 
@@ -44,7 +44,7 @@ pub struct Resolved {
     pub origin: Origin,
 }
 
-/// Everything a run was told.
+/// All settings, rules and servers of a run, with their origins.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub values: Vec<Resolved>,
@@ -52,25 +52,25 @@ pub struct Settings {
     pub servers: Vec<Server>,
     pub user_file: PathBuf,
     pub project_file: PathBuf,
-    /// The project's file is there and the user has consented to it.
+    /// Whether the project has a file and the user has consented to it.
     pub consented: bool,
-    /// What the project's file says and what does not count without consent.
+    /// Entries of the project's file that are ignored without consent, for messages.
     pub left_out: Vec<String>,
-    /// Variables that look like settings and are none.
+    /// Messages about variables that begin like settings but are not.
     pub unknown_variables: Vec<String>,
 }
 
-/// Variables that are no settings of a run.
+/// Variables of this program that are not settings.
 const OTHER_VARIABLES: [&str; 3] = ["MONOBLOC_LOG", "MONOBLOC_TEST_MODELS", "MONOBLOC_BENCH_FILES"];
 
-/// The file of a project.
+/// The configuration file of a project.
 pub fn project_file(project: &Path) -> PathBuf {
     project.join(".monobloc").join("config.toml")
 }
 
-/// Reads the files and puts everything together.
+/// Reads the user's and the project's file and resolves all settings. Fails on the first wrong flag, variable or file entry.
 pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
-    let outside = |setting: &'static Setting| -> Result<Option<Resolved>, ConfigError> {
+    let from_flag_or_variable = |setting: &'static Setting| -> Result<Option<Resolved>, ConfigError> {
         if let Some(text) = given.flags.get(setting.key) {
             let read = setting.read_flag(text);
             let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: text.clone(), expected };
@@ -83,8 +83,8 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
     };
     let path = |key: &str, default: &Path| -> Result<PathBuf, ConfigError> {
-        let said = of_key(key).map(outside).transpose()?.flatten();
-        Ok(said.and_then(|said| said.value).map_or(default.to_owned(), PathBuf::from))
+        let resolved = of_key(key).map(from_flag_or_variable).transpose()?.flatten();
+        Ok(resolved.and_then(|one| one.value).map_or(default.to_owned(), PathBuf::from))
     };
     let (project, user_file) = (path("project", Path::new("."))?, path("config", &given.user_file)?);
     let project_file = project_file(&project);
@@ -96,7 +96,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
         }
         None => Said::default(),
     };
-    // A project that cannot be opened is told of where it is opened.
+    // A project folder that cannot be opened is reported later, where it is opened.
     let text = if project.read_dir().is_ok() { file::text(&project_file)? } else { None };
     let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
     let mut left_out = Vec::new();
@@ -114,10 +114,11 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
             if consented || setting.may_replace(held.value.as_deref(), value) {
                 held = Resolved { setting, value: Some(value.clone()), origin: Origin::ProjectFile(place) };
             } else {
-                left_out.push(format!("{place}: {} = {}{}", setting.key, setting.kind.show(value), why(setting)));
+                let reason = why_left_out(setting);
+                left_out.push(format!("{place}: {} = {}{reason}", setting.key, setting.kind.show(value)));
             }
         }
-        values.push(outside(setting)?.unwrap_or(held));
+        values.push(from_flag_or_variable(setting)?.unwrap_or(held));
     }
     let mut rules = user.rules;
     for rule in own.rules {
@@ -143,7 +144,8 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
     Ok(Settings { values, rules, servers, user_file, project_file, consented, left_out, unknown_variables })
 }
 
-fn why(setting: &Setting) -> &'static str {
+/// Why a value of a project's file is ignored, as the end of a message.
+fn why_left_out(setting: &Setting) -> &'static str {
     match setting.project {
         Trust::Lower => " (it would not lower it)",
         Trust::Stricter => " (it would not be stricter)",
@@ -176,8 +178,8 @@ impl Settings {
     }
 
     fn commands(&self) -> Commands {
-        let plain = Commands::default();
-        let size = |key: &str, plain: Bytes| self.number(key).map_or(plain, Bytes);
+        let default = Commands::default();
+        let size = |key: &str, default: Bytes| self.number(key).map_or(default, Bytes);
         let paths = |key: &str| std::env::split_paths(self.value(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
         let named = |key: &str| paths(key).into_iter().filter(|path| !path.as_os_str().is_empty()).collect();
         Commands {
@@ -185,15 +187,15 @@ impl Settings {
             network: self.value("command_network") == Some("true"),
             reads: named("command_reads"),
             writes: named("command_writes"),
-            memory: size("command_memory", plain.memory),
-            file_size: size("command_file_size", plain.file_size),
-            processes: self.number("command_processes").unwrap_or(plain.processes),
-            timeout_s: self.count("command_timeout_s").unwrap_or(plain.timeout_s),
+            memory: size("command_memory", default.memory),
+            file_size: size("command_file_size", default.file_size),
+            processes: self.number("command_processes").unwrap_or(default.processes),
+            timeout_s: self.count("command_timeout_s").unwrap_or(default.timeout_s),
         }
     }
 
     fn cognitive(&self) -> Cognitive {
-        let plain = Cognitive::default();
+        let default = Cognitive::default();
         let per_cent = self.number::<f64>("verification_threshold");
         Cognitive {
             when: match self.value("cognitive") {
@@ -214,14 +216,14 @@ impl Settings {
             cot: self.value("enable_cot") != Some("false"),
             cot_streaming: self.value("enable_cot_streaming") != Some("false"),
             fallback_parsing: self.value("fallback_parsing") != Some("false"),
-            max_iterations: self.count("max_cognitive_iterations").unwrap_or(plain.max_iterations),
-            verification_threshold: per_cent.map_or(plain.verification_threshold, |share| share / 100.0),
+            max_iterations: self.count("max_cognitive_iterations").unwrap_or(default.max_iterations),
+            verification_threshold: per_cent.map_or(default.verification_threshold, |share| share / 100.0),
         }
     }
 
-    /// The settings as the program uses them.
+    /// The settings as typed values; missing ones take the value of [`Config::default`].
     pub fn config(&self) -> Config {
-        let plain = Config::default();
+        let default = Config::default();
         let path = |key: &str| self.value(key).map(PathBuf::from);
         let profile = match self.value("profile") {
             Some("lite") => Profile::Lite,
@@ -229,18 +231,18 @@ impl Settings {
         };
         let budget = self.value("budget").and_then(|bytes| bytes.parse().ok()).map(Bytes);
         Config {
-            project: path("project").unwrap_or(plain.project),
+            project: path("project").unwrap_or(default.project),
             model_dir: path("model_dir"),
             models_file: path("models_file"),
             budget: profile.budget(budget),
-            slots: profile.slots(self.count("parallel").unwrap_or(plain.slots)),
-            context: self.number("context_tokens").unwrap_or(plain.context),
+            slots: profile.slots(self.count("parallel").unwrap_or(default.slots)),
+            context: self.number("context_tokens").unwrap_or(default.context),
             kv_type: self.value("kv_cache_type").map(str::to_owned),
-            keep_alive_s: self.number("keep_alive_s").unwrap_or(plain.keep_alive_s),
+            keep_alive_s: self.number("keep_alive_s").unwrap_or(default.keep_alive_s),
             max_loaded: self.count("max_loaded"),
             repack: self.value("repack") != Some("false"),
-            threads: self.count("threads").unwrap_or(plain.threads),
-            tools_offered: self.count("tools_offered").unwrap_or(plain.tools_offered),
+            threads: self.count("threads").unwrap_or(default.threads),
+            tools_offered: self.count("tools_offered").unwrap_or(default.tools_offered),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
             iterations_max: self.count("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),

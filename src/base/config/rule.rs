@@ -1,4 +1,4 @@
-//! A rule over tools, arguments and paths as a file writes it. What it means is `tools::policy`'s business.
+//! Reads a rule over tools, arguments and paths from a configuration file; `tools::policy` applies it.
 
 use serde_json::{Map, Value as Json};
 use toml::Spanned;
@@ -21,19 +21,20 @@ use super::file::{ConfigError, Place, Source, Value, shown};
 pub struct Rule {
     pub place: Place,
     pub tools: Vec<String>,
-    /// Name of an argument to patterns, one of which it has to match.
+    /// Names of arguments, each with the patterns of which its value has to match one.
     pub arguments: Vec<(String, Vec<String>)>,
     pub paths: Vec<String>,
     pub decision: Consent,
     pub reason: String,
-    /// Grants a command that it matches the network.
+    /// A matching command may use the network.
     pub network: bool,
-    /// Calls that the rule must match, and such that it must not.
+    /// Example calls that the rule must match.
     pub matches: Vec<Example>,
+    /// Example calls that the rule must not match.
     pub not: Vec<Example>,
 }
 
-/// What a rule decides, the strictest last.
+/// What a rule decides, ordered by strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Consent {
     Allow,
@@ -42,7 +43,7 @@ pub enum Consent {
     Deny,
 }
 
-/// A call written down: arguments, and `tool` where the rule's own names several.
+/// An example call: its arguments, and `tool` if the rule itself names several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
     pub line: usize,
@@ -51,7 +52,7 @@ pub struct Example {
 }
 
 const KEYS: [&str; 8] = ["tool", "arguments", "paths", "decision", "reason", "network", "matches", "not"];
-/// Bounds on what a file can ask to be matched at every call.
+/// Limits on patterns, because they are matched at every call.
 const PATTERNS_MAX: usize = 256;
 const PATTERN_MAX_BYTES: usize = 1_024;
 
@@ -100,13 +101,11 @@ pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, Confi
 fn patterns(source: &Source<'_>, key: &str, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
     let all = source.texts(key, value)?;
     let usable = |text: &String| !text.is_empty() && text.len() <= PATTERN_MAX_BYTES;
-    match all.len() <= PATTERNS_MAX && !all.is_empty() && all.iter().all(usable) {
-        true => Ok(all),
-        false => Err(source.wrong(
-            value.span(),
-            format!("`{key}` takes 1 to {PATTERNS_MAX} patterns of 1 to {PATTERN_MAX_BYTES} bytes"),
-        )),
+    if all.len() <= PATTERNS_MAX && !all.is_empty() && all.iter().all(usable) {
+        return Ok(all);
     }
+    let why = format!("`{key}` takes 1 to {PATTERNS_MAX} patterns of 1 to {PATTERN_MAX_BYTES} bytes");
+    Err(source.wrong(value.span(), why))
 }
 
 fn examples(source: &Source<'_>, key: &str, value: &Value<'_>) -> Result<Vec<Example>, ConfigError> {
@@ -132,7 +131,7 @@ fn examples(source: &Source<'_>, key: &str, value: &Value<'_>) -> Result<Vec<Exa
         .collect()
 }
 
-/// The value in JSON; a date is none.
+/// The value as JSON; `None` for dates.
 fn json(value: &Spanned<DeValue<'_>>) -> Option<Json> {
     Some(match value.get_ref() {
         DeValue::String(text) => Json::from(text.as_ref()),

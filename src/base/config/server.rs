@@ -1,4 +1,4 @@
-//! An MCP server as a file writes it: a program that offers tools over its standard input and output.
+//! Reads an MCP server from a configuration file: a program that offers tools over its standard input and output.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::file::{ConfigError, Place, Source, Value};
 /// [mcp.files]
 /// command = "npx"
 /// args = ["@modelcontextprotocol/server-filesystem", "${project}"]
-/// env = { NODE_ENV = "production" }  # beside PATH, HOME and the like, all it sees
+/// env = { NODE_ENV = "production" }  # it sees only these, and PATH, HOME and the like
 /// inherit = ["HTTP_PROXY"]           # variables of this process that it may see too
 /// tools = ["read_*", "list_*"]       # all, when left out
 /// timeout_s = 60                     # of one call
@@ -28,26 +28,26 @@ use super::file::{ConfigError, Place, Source, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     pub place: Place,
-    /// What its tools are called after: `files.read_text_file`.
+    /// Prefix of its tools' names: `files.read_text_file`.
     pub name: String,
     pub command: String,
-    /// `${project}` stands for the project's folder, here and in `env` and `dir`.
+    /// `${project}` is replaced by the project's folder, here and in `env` and `dir`.
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub inherit: Vec<String>,
-    /// Where it runs; the project's folder when left out.
+    /// Its working folder; `None` means the project's folder.
     pub dir: Option<PathBuf>,
-    /// Patterns of the tools that are offered.
+    /// Patterns of the tools that are offered; empty means all.
     pub tools: Vec<String>,
     pub timeout: Duration,
     pub start_timeout: Duration,
-    /// What the system lets it do beyond the project.
+    /// Paths outside the project that it may read.
     pub reads: Vec<PathBuf>,
     pub writes: Vec<PathBuf>,
     pub network: bool,
     pub confined: bool,
     pub enabled: bool,
-    /// What the planner is told about it.
+    /// A description for the planner.
     pub about: String,
 }
 
@@ -69,9 +69,9 @@ const KEYS: [&str; 14] = [
 ];
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
-/// Nothing waits longer, whatever a file says.
+/// Longest timeout that a file may set.
 const TIMEOUT_MAX_S: u64 = 600;
-/// Longest name of a server: tool names are read by small models.
+/// Longest name of a server. It is part of its tools' names, which small models read.
 const NAME_MAX_BYTES: usize = 32;
 
 pub(super) fn read(

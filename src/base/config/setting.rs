@@ -1,4 +1,4 @@
-//! What a setting is: its names in a file, as a variable and as a flag, what it may be and who may set it.
+//! Defines a setting: its names in a file, as a variable and as a flag, its values and who may set it.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ pub use super::table::SETTINGS;
 /// One setting.
 #[derive(Debug)]
 pub struct Setting {
-    /// Name in a file, `table.name` below a table.
+    /// Name in a file; `table.name` inside a table.
     pub key: &'static str,
     pub variable: &'static str,
-    /// Without its dashes.
+    /// Without the leading dashes.
     pub flag: &'static str,
     pub kind: Kind,
-    /// `None` where the machine or a model decides; `about` says so.
+    /// `None` if the machine or a model decides; `about` then describes it.
     pub default: Option<&'static str>,
     pub about: &'static str,
     pub project: Trust,
-    /// The variable says the opposite of the key: `MONOBLOC_NO_REPACK=true` is `repack = false`.
+    /// The variable means the opposite of the key: `MONOBLOC_NO_REPACK=true` is `repack = false`.
     pub negated: bool,
 }
 
@@ -27,38 +27,39 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Path,
-    /// Several, with `:` between them; a list in a file.
+    /// Several paths, separated by `:`; in a file a list.
     Paths,
     /// An amount of memory.
     Size,
     Switch,
-    /// A whole number from, to.
+    /// A whole number from the least to the most, both included.
     Count(u64, u64),
-    /// One of these, the strictest last where a project may only make it stricter.
+    /// One of these; for [`Trust::Stricter`] ordered from loosest to strictest.
     Choice(&'static [&'static str]),
 }
 
-/// What a project's own file may do before the user has consented to it. It comes with the project, from anybody.
+/// What a project's own file may do before the user has consented to it. The file may come from anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Neither a limit nor a right.
+    /// Set it: the setting is neither a limit nor a right.
     Free,
-    /// It may lower the number that would hold without it.
+    /// Lower the number that would hold without it.
     Lower,
-    /// It may choose a stricter word.
+    /// Choose a stricter value.
     Stricter,
+    /// Nothing.
     Never,
-    /// Decides where files are looked for, and so stands in none.
+    /// No file may set it, because it decides where files are looked for.
     NotInFiles,
 }
 
-/// The setting of that key.
+/// The setting with that key.
 pub fn of_key(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
 impl Kind {
-    /// The value as it is kept; an error says what it must be.
+    /// Checks a value and normalises it (a size to bytes, a switch to `true` or `false`); the error says what it must be.
     pub fn read(self, text: &str) -> Result<String, String> {
         match self {
             Kind::Path if text.trim().is_empty() => Err("a path".to_owned()),
@@ -75,10 +76,8 @@ impl Kind {
                 Ok(count) if (least..=most).contains(&count) => Ok(count.to_string()),
                 _ => Err(format!("a whole number from {least} to {most}")),
             },
-            Kind::Choice(choices) => match choices.contains(&text) {
-                true => Ok(text.to_owned()),
-                false => Err(format!("one of {}", choices.join(", "))),
-            },
+            Kind::Choice(choices) if choices.contains(&text) => Ok(text.to_owned()),
+            Kind::Choice(choices) => Err(format!("one of {}", choices.join(", "))),
         }
     }
 
@@ -93,7 +92,7 @@ impl Kind {
 }
 
 impl Setting {
-    /// Whether a project's file that the user has not consented to may put `value` in the place of `now`.
+    /// Whether a project's file may replace the value `now` by `value` without the user's consent.
     pub fn may_replace(&self, now: Option<&str>, value: &str) -> bool {
         let number = |text: &str| text.parse::<u64>().ok();
         let place = |text: &str| match self.kind {
@@ -108,12 +107,12 @@ impl Setting {
         }
     }
 
-    /// What a variable says, in the key's own sense.
+    /// The value that a variable sets, in the sense of the key (see [`Setting::negated`]).
     pub(super) fn read_variable(&self, text: &str) -> Result<String, String> {
         self.read_outside(text, self.negated)
     }
 
-    /// What a flag says, in the key's own sense: that of a switch turns around what holds without it.
+    /// The value that a flag sets, in the sense of the key: the flag of a switch that is on by default turns it off.
     pub(super) fn read_flag(&self, text: &str) -> Result<String, String> {
         self.read_outside(text, self.kind == Kind::Switch && self.default == Some("true"))
     }
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_is_a_value_of_its_kind_and_no_name_stands_twice() {
+    fn every_default_is_a_value_of_its_kind_and_names_are_unique() {
         for (at, setting) in SETTINGS.iter().enumerate() {
             assert!(setting.default.is_none_or(|default| setting.kind.read(default).is_ok()), "{}", setting.key);
             let same = |other: &&Setting| {

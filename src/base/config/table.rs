@@ -1,4 +1,4 @@
-//! The table of all settings.
+//! Lists all settings of the program.
 
 use super::setting::{Kind, Setting, Trust};
 
@@ -8,7 +8,7 @@ pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "
 pub const VOICES: [&str; 2] = ["planner", "router"];
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
-/// Every default of the program that a user may change.
+/// Every setting, with its default, in the order in which help and documentation list them.
 pub const SETTINGS: [Setting; 37] = [
     Setting {
         key: "project",

@@ -1,25 +1,26 @@
-//! The rungs: one step down or up for one model, and what it costs.
+//! Lists the steps down and up of one model's settings, with the cost of each.
 
 use crate::budget::machine::Machine;
 use crate::budget::place::{self, Settings};
 use crate::budget::{Wanted, cache};
 use crate::models::gguf::Header;
 
-/// Shortest context that is of use: a system prompt, some tools and a question.
+/// Shortest useful context: a system prompt, some tools and a question.
 const CONTEXT_MIN: u32 = 2048;
 
-/// What is no speed is charged as if it were, as a share of it, so that all steps can be compared.
-/// Half of what a model can look back on.
+// Losses other than speed, expressed as a share of speed, so that all steps can be compared.
+
+/// Loss for half of the context window.
 const HALF_CONTEXT: f64 = 0.15;
-/// One slot of several: four decode a third faster together than one (24B, 37 of 28 tokens a second).
+/// Loss for one slot of several: four slots together decode a third faster than one (24B, 37 instead of 28 tokens per second).
 const ONE_SLOT: f64 = 0.10;
-/// Keys and values in 8 bits change answers rarely, in 4 bits now and then.
+/// Losses for a KV cache in 8 bits, which rarely changes answers, and in 4 bits, which sometimes does.
 const KV_8_BITS: f64 = 0.01;
 const KV_4_BITS: f64 = 0.06;
-/// No step is free of cost, so that needless ones are not taken.
+/// Least loss of a step, so that steps without effect on speed are not taken needlessly.
 const LOSS_MIN: f64 = 0.001;
 
-/// Every step down with its loss, as a share of the model's speed.
+/// Every step down, with its loss as a share of the model's speed.
 pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings, f64)> {
     let wanted = &now.wanted;
     let with = |wanted: Wanted| Settings { wanted, ..now.clone() };
@@ -52,7 +53,7 @@ pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings
     steps.into_iter().map(|(after, charge)| (after.clone(), loss(&after, charge))).collect()
 }
 
-/// Every step up from `now` towards `asked`, what is missed most first.
+/// Every step up from `now` towards `asked`, the most valuable first.
 pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
     let (has, wish) = (&now.wanted, &asked.wanted);
     let with = |wanted: Wanted| Settings { wanted, ..now.clone() };
@@ -79,8 +80,7 @@ pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
     steps
 }
 
-/// Everything that may be tried where the context has to stay as it is, what costs least speed first: weights in the order
-/// of the file, then experts and layers on the host.
+/// All settings to try if the context must not change, fastest first: weights not repacked, then experts and layers on the host.
 pub fn moves(header: &Header, asked: &Settings, machine: &Machine) -> Vec<Settings> {
     let plain = Settings { wanted: Wanted { repack: false, ..asked.wanted.clone() }, ..asked.clone() };
     let mut moves = vec![asked.clone(), plain.clone()];
@@ -98,26 +98,26 @@ fn slots(wanted: &Wanted, slots: usize) -> Wanted {
     Wanted { slots, outputs: wanted.outputs.max(slots as u32), ..wanted.clone() }
 }
 
-/// Layers whose experts are on the host, one more of those that have any.
+/// The next value of `experts_on_host`, with the experts of one more layer on the host; `None` if all are there.
 fn next_expert_layer(header: &Header, now: &Settings) -> Option<u32> {
     let (first, end) = place::expert_layers(header)?;
     let next = now.experts_on_host.max(now.layers_on_host).max(first) + 1;
     (next <= end).then_some(next)
 }
 
-/// What was given up, in words.
+/// The settings that were reduced, in words.
 pub fn given_up(header: &Header, now: &Settings, asked: &Settings, machine: &Machine) -> Vec<String> {
     let (has, wish) = (&now.wanted, &asked.wanted);
-    let mut said = Vec::new();
-    let mut say = |given_up: bool, words: String| said.extend(given_up.then_some(words));
-    say(wish.repack && !has.repack && machine.accelerator.is_none(), "weights not repacked".into());
+    let mut all = Vec::new();
+    let mut add = |given_up: bool, words: String| all.extend(given_up.then_some(words));
+    add(wish.repack && !has.repack && machine.accelerator.is_none(), "weights not repacked".into());
     let layers = header.layers + 1;
-    say(now.layers_on_host > asked.layers_on_host, format!("{} of {layers} layers on the CPU", now.layers_on_host));
+    add(now.layers_on_host > asked.layers_on_host, format!("{} of {layers} layers on the CPU", now.layers_on_host));
     let experts = place::expert_layers(header).map_or(0, |(first, _)| now.experts_on_host.saturating_sub(first));
     let plural = if experts == 1 { "" } else { "s" };
-    say(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layer{plural} on the CPU"));
-    say(has.kv_type != wish.kv_type, format!("KV {} instead of {}", has.kv_type, wish.kv_type));
-    say(has.context < wish.context, format!("context {} instead of {}", has.context, wish.context));
-    say(has.slots < wish.slots, format!("{} of {} slots", has.slots, wish.slots));
-    said
+    add(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layer{plural} on the CPU"));
+    add(has.kv_type != wish.kv_type, format!("KV {} instead of {}", has.kv_type, wish.kv_type));
+    add(has.context < wish.context, format!("context {} instead of {}", has.context, wish.context));
+    add(has.slots < wish.slots, format!("{} of {} slots", has.slots, wish.slots));
+    all
 }

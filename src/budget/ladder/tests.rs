@@ -1,4 +1,4 @@
-//! What must hold for the ladder: it fits or says why, gives up what matters least, and a ledger follows it.
+//! Tests that models fit or are refused with a reason, that the least important settings go first, and that the ledger agrees.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn asked(name: &str, headers: Vec<Header>) -> Asked {
     Asked { name: name.into(), candidates, gpu_layers: None, optional: name == "router" }
 }
 
-/// A planner of 6.4 GB with experts.
+/// A planner with experts, of 6.4 GB.
 fn planner() -> Header {
     hybrid(24, 1024, 128, "q8_0")
 }
@@ -28,14 +28,14 @@ fn check(models: &[Asked], machine: Machine, expected: &str) {
 }
 
 #[test]
-fn everything_fits_where_there_is_room() {
+fn with_enough_memory_nothing_is_given_up() {
     check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(16)), "planner: as asked");
     let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(16));
     check(&[asked("planner", vec![planner()])], cuda, "planner: as asked");
 }
 
 #[test]
-fn a_small_card_leaves_experts_on_the_processor() {
+fn on_a_small_card_experts_stay_on_the_cpu() {
     let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(6));
     check(&[asked("planner", vec![planner()])], cuda, "planner: experts of ");
     check(
@@ -46,7 +46,7 @@ fn a_small_card_leaves_experts_on_the_processor() {
 }
 
 #[test]
-fn one_memory_gives_up_context_and_slots_but_moves_nothing() {
+fn without_a_card_settings_are_reduced_and_nothing_is_moved() {
     let alone =
         place::need(&planner(), &Settings::on_host(&planner(), wanted(8192, 2, "q8_0")), &Machine::of(Bytes::ZERO));
     let machine = Machine::of(alone.all().host + Bytes::mib(22) - Bytes::mib(20));
@@ -54,7 +54,7 @@ fn one_memory_gives_up_context_and_slots_but_moves_nothing() {
 }
 
 #[test]
-fn the_router_goes_before_the_planner_and_files_change_last() {
+fn the_router_is_left_out_before_the_planners_file_changes() {
     let router = || asked("router", vec![hybrid(16, 1024, 0, "q8_0")]);
     let machine = Machine::of(Bytes::mib(6900));
     check(&[asked("planner", vec![planner()]), router()], machine, "left out: router");
@@ -71,7 +71,7 @@ fn the_router_goes_before_the_planner_and_files_change_last() {
 }
 
 #[test]
-fn a_router_that_is_kept_on_the_processor_takes_nothing_of_the_card() {
+fn a_router_on_the_cpu_takes_no_memory_of_the_card() {
     let machine = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(16));
     let router = Asked { gpu_layers: Some(0), ..asked("router", vec![hybrid(16, 1024, 0, "q8_0")]) };
     let fitted = fit(&[asked("planner", vec![planner()]), router], Amount::default(), &machine).unwrap();
@@ -91,13 +91,13 @@ fn a_refusal_says_how_much_is_missing() {
     );
 }
 
-/// What happens in a long-running process: the first number picks the deed, the second a model or an amount.
-fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
+/// Acts like a long-running process: in each action the first number picks what is done, the second a model or an amount.
+fn live(ledger: &Ledger, models: &[Header], actions: &[(u8, u64)]) {
     let mut loaded: Vec<(Reservation, Header, usize)> = Vec::new();
-    for &(deed, amount) in deeds {
+    for &(action, amount) in actions {
         let header = &models[amount as usize % models.len()];
-        match deed % 5 {
-            // A load: placed within what is free, reserved, or refused with a reason.
+        match action % 5 {
+            // A load: placed within the free memory and reserved, or refused with a reason.
             0 | 1 => {
                 let asked = Asked { name: "planner".into(), ..asked("planner", vec![header.clone()]) };
                 match fit(&[asked], Amount::default(), &Machine::of(ledger.free().host)) {
@@ -115,7 +115,7 @@ fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
             }
             // A swap or an eviction.
             2 if !loaded.is_empty() => drop(loaded.swap_remove(amount as usize % loaded.len())),
-            // One more slot for somebody: granted out of what is free, or refused; nobody else loses anything.
+            // One more slot for a model: granted from free memory or refused; no other model loses memory.
             3 if !loaded.is_empty() => {
                 let index = amount as usize % loaded.len();
                 let (_, header, slots) = &loaded[index];
@@ -129,7 +129,7 @@ fn live(ledger: &Ledger, models: &[Header], deeds: &[(u8, u64)]) {
                 let after: Vec<Amount> = ledger.entries().iter().map(|entry| entry.bytes).collect();
                 assert!(after.starts_with(&before), "somebody lost memory to another's slot");
             }
-            // The machine has more or less than before.
+            // The machine has more or less memory than before.
             4 => {
                 let promised = ledger.promised();
                 ledger.set_capacity(Bytes::mib(amount % 20_000));
@@ -177,13 +177,13 @@ proptest! {
     }
 
     #[test]
-    fn a_long_life_never_promises_more_than_there_is(
+    fn a_long_running_process_never_promises_more_than_there_is(
         capacity in 100u64..20_000,
-        deeds in proptest::collection::vec((any::<u8>(), any::<u64>()), 1..60),
+        actions in proptest::collection::vec((any::<u8>(), any::<u64>()), 1..60),
     ) {
         let models = [planner(), hybrid(8, 512, 0, "q8_0"), hybrid(4, 256, 8, "q4_0")];
         let ledger = Ledger::new(Bytes::mib(capacity));
-        live(&ledger, &models, &deeds);
+        live(&ledger, &models, &actions);
         prop_assert_eq!(ledger.promised(), Amount::default());
     }
 }

@@ -1,10 +1,11 @@
-//! Whether JSON and TOML can still be read, and Python is still indented in one way.
+//! Checks that JSON and TOML files still parse, and that Python keeps one kind of indentation.
 
 use super::{Pair, Problem};
 use crate::edit::text::line_of;
 use crate::index::parts::parts;
 
-/// What a data file's own parser says, if it could read the old text.
+/// The parse error of a JSON or TOML file. `None` if it parses, if the old text did not parse either, or for other
+/// files.
 pub fn unreadable(path: &str, before: &str, after: &str) -> Option<Problem> {
     let read = |text: &str| -> Result<(), (usize, String)> {
         match path.rsplit('.').next().unwrap_or_default() {
@@ -24,7 +25,8 @@ pub fn unreadable(path: &str, before: &str, after: &str) -> Option<Problem> {
     Some(Problem { line, message: format!("{path} can no longer be read, line {line}: {said}") })
 }
 
-/// New lines of Python that begin with tabs where the file has spaces, or the other way round.
+/// The first new Python line with tabs in a file indented by spaces, or the other way round. Lines inside strings are
+/// skipped.
 pub fn mixed_indentation(pair: &Pair) -> Vec<Problem> {
     if pair.language != "python" {
         return Vec::new();
@@ -32,7 +34,7 @@ pub fn mixed_indentation(pair: &Pair) -> Vec<Problem> {
     let is_tab = |line: &&str| line.starts_with('\t');
     let is_space = |line: &&str| line.starts_with("  ");
     let (tabs, spaces) = (pair.before.lines().filter(is_tab).count(), pair.before.lines().filter(is_space).count());
-    // A file of both kinds already, or of none, tells nothing.
+    // A file that mixes both already, or has no indentation, sets no rule.
     if (tabs > 0) == (spaces > 0) {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Finds definitions that were in a file and are gone, and those that are in it twice now.
+//! Finds definitions that a change lost, defined twice, or wrote out again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use super::open::each;
 use super::{Pair, Problem};
 use crate::index::parts::{Part, Sort};
 
-/// What tells a definition from others: the names around it and its own.
+/// Identifies a definition: the names of the definitions around it, with its owner type, and its own name.
 type Key = (Vec<String>, String);
 
 fn key(part: &Part, around: &[&Part]) -> Key {
@@ -14,14 +14,15 @@ fn key(part: &Part, around: &[&Part]) -> Key {
     (names.chain(part.owner.clone()).collect(), part.name.clone())
 }
 
-/// A definition of the old text that stands in no function.
+/// A definition of the old text outside any function.
 struct Old {
     key: Key,
-    /// It is an entry of a struct, an enum or an object.
+    /// It is a value directly inside a struct, enum or object.
     is_entry: bool,
 }
 
-/// Definitions of the old text that the new one has nowhere.
+/// Definitions of the old text that the new text lacks. Moved ones, renamed entries and names in `asked` are not
+/// reported.
 pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
     let mut old: Vec<Old> = Vec::new();
     each(&pair.before_parts, &mut |part, around| {
@@ -41,17 +42,17 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
     let added: Vec<&Key> = new.iter().filter(|key| !before.contains(key)).collect();
     let gone: Vec<&Old> = old.iter().filter(|one| !new.contains(&one.key)).collect();
     let is_asked = |name: &str| asked.iter().any(|one| one == name || one.rsplit(['.', ':']).next() == Some(name));
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     let mut found = Vec::new();
     for Old { key: (around, name), is_entry } in gone.iter().copied() {
-        // Its container is gone as well, which is told; it stands somewhere else now; an entry may have got another name.
+        // Not reported: members of a lost container, definitions that moved, and entries that got another name.
         let with_container = gone.iter().any(|other| {
             around.last() == Some(&other.key.1) && around.starts_with(&other.key.0) && other.key.0.len() < around.len()
         });
         let moved = added.iter().any(|(_, other)| other == name);
         let renamed = *is_entry && added.iter().any(|(other, _)| other == around);
         let allowed = is_asked(name) || around.iter().any(|outer| is_asked(outer));
-        if with_container || moved || renamed || allowed || !told.insert((around, name)) {
+        if with_container || moved || renamed || allowed || !reported.insert((around, name)) {
             continue;
         }
         let of = around.last().map(|outer| format!(" of `{outer}`")).unwrap_or_default();
@@ -61,13 +62,13 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
     found
 }
 
-/// Functions, methods and classes that are defined twice at one place, more often than before.
+/// Functions and types that are defined several times in the same place, and more often than before.
 pub fn doubled(pair: &Pair) -> Vec<Problem> {
     let count = |items: &[Part], text: &str| {
         let mut counts: HashMap<(Key, String), (usize, usize)> = HashMap::new();
         each(items, &mut |part, around| {
-            if let Some(form) = form(part, around, text, pair.language) {
-                let entry = counts.entry((key(part, around), form)).or_default();
+            if let Some(variant) = distinction(part, around, text, pair.language) {
+                let entry = counts.entry((key(part, around), variant)).or_default();
                 *entry = (entry.0 + 1, part.core.start);
             }
         });
@@ -85,41 +86,42 @@ pub fn doubled(pair: &Pair) -> Vec<Problem> {
     found
 }
 
-/// What tells two definitions of one name apart; `None` for what may be there many times.
-fn form(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<String> {
-    let is_kind = matches!(part.sort, Sort::Function | Sort::Class) || part.sort == Sort::Record;
+/// Distinguishes definitions of one name in one place; `None` for those that may occur more than once.
+fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<String> {
+    let is_compared = matches!(part.sort, Sort::Function | Sort::Class | Sort::Record);
     let may_repeat = matches!(part.variant.as_str(), "overload" | "register") || part.variant.starts_with("impl");
     let special = matches!(part.name.as_str(), "_" | "init" | "default" | "module.exports" | "export {}");
-    // Parts of `if` and `else`, and code for other systems, are alternatives; what a function defines is its own business.
-    let is_for_some =
-        |part: &&Part| part.attributes.iter().any(|a| text.get(a.clone()).is_some_and(|a| a.contains("cfg")));
-    let alternative =
-        around.iter().any(|part| !part.is_definition() || part.sort == Sort::Function || is_for_some(part))
-            || part.attributes.iter().any(|range| {
-                let words = text.get(range.clone()).unwrap_or_default();
-                words.contains("cfg")
-                    || language == "python"
-                        && !["property", "staticmethod", "classmethod"].iter().any(|w| words.contains(w))
-            });
-    // Methods of two traits, or for two arguments of one type, may have one name.
-    let block = around.last().filter(|part| part.variant.starts_with("impl")).and_then(|part| {
+    // Branches of `if` and `else`, `cfg` variants, and Python functions with decorators such as `@x.setter` are
+    // alternatives. Definitions inside a function are not compared.
+    let has_cfg = |part: &&Part| part.attributes.iter().any(|a| text.get(a.clone()).is_some_and(|a| a.contains("cfg")));
+    let alternative = around.iter().any(|part| !part.is_definition() || part.sort == Sort::Function || has_cfg(part))
+        || part.attributes.iter().any(|range| {
+            let words = text.get(range.clone()).unwrap_or_default();
+            words.contains("cfg")
+                || language == "python"
+                    && !["property", "staticmethod", "classmethod"].iter().any(|w| words.contains(w))
+        });
+    // Two `impl` blocks, for two traits or type arguments, may each have a method of one name.
+    let impl_head = around.last().filter(|part| part.variant.starts_with("impl")).and_then(|part| {
         let head = text.get(part.core.start..part.body.as_ref()?.start)?;
         Some(head.split_whitespace().collect::<String>())
     });
-    let block = block.unwrap_or_default();
-    if !is_kind || may_repeat || special || alternative || part.sort == Sort::Test {
+    let impl_head = impl_head.unwrap_or_default();
+    if !is_compared || may_repeat || special || alternative {
         return None;
     }
     let core = text.get(part.core.clone()).unwrap_or_default();
     let is_static = core.split_whitespace().take(3).any(|word| word == "static");
-    // A type and a value, a declaration and an assignment, are two things in some languages.
-    Some(format!("{} {:?} {block} {is_static} {}", part.variant, part.sort, part.owner.clone().unwrap_or_default()))
+    // In some languages a type and a value of one name are two definitions, as are a declaration and an assignment.
+    let owner = part.owner.clone().unwrap_or_default();
+    Some(format!("{} {:?} {impl_head} {is_static} {owner}", part.variant, part.sort))
 }
 
-/// Lines in a row that no file has twice by chance, nor because two functions are alike.
+/// This many equal lines in a row are a copy; functions that are merely alike share fewer.
 const REPEATED_LINES: usize = 16;
 
-/// A stretch of the file that is now there once more: who adds something has written out what was there already.
+/// Reports a stretch of old lines that the new text has once more: the model wrote existing code again. Test files are
+/// skipped.
 pub fn repeated(pair: &Pair) -> Option<Problem> {
     if crate::edit::checks::is_test_file(pair.path) {
         return None;

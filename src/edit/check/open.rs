@@ -1,10 +1,10 @@
-//! Finds what a model left open: marks for code it did not write, and functions that do nothing yet.
+//! Finds unfinished code: placeholder comments, functions without a body, object entries outside an object.
 
 use super::{Pair, Problem};
 use crate::edit::marks::{comment_of, is_mark};
 use crate::index::parts::{Part, Sort};
 
-/// What a comment says where code is still to be written.
+/// Phrases of a comment, in lower case, that say code is still to be written.
 const TO_WRITE: &[&str] = &[
     "todo: implement",
     "todo implement",
@@ -23,16 +23,16 @@ const TO_WRITE: &[&str] = &[
     "placeholder for",
 ];
 
-/// New lines that are a mark, or say that code is still to be written.
+/// New lines that stand for omitted code, or whose comment says that code is still to be written.
 pub fn marks(before: &str, after: &str) -> Vec<Problem> {
     let old: std::collections::HashSet<&str> = before.lines().map(str::trim).collect();
     let mut found = Vec::new();
     for (at, line) in after.lines().enumerate().filter(|(_, line)| !old.contains(line.trim())) {
         let is_doc = line.trim().starts_with("///") || line.trim().starts_with("//!");
-        let said = comment_of(line.trim()).filter(|_| !is_doc).map(str::to_lowercase).unwrap_or_default();
+        let comment = comment_of(line.trim()).filter(|_| !is_doc).map(str::to_lowercase).unwrap_or_default();
         let shown: String = line.trim().chars().take(100).collect();
         let line_number = at + 1;
-        if TO_WRITE.iter().any(|phrase| said.contains(phrase)) {
+        if TO_WRITE.iter().any(|phrase| comment.contains(phrase)) {
             let message = format!("line {line_number} leaves code to be written: `{shown}`; write it");
             found.push(Problem { line: line_number, message });
         } else if is_mark(line, before) {
@@ -44,7 +44,7 @@ pub fn marks(before: &str, after: &str) -> Vec<Problem> {
     found
 }
 
-/// New statements of JavaScript like `name: value`: a label to a parser, an entry that stands outside of its object to a reader.
+/// New JavaScript statements like `name: value`. They parse as a label, but are object entries outside their object.
 pub fn entries(pair: &Pair) -> Vec<Problem> {
     if !matches!(pair.language, "javascript" | "typescript") {
         return Vec::new();
@@ -64,7 +64,7 @@ pub fn entries(pair: &Pair) -> Vec<Problem> {
     found
 }
 
-/// Functions that are new and have nothing in them.
+/// New functions whose body is a stub, except those that may have no body.
 pub fn bodies(pair: &Pair) -> Vec<Problem> {
     let mut old = Vec::new();
     each(&pair.before_parts, &mut |part, _| {
@@ -74,8 +74,9 @@ pub fn bodies(pair: &Pair) -> Vec<Problem> {
     });
     let mut found = Vec::new();
     each(&pair.after_parts, &mut |part, around| {
-        let is_meant = pair.path.ends_with(".pyi") || is_abstract(part, around, pair.after) || old.contains(&part.name);
-        if part.sort == Sort::Function && is_idle(part, pair.after, pair.language) && !is_meant {
+        let may_be_empty =
+            pair.path.ends_with(".pyi") || is_abstract(part, around, pair.after) || old.contains(&part.name);
+        if part.sort == Sort::Function && is_idle(part, pair.after, pair.language) && !may_be_empty {
             let message = format!("`{}` has no body yet; write what it does", part.name);
             found.push(pair.problem(part.core.start, message));
         }
@@ -83,7 +84,7 @@ pub fn bodies(pair: &Pair) -> Vec<Problem> {
     found
 }
 
-/// Calls `look` with every part and what is around it.
+/// Calls `look` with every part at any depth and the parts around it, outermost first.
 pub fn each<'p>(items: &'p [Part], look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
     for item in items {
         look(item, &[]);
@@ -91,6 +92,7 @@ pub fn each<'p>(items: &'p [Part], look: &mut dyn FnMut(&'p Part, &[&'p Part])) 
     }
 }
 
+/// Whether the body of a function is a stub: `pass`, `todo!()`, `throw new Error('not implemented')`.
 fn is_idle(part: &Part, text: &str, language: &str) -> bool {
     let Some(body) = part.body.clone().filter(|_| part.sort == Sort::Function) else { return false };
     let start = part.docstring.as_ref().map_or(body.start, |doc| doc.end);
@@ -107,8 +109,8 @@ fn is_idle(part: &Part, text: &str, language: &str) -> bool {
     }
 }
 
-/// Nothing is what it is to do, or others are to write it: abstract methods, overloads, methods of a class with a base, functions inside
-/// a function.
+/// Whether a function may have no body: abstract methods, overloads, methods of a class with a base, decorated
+/// functions, special methods of Python, functions inside a function.
 fn is_abstract(part: &Part, around: &[&Part], text: &str) -> bool {
     let words = |range: &std::ops::Range<usize>| text.get(range.clone()).unwrap_or_default().to_owned();
     let attributes = part.attributes.iter().map(words).collect::<String>();

@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// The problems of a change, one a line.
+/// Asserts the messages for a change.
 fn check(path: &str, before: &str, after: &str, expected: &[&str]) {
     let found = problems(path, before, after, &["asked".to_owned()], &|name| name == "elsewhere");
     let said: Vec<&str> = found.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(said, expected, "{after}");
 }
 
-/// Nothing is wrong with a text that is new.
+/// Asserts that a new file with this text has no problems.
 fn fine(path: &str, text: &str) {
     check(path, "", text, &[]);
 }
@@ -22,7 +22,7 @@ fn store(old: &str, new: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_name_that_is_defined_nowhere_is_told() {
+fn an_undefined_name_is_reported() {
     store(
         "return x +",
         "return json.dumps(x) +",
@@ -61,7 +61,7 @@ fn a_name_that_is_defined_nowhere_is_told() {
 }
 
 #[test]
-fn names_that_are_bound_in_any_way_are_known() {
+fn names_bound_in_any_way_are_not_reported() {
     fine(
         "a.py",
         "from a import b as c, d\nimport e.f\nimport g.h as i\n\ndef j(k, *l, m: int = 1, **n) -> 'x':\n    global z\n    z = [o for o in k if o and (y := o)]\n    for p, (q, r) in l:\n        print(p, q, r, y)\n    with open(m) as s, c(d) as (t, u):\n        e.f(s, t, u, i, n, __name__)\n    try:\n        v = lambda w, *x: (w, x)\n    except (ValueError, OSError) as error:\n        raise error\n    match k:\n        case {'a': aa, **bb}:\n            return aa, bb\n        case [cc, *dd] | Point(x=cc, y=dd):\n            return cc, dd\n    async def ee(): return await v(j, z)\n    @ee\n    def ff(): nonlocal_ = 1; return nonlocal_\n    del v\n    return f'{k!r:>{m}}', {a: b2 for a, b2 in k}, ff\n\nclass K[T]:\n    L = 1\n    M = [L for _ in range(3)]\n    def n(self) -> T: return K, z\n\ntype N[U] = list[U]\n",
@@ -77,13 +77,13 @@ fn names_that_are_bound_in_any_way_are_known() {
 }
 
 #[test]
-fn a_name_of_another_file_with_everything_imported_is_not_told() {
+fn undefined_names_are_not_reported_after_a_star_import_or_exec() {
     fine("a.py", "from a import *\n\nb()\n");
     fine("a.py", "exec('b = 1')\nb\n");
 }
 
 #[test]
-fn attributes_that_nothing_sets_are_told() {
+fn attributes_that_nothing_sets_are_reported() {
     store(
         "return self.items[key]",
         "return self.item[key]",
@@ -107,7 +107,7 @@ fn attributes_that_nothing_sets_are_told() {
 }
 
 #[test]
-fn what_is_gone_is_told_unless_it_was_asked_for() {
+fn lost_definitions_are_reported_unless_the_request_names_them() {
     store(
         "    def get(self, key):\n        return self.items[key]\n",
         "    pass\n",
@@ -129,7 +129,7 @@ fn what_is_gone_is_told_unless_it_was_asked_for() {
 }
 
 #[test]
-fn what_is_there_twice_is_told() {
+fn duplicate_definitions_are_reported() {
     store(
         "def helper(x)",
         "def helper(y):\n    return y\n\n\ndef helper(x)",
@@ -151,7 +151,7 @@ fn what_is_there_twice_is_told() {
 }
 
 #[test]
-fn what_was_left_open_is_told() {
+fn unfinished_code_is_reported() {
     store(
         "return x +",
         "# TODO: implement it\n    return x +",
@@ -182,7 +182,7 @@ fn what_was_left_open_is_told() {
 }
 
 #[test]
-fn what_does_not_parse_is_told_with_its_line() {
+fn syntax_errors_are_reported_with_their_line() {
     store(
         "return x +",
         "return (x +",
@@ -227,7 +227,7 @@ fn the_sources_of_this_program_have_no_problems() {
 }
 
 #[test]
-fn an_entry_outside_of_its_object_is_told() {
+fn an_entry_outside_its_object_is_reported() {
     let before = "module.exports = {\n  a: 1\n}\n";
     let after = format!("b: function b() {{\n  return 1\n}}\n\n{before}");
     let said = "`b: …` stands outside of any object; write it as an entry of the object it belongs to";
@@ -236,7 +236,7 @@ fn an_entry_outside_of_its_object_is_told() {
 }
 
 #[test]
-fn what_is_there_is_not_written_a_second_time() {
+fn existing_code_written_a_second_time_is_reported() {
     let list: String = (0..20).map(|at| format!("    'word{at}',\n")).collect();
     let before = format!("NAMES = [\n{list}]\n");
     let twice = format!("{before}\nMORE = [\n{list}    'emoji',\n]\n");

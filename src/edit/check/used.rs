@@ -8,22 +8,22 @@ use crate::base::near::nearest;
 use crate::index::parts::{Sort, definitions};
 use crate::index::uses::{Members, members, unbound};
 
-/// Attributes that every object has, or that a text sets in ways that cannot be seen.
-const OF_ALL: &[&str] = &["constructor", "toString", "hasOwnProperty", "valueOf", "isPrototypeOf"];
+/// Attributes that every JavaScript object inherits.
+const INHERITED: &[&str] = &["constructor", "toString", "hasOwnProperty", "valueOf", "isPrototypeOf"];
 
-/// Names of the new text that nothing binds. What the old text used in the same way is known to somebody.
+/// Names that the new text uses and nothing binds. Names that were unbound in the old text too are skipped.
 pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
     let Some(used) = unbound(pair.path, pair.after) else { return Vec::new() };
     let old = if pair.before.trim().is_empty() { Some(Vec::new()) } else { unbound(pair.path, pair.before) };
     let Some(old) = old else { return Vec::new() };
     let old: HashSet<&str> = old.iter().map(|one| one.name.as_str()).collect();
     let spans = definitions(pair.path, pair.after);
-    // A script that imports nothing may see what other scripts of a page define.
+    // A script without imports and exports may use names that other scripts of the page define.
     let is_module =
         pair.language == "python" || ["import ", "export ", "require("].iter().any(|word| pair.after.contains(word));
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     let mut found = Vec::new();
-    for one in used.iter().filter(|one| !old.contains(one.name.as_str()) && told.insert(one.name.clone())) {
+    for one in used.iter().filter(|one| !old.contains(one.name.as_str()) && reported.insert(one.name.clone())) {
         let is_known = known(&one.name);
         if is_known && !is_module {
             continue;
@@ -49,20 +49,20 @@ pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
     found
 }
 
-/// Attributes of `self` or `this` that no method and no class body of their class sets or defines.
+/// Attributes of `self` or `this` that nothing in their class sets or defines.
 pub fn attributes(pair: &Pair) -> Vec<Problem> {
     let old = members(pair.path, pair.before);
     let word = if pair.language == "python" { "self" } else { "this" };
     let mut found = Vec::new();
     for class in members(pair.path, pair.after).iter().filter(|class| is_closed(class, pair)) {
         let was = old.iter().filter(|other| other.name == class.name);
-        // A class that already used what it does not set gets it from elsewhere.
+        // A class that already used attributes it does not set gets them from elsewhere.
         if was.clone().any(|was| was.is_open || unset(was).next().is_some()) {
             continue;
         }
-        let mut told = HashSet::new();
-        for one in unset(class).filter(|one| told.insert(one.name.clone())) {
-            if pair.after.contains(&format!(".{} =", one.name)) || OF_ALL.contains(&one.name.as_str()) {
+        let mut reported = HashSet::new();
+        for one in unset(class).filter(|one| reported.insert(one.name.clone())) {
+            if pair.after.contains(&format!(".{} =", one.name)) || INHERITED.contains(&one.name.as_str()) {
                 continue;
             }
             let line = crate::edit::text::line_of(pair.after, one.bytes.start);
@@ -82,7 +82,7 @@ pub fn attributes(pair: &Pair) -> Vec<Problem> {
     found
 }
 
-/// Whether all attributes of a class can be seen: it has no base, is none, and is no mixin.
+/// Whether the file shows all attributes of a class: it inherits nothing, no class derives from it, and it is no mixin.
 fn is_closed(class: &Members, pair: &Pair) -> bool {
     let mut is_base = false;
     each(&pair.after_parts, &mut |part, _| {
@@ -94,6 +94,7 @@ fn is_closed(class: &Members, pair: &Pair) -> bool {
     !class.is_open && !is_base && !abstracts
 }
 
+/// Attributes that the class uses and does not define.
 fn unset(class: &Members) -> impl Iterator<Item = &crate::index::uses::Use> {
     class.used.iter().filter(|one| !class.defined.contains(&one.name) && !one.name.starts_with("__"))
 }

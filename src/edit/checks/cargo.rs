@@ -1,11 +1,11 @@
-//! How a project with a Cargo.toml is checked.
+//! Commands that test, compile, build, lint and format a Cargo project.
 
 use super::files::{Files, folder, name, quoted, stem};
 use super::{Kit, Task};
 
-/// A Cargo package or workspace. Nothing is fetched: what is not there yet cannot be had offline.
+/// A Cargo package or workspace. All commands that could download something run offline.
 pub struct Cargo {
-    /// Folders with a Cargo.toml, the deepest first, with the name of the package and whether it has a library.
+    /// One entry per Cargo.toml, deepest folder first: the folder, the package's name, whether it has a library.
     packages: Vec<(String, String, bool)>,
 }
 
@@ -32,11 +32,11 @@ pub fn kit(files: &Files<'_>) -> Option<Cargo> {
     Some(Cargo { packages })
 }
 
-/// What of a package a file's tests are in.
+/// The Cargo target that a file's tests are in.
 struct Target {
     /// Options that choose the package and the target.
     options: Vec<String>,
-    /// Start of the names of the tests; empty for all of the target.
+    /// Prefix of the names of the file's tests; empty for all of the target.
     filter: String,
 }
 
@@ -91,7 +91,7 @@ impl Kit for Cargo {
             }
         }
         let mut line = ["cargo test --offline"].into_iter().chain(options).collect::<Vec<_>>().join(" ");
-        // A filter holds for all targets of a run: with one target that is meant whole there can be none.
+        // A filter applies to all targets of a run, so it is left out if one target is to run whole.
         let filters: Vec<&str> = targets.iter().map(|target| target.filter.as_str()).collect();
         if !filters.contains(&"") {
             line.push_str(&format!(" -- {}", filters.join(" ")));

@@ -1,4 +1,4 @@
-//! Finds the test files that cover a source file: by their names, and by what they use.
+//! Finds the test files that cover a source file, by their names and by the code graph.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,11 @@ use super::files::{folder, name, stem};
 use super::{python, script};
 use crate::index::{Graph, paths};
 
-/// Most test files that are named. More than this is better run as a whole.
+/// Most test files that are returned. More than this is better run as a whole.
 const TESTS_MAX: usize = 24;
 
-/// The test files that cover `path`, the surest first; a test covers itself. `all` are the files of the project, `graph` its code.
+/// The test files that cover `path`, the surest first; a test covers itself. `all` are the project's files, `graph` is
+/// its code graph.
 pub fn tests_of(path: &str, all: &[String], graph: Option<&Graph>) -> Vec<String> {
     if is_test_file(path) {
         return vec![path.to_owned()];
@@ -30,7 +31,7 @@ pub fn tests_of(path: &str, all: &[String], graph: Option<&Graph>) -> Vec<String
     }
     let mut found: Vec<(&str, f64)> = scores.into_iter().collect();
     found.sort_by(|(a, one), (b, other)| other.total_cmp(one).then(a.cmp(b)));
-    // Rust keeps the tests of a module inside it.
+    // Unit tests of Rust are in the source file itself.
     let inline = path.ends_with(".rs") && graph.is_none_or(|graph| has_inline_tests(path, graph));
     let own = inline.then(|| path.to_owned());
     own.into_iter().chain(found.into_iter().map(|(path, _)| path.to_owned())).take(TESTS_MAX).collect()
@@ -40,7 +41,7 @@ fn has_inline_tests(path: &str, graph: &Graph) -> bool {
     ["tests", "test"].iter().any(|module| !graph.named(&format!("{path}::{module}")).is_empty())
 }
 
-/// Whether a runner would take this file for a test.
+/// Whether a test runner would take this file for a test.
 pub fn is_test_file(path: &str) -> bool {
     match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "py" => python::is_test(path),
@@ -50,17 +51,17 @@ pub fn is_test_file(path: &str) -> bool {
     }
 }
 
-/// How sure names say that `test` covers `path`; a name in the same place says more.
+/// Score for how well the names say that `test` covers `path`; shared folders add to it. `None` if they do not say so.
 fn by_name(path: &str, test: &str) -> Option<f64> {
-    /// More than any number of uses: a test named after a file is meant for it.
+    /// More than any number of links in the graph: a test named after a file tests that file.
     const SAME: f64 = 1_000.0;
     const NEAR: f64 = 100.0;
     let source = match stem(path) {
-        // A package or a module of this name is tested under the name of its folder.
+        // Tests of a package or module file are named after its folder.
         "__init__" | "mod" | "index" | "lib" => name(folder(path)),
         stem => stem,
     };
-    let tested = bare(stem(test));
+    let tested = without_test_mark(stem(test));
     let is_go = path.ends_with(".go");
     if is_go && folder(path) != folder(test) || ending(path) != ending(test) {
         return None;
@@ -68,18 +69,21 @@ fn by_name(path: &str, test: &str) -> Option<f64> {
     let beside = f64::from(u8::from(folder(path) == folder(test))) + shared(path, test) as f64 / 100.0;
     let parts = |name: &str| name.to_lowercase().replace(['-', '.'], "_").trim_start_matches('_').to_owned();
     let (source, tested) = (parts(source), parts(tested));
-    match () {
-        () if source.is_empty() || tested.is_empty() => is_go.then_some(1.0),
-        () if source == tested => Some(SAME + beside),
-        // `test_cart_totals.py` for `cart.py`, `tests/api/users_test.py` for `users.py` of another folder.
-        () if tested.starts_with(&format!("{source}_")) => Some(NEAR + beside),
-        // Go tests a package as one.
-        () => is_go.then_some(1.0),
+    if source.is_empty() || tested.is_empty() {
+        is_go.then_some(1.0)
+    } else if source == tested {
+        Some(SAME + beside)
+    } else if tested.starts_with(&format!("{source}_")) {
+        // `test_cart_totals.py` for `cart.py`.
+        Some(NEAR + beside)
+    } else {
+        // Every test of a Go package covers all of its files.
+        is_go.then_some(1.0)
     }
 }
 
-/// The name of a test without what marks it as one.
-fn bare(stem: &str) -> &str {
+/// The stem of a test file without the prefix or suffix that marks it as a test.
+fn without_test_mark(stem: &str) -> &str {
     let stem = stem.strip_prefix("test_").or_else(|| stem.strip_prefix("test-")).unwrap_or(stem);
     ["_test", "-test", ".test", ".spec", "_tests", ".tests", "_spec"]
         .iter()
@@ -87,7 +91,7 @@ fn bare(stem: &str) -> &str {
         .unwrap_or(stem)
 }
 
-/// JavaScript is tested by TypeScript and the other way round; other languages by themselves.
+/// The ending of a path. All endings of JavaScript and TypeScript count as one, since tests in one may cover the other.
 fn ending(path: &str) -> &str {
     match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" => "script",
@@ -95,7 +99,7 @@ fn ending(path: &str) -> &str {
     }
 }
 
-/// Names of folders that both paths have.
+/// Number of folder names that both paths have.
 fn shared(path: &str, test: &str) -> usize {
     folder(path).split('/').filter(|part| folder(test).split('/').any(|other| other == *part)).count()
 }

@@ -1,15 +1,15 @@
-//! The files of a project, as checks ask for them.
+//! Reads the project's files for checks, and splits and quotes their paths.
 
 use std::fs;
 use std::path::Path;
 
-/// Longest manifest or test file that is looked into.
+/// Longest manifest or test file that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The files of a project.
+/// A project's folder and its files.
 pub struct Files<'a> {
     pub root: &'a Path,
-    /// All that are under its ignore rules, by path.
+    /// Paths of all files that are not ignored, relative to `root`.
     pub paths: Vec<String>,
 }
 
@@ -18,12 +18,12 @@ impl<'a> Files<'a> {
         Files { root, paths }
     }
 
-    /// Whether there is such a file or folder, ignored ones included.
+    /// Whether a file or folder exists, even an ignored one.
     pub fn has(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }
 
-    /// The text of a file; empty if it is not there, too long or no text.
+    /// The text of a file; empty if it is missing, longer than `BYTES_MAX` or not UTF-8.
     pub fn text(&self, path: &str) -> String {
         let path = self.root.join(path);
         let is_small = fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= BYTES_MAX);
@@ -41,20 +41,20 @@ pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last part of a path without what begins with its last dot.
+/// The last part of a path without its ending.
 pub fn stem(path: &str) -> &str {
     name(path).rsplit_once('.').map_or(name(path), |(stem, _)| stem)
 }
 
-/// A path as one word of a shell.
+/// A path as one word of a shell command.
 pub fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | '=' | ',');
-    // A file may be named like an option.
+    // A name that begins with `-` would be read as an option.
     let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// Paths as words of a shell.
+/// Paths as words of a shell command.
 pub fn all_quoted(paths: &[&str]) -> String {
     paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! How a project with a go.mod is checked.
+//! Commands that test, compile, build, lint and format a Go project.
 
 use super::files::{Files, all_quoted, folder};
 use super::{Kit, Task};

@@ -1,10 +1,10 @@
-//! Whether a module still loads: what is left to check where no test covers it and nothing is compiled.
+//! Builds the command that only loads a module: the check that is left where no test covers it and nothing is compiled.
 
 use super::files::quoted;
 use crate::edit::imports::module_of;
 
-/// A line for `sh` that loads a module of Python or JavaScript as those do that import it. `None` for other languages, and for what may be a
-/// program that acts when it is loaded: nobody imports it, and it hands nothing out.
+/// A shell command that imports a Python or JavaScript module as other files do. `None` for other languages, and for a
+/// file that may be a program: nothing imports it and it exports nothing.
 pub fn loading(path: &str, text: &str, is_imported: bool) -> Option<String> {
     match path.rsplit_once('.')?.1 {
         "py" if is_imported => {

@@ -1,4 +1,4 @@
-//! How a project is checked whose Makefile alone says so.
+//! Commands of a project from the targets of its Makefile.
 
 use super::files::Files;
 use super::{Kit, Task};

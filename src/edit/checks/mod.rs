@@ -1,4 +1,4 @@
-//! Says how a project is tested, compiled and linted: by its manifests and by the files that are there. Runs nothing of the project.
+//! Derives the commands that test, compile, build, lint and format a project from its manifests and files.
 
 mod cargo;
 mod covers;
@@ -17,7 +17,7 @@ pub use files::quoted;
 pub use loading::loading;
 pub use script::Style;
 
-/// What a project can be checked by.
+/// A kind of check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Test,
@@ -28,14 +28,14 @@ pub enum Task {
     Format,
 }
 
-/// A line for `sh`, to be run at the root of the project.
+/// A shell command, to be run in the project's root folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     pub task: Task,
     pub line: String,
 }
 
-/// How the projects of one language are checked.
+/// The commands for projects of one language or build tool.
 trait Kit {
     /// The command for the whole project.
     fn whole(&self, task: Task) -> Option<String>;
@@ -45,25 +45,25 @@ trait Kit {
     fn covering(&self, files: &[&str]) -> Option<String>;
 }
 
-/// How a project is checked. What stands first is asked first.
+/// The commands that check a project; earlier kits are asked first.
 pub struct Checks {
     kits: Vec<Box<dyn Kit>>,
-    /// What hinders a check, in words for a person.
+    /// Why a check cannot run, in words for a person.
     notes: Vec<String>,
 }
 
-/// What tests in JavaScript and TypeScript are written for in a project; `None` where nothing says it.
+/// The framework that the project's JavaScript and TypeScript tests use; `None` if nothing shows it.
 pub fn script_style(root: &Path) -> Option<Style> {
     script::kit(&Files::new(root, crate::index::files_of(root)))?.style()
 }
 
-/// How the project at `root` is checked.
+/// The commands that check the project at `root`.
 pub fn of(root: &Path) -> Checks {
     of_files(root, crate::index::files_of(root), &python::imports_pytest)
 }
 
-/// The same for known `paths`, which are all files of the project. `imports_pytest(root, python)` says whether that Python has pytest;
-/// it is asked only if tests need it.
+/// Like [`of`] for known `paths`, which are all files of the project. `imports_pytest(root, python)` says whether that
+/// Python has pytest; it is called only if tests need it.
 pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, &str) -> bool) -> Checks {
     let files = Files::new(root, paths);
     let mut notes = Vec::new();
@@ -82,13 +82,14 @@ fn boxed(kit: impl Kit + 'static) -> Box<dyn Kit> {
 }
 
 impl Checks {
-    /// The command for the whole project; `None` if nothing says one.
+    /// The command for the whole project; `None` if no manifest and no file suggests one.
     pub fn command(&self, task: Task) -> Option<Command> {
         let line = self.kits.iter().find_map(|kit| kit.whole(task))?;
         Some(Command { task, line })
     }
 
-    /// The narrowest command that runs these test files (see [`tests_of`]). Files of several languages: those of the first one's.
+    /// The narrowest command that runs these test files (see [`tests_of`]). If they are in several languages, only the
+    /// files of the first kit that can run any of them.
     pub fn covering(&self, files: &[String]) -> Option<Command> {
         let line = self.kits.iter().find_map(|kit| {
             let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| kit.runs(path)).collect();
@@ -97,7 +98,7 @@ impl Checks {
         line.map(|line| Command { task: Task::Test, line })
     }
 
-    /// What hinders a check, in words for a person.
+    /// Why a check cannot run, in words for a person.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -1,4 +1,4 @@
-//! How a project in Python is checked.
+//! Commands that test and lint a Python project.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,24 +10,24 @@ use regex::Regex;
 use super::files::{Files, all_quoted, folder, name, quoted, stem};
 use super::{Kit, Task};
 
-/// Most test files that are looked into.
+/// Most test files that are read, and that one command names.
 const TEST_FILES_MAX: usize = 40;
 /// Longest time Python may take to say whether it has a module. Starting it takes 0.05 s, on a cold disk 1 s.
 const PROBE_MAX: Duration = Duration::from_secs(5);
 
-/// What the tests are run by.
+/// The test runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Runner {
     Pytest,
-    /// The words behind `python -m unittest` for all tests.
+    /// With the arguments of `python -m unittest` that run all tests.
     Unittest(String),
 }
 
 pub struct Python {
-    /// With `PYTHONPATH=src` before it where packages lie in `src/`.
+    /// The command that starts Python, with `PYTHONPATH=src` in front if the packages are in `src/`.
     python: String,
     runner: Option<Runner>,
-    /// Folders that are packages, so that their modules have dotted names.
+    /// Folders with an `__init__.py`; their modules have dotted names.
     packages: Vec<String>,
     linter: Option<&'static str>,
 }
@@ -41,25 +41,27 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     let tests: Vec<&str> = files.paths.iter().map(String::as_str).filter(|path| is_test(path)).collect();
     let packages: Vec<String> =
         files.paths.iter().filter(|path| name(path) == "__init__.py").map(|path| folder(path).to_owned()).collect();
-    let written = Written::of(files, &tests);
+    let frameworks = Frameworks::of(files, &tests);
     let pyproject = files.text("pyproject.toml");
     let configured = pyproject.contains("[tool.pytest")
         || files.has("pytest.ini")
         || files.text("setup.cfg").contains("[tool:pytest]")
         || files.text("tox.ini").contains("[pytest]")
         || files.paths.iter().any(|path| name(path) == "conftest.py");
-    let wants_pytest = !tests.is_empty() && (configured || written.pytest);
-    let runner = match () {
-        () if wants_pytest && imports_pytest(files.root, &python) => Some(Runner::Pytest),
-        () if written.unittest => Some(Runner::Unittest(discovered(&tests, &packages))),
-        () => None,
+    let wants_pytest = !tests.is_empty() && (configured || frameworks.pytest);
+    let runner = if wants_pytest && imports_pytest(files.root, &python) {
+        Some(Runner::Pytest)
+    } else if frameworks.unittest {
+        Some(Runner::Unittest(unittest_arguments(&tests, &packages)))
+    } else {
+        None
     };
     if wants_pytest && runner != Some(Runner::Pytest) {
         notes.push(format!(
             "the tests are written for pytest, which {python} does not have: {python} -m pip install pytest"
         ));
     }
-    // Packages below `src` are found once they are installed, which only an environment of the project's own can tell.
+    // Without an environment of the project, its packages in `src` are not installed and need `PYTHONPATH`.
     let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
     let needs_path = environment.is_none() && !pyproject.contains("pythonpath") && files.paths.iter().any(is_in_src);
     let linter = (pyproject.contains("[tool.ruff") || files.has("ruff.toml")).then_some("ruff check .");
@@ -67,27 +69,27 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     Some(Python { python, runner, packages, linter })
 }
 
-/// A test by the conventions of pytest and unittest.
+/// Whether a file is a test by the naming rules of pytest and unittest.
 pub fn is_test(path: &str) -> bool {
     let stem = stem(path);
     path.ends_with(".py") && (stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "test" | "tests"))
 }
 
-/// What the tests use.
-struct Written {
+/// Which test frameworks the tests use.
+struct Frameworks {
     pytest: bool,
     unittest: bool,
 }
 
-impl Written {
-    fn of(files: &Files<'_>, tests: &[&str]) -> Written {
+impl Frameworks {
+    fn of(files: &Files<'_>, tests: &[&str]) -> Frameworks {
         static PYTEST: LazyLock<Regex> =
             LazyLock::new(|| pattern(r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\("));
         static UNITTEST: LazyLock<Regex> =
             LazyLock::new(|| pattern(r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):"));
         let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
         let any = |pattern: &Regex| texts.iter().any(|text| pattern.is_match(text));
-        Written { pytest: any(&PYTEST), unittest: any(&UNITTEST) }
+        Frameworks { pytest: any(&PYTEST), unittest: any(&UNITTEST) }
     }
 }
 
@@ -95,8 +97,8 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit/checks"))
 }
 
-/// The words with which unittest finds all tests. It enters only packages, and the folder it starts in.
-fn discovered(tests: &[&str], packages: &[String]) -> String {
+/// The arguments with which unittest finds all tests. Discovery enters only packages and the folder it starts in.
+fn unittest_arguments(tests: &[&str], packages: &[String]) -> String {
     let mut folders: Vec<&str> = tests.iter().map(|path| folder(path)).collect();
     folders.sort_unstable();
     folders.dedup();
@@ -107,14 +109,11 @@ fn discovered(tests: &[&str], packages: &[String]) -> String {
     if !is_found {
         return all_quoted(&tests[..tests.len().min(TEST_FILES_MAX)]);
     }
-    let names = match tests.iter().all(|path| stem(path).ends_with("_test")) {
-        true => " -p '*_test.py'",
-        false => "",
-    };
+    let names = if tests.iter().all(|path| stem(path).ends_with("_test")) { " -p '*_test.py'" } else { "" };
     match top {
         "" if names.is_empty() => String::new(),
         "" => format!("discover{names}"),
-        // From the root, so that tests import each other by the package's name.
+        // With the root as top folder, so that tests import each other by the package's name.
         _ if is_package(top) => format!("discover -s {} -t .{names}", quoted(top)),
         _ => format!("discover -s {}{names}", quoted(top)),
     }
@@ -142,7 +141,8 @@ impl Kit for Python {
         match self.runner.as_ref()? {
             Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
             Runner::Unittest(words) => {
-                // A folder that is no package is on the path of its tests, which then import what lies beside them.
+                // Discovery puts a folder that is no package on the import path, so that its tests can import the files
+                // beside them.
                 let plain = folder(files[0]);
                 if words.contains("discover")
                     && !plain.is_empty()
@@ -162,8 +162,9 @@ impl Kit for Python {
     }
 }
 
-/// Whether pytest is there. Of an environment inside the project the folders are looked at, since nothing of a project is started before
-/// a person has agreed; the Python of the machine is asked, at the root of the file system so that it reads nothing of the project.
+/// Whether this Python has pytest. Of an environment inside the project only the folders are looked at, since no
+/// program of a project is started before a person has agreed. The Python of the machine is asked, in `/` so that it
+/// reads nothing of the project.
 pub fn imports_pytest(root: &Path, python: &str) -> bool {
     if let Some(environment) = python.strip_suffix("/bin/python") {
         let versions = std::fs::read_dir(root.join(environment).join("lib")).into_iter().flatten().flatten();
@@ -181,7 +182,7 @@ pub fn imports_pytest(root: &Path, python: &str) -> bool {
             Err(_) => break,
         }
     }
-    // Only cleaning up: whether it could be ended changes nothing in the answer.
+    // Cleanup: the answer stays the same if the process cannot be ended.
     let _ = child.kill().and_then(|()| child.wait());
     false
 }

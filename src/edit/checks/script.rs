@@ -1,30 +1,30 @@
-//! How a project in JavaScript or TypeScript is checked.
+//! Commands that test, compile, build, lint and format a JavaScript or TypeScript project.
 
 use serde_json::Value;
 
 use super::files::{Files, all_quoted, folder, name, quoted, stem};
 use super::{Kit, Task};
 
-/// Most test files that are looked into to find out what they are written for, and that are named in one command.
+/// Most test files that are read to find out their framework, and that one command names.
 const TEST_FILES_MAX: usize = 20;
-/// Most test files of which it is known whether they are written for the runner of Node.js.
+/// Most test files that are read to see whether they use the runner of Node.js.
 const TESTS_READ_MAX: usize = 300;
-/// Options of Node.js that a module follows.
+/// Options of Node.js that are followed by a module.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
-/// What the tests are written for.
+/// What runs the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Runner {
     Jest,
     Vitest,
     Mocha,
-    /// The runner of Node.js, with the words that start it.
+    /// The runner of Node.js, with the command that starts it.
     Node(String),
-    /// Files that fail with an exception.
+    /// No runner: each test file is a program that fails with an exception.
     Plain,
 }
 
-/// What a test file is written for.
+/// The framework that a test file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Jest,
@@ -34,14 +34,15 @@ pub enum Style {
 }
 
 pub struct Script {
+    /// Name and command of each script in package.json.
     scripts: Vec<(String, String)>,
-    /// `npm`, `pnpm`, `yarn`, `bun`
+    /// The package manager: `npm`, `pnpm`, `yarn` or `bun`.
     manager: &'static str,
     runner: Runner,
     tests: Vec<String>,
-    /// Tests that are written for the runner of Node.js, whatever the others are written for.
+    /// Test files for the runner of Node.js, whatever the others use.
     of_node: Vec<String>,
-    /// Programs in node_modules/.bin that were asked for.
+    /// Those of the known programs that are in node_modules/.bin.
     installed: Vec<&'static str>,
     has_typescript: bool,
 }
@@ -59,7 +60,7 @@ pub fn kit(files: &Files<'_>) -> Option<Script> {
         .into_iter()
         .flatten()
         .filter_map(|(name, line)| Some((name.clone(), line.as_str()?.to_owned())))
-        // What `npm init` writes: no test at all.
+        // `npm init` writes this placeholder, which is no test.
         .filter(|(name, line)| !(name == "test" && line.contains("no test specified")))
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
@@ -78,7 +79,7 @@ fn is_script(path: &str) -> bool {
     )
 }
 
-/// A test by the conventions of the runners; helpers in folders of tests are none.
+/// Whether a file is a test by the runners' naming rules; helper files in test folders are not.
 pub fn is_test(path: &str) -> bool {
     let stem = stem(path);
     let by_name = [".test", ".spec", "-test", "_test", ".tests"].iter().any(|end| stem.ends_with(end))
@@ -90,7 +91,7 @@ pub fn is_test(path: &str) -> bool {
     is_script(path) && !path.ends_with(".d.ts") && (by_name || by_folder && !is_helper)
 }
 
-/// What the tests are written for: the script says it, or the packages that are used, or the tests themselves.
+/// The runner: from the test script, else from the tests themselves, else from the dependencies.
 fn runner(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) -> Runner {
     let named = [("vitest", Runner::Vitest), ("jest", Runner::Jest), ("mocha", Runner::Mocha)];
     if let Some((_, runner)) = named.iter().find(|(name, _)| script.contains(name)) {
@@ -107,7 +108,8 @@ fn runner(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) -
     named.into_iter().find(|(name, _)| uses(name)).map_or(Runner::Plain, |(_, runner)| runner)
 }
 
-/// The program of a script with its options, without the files it names: `node --import tsx --test`.
+/// The program of a script with its options but without files, such as `node --import tsx --test`. `node --test` for a
+/// script with several commands or with variables.
 fn start_of(script: &str) -> String {
     let words: Vec<&str> = script.split_whitespace().collect();
     if words.iter().any(|word| matches!(*word, "&&" | "||" | ";" | "|") || word.contains('=') && !word.starts_with('-'))
@@ -122,7 +124,7 @@ fn start_of(script: &str) -> String {
 }
 
 impl Script {
-    /// What a new test of the project is written for; `None` for plain files.
+    /// The framework for a new test; `None` if tests are plain programs.
     pub fn style(&self) -> Option<Style> {
         match self.runner {
             Runner::Jest => Some(Style::Jest),
@@ -133,7 +135,7 @@ impl Script {
         }
     }
 
-    /// A script of package.json as it is started.
+    /// The command for the first of these scripts that package.json has.
     fn script(&self, names: &[&str]) -> Option<String> {
         let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;
         let manager = self.manager;
@@ -143,7 +145,7 @@ impl Script {
         })
     }
 
-    /// A program of node_modules, without asking for it by name where it is.
+    /// The command for a program: from node_modules/.bin if it is there, else by `npx` without downloads.
     fn program(&self, name: &'static str) -> String {
         if self.installed.contains(&name) {
             format!("node_modules/.bin/{name}")
@@ -152,6 +154,7 @@ impl Script {
         }
     }
 
+    /// The command that runs these test files.
     fn run(&self, files: &[&str]) -> String {
         let names = all_quoted(files);
         let line = match &self.runner {
@@ -197,7 +200,7 @@ impl Kit for Script {
         {
             return Some(format!("node --test {}", all_quoted(files)));
         }
-        // Node.js itself reads no TypeScript; the project's own script knows how.
+        // `node` alone may not run TypeScript; the project's own test script is used where there is one.
         if self.runner == Runner::Plain && (files.iter().any(is_typescript) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);
         }

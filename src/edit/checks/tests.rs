@@ -21,7 +21,7 @@ fn checks(project: Project<'_>, has_pytest: bool) -> (tempfile::TempDir, Checks)
     (folder, checks)
 }
 
-/// The command for all tests, and the one for `file`.
+/// Asserts the command for all tests and the one for `file`.
 fn tested(project: Project<'_>, has_pytest: bool, file: &str, expected: (&str, &str)) {
     let (_folder, checks) = checks(project, has_pytest);
     let line = |command: Option<Command>| command.map_or(String::new(), |command| command.line);
@@ -33,7 +33,7 @@ const UNITTEST: &str = "import unittest\nclass T(unittest.TestCase):\n    def te
 const PYTEST: &str = "def test_a():\n    assert True\n";
 
 #[test]
-fn python_is_tested_by_pytest_where_it_is_there_and_meant() {
+fn python_tests_run_with_pytest_if_it_is_installed_and_used() {
     let check = |project, has_pytest, expected| tested(project, has_pytest, "tests/test_a.py", expected);
     let both = ("python3 -m pytest", "python3 -m pytest tests/test_a.py");
     check(&[("tests/test_a.py", PYTEST)], true, both);
@@ -53,7 +53,7 @@ fn python_is_tested_by_pytest_where_it_is_there_and_meant() {
 }
 
 #[test]
-fn unittest_starts_where_it_finds_the_tests() {
+fn unittest_starts_in_the_folder_of_the_tests() {
     let check = |project, file, expected| tested(project, true, file, expected);
     check(&[("test_a.py", UNITTEST)], "test_a.py", ("python3 -m unittest", "python3 -m unittest test_a"));
     check(
@@ -79,7 +79,7 @@ fn unittest_starts_where_it_finds_the_tests() {
 }
 
 #[test]
-fn a_script_of_the_manifest_tests_javascript_and_its_runner_one_file() {
+fn the_test_script_runs_all_javascript_tests_and_the_runner_one_file() {
     let check = |manifest: &str, files: Project<'_>, file, expected| {
         let project: Vec<(&str, &str)> =
             [("package.json", manifest)].into_iter().chain(files.iter().copied()).collect();
@@ -136,7 +136,7 @@ fn cargo_tests_one_target_or_one_module() {
 }
 
 #[test]
-fn go_tests_packages_and_make_what_nothing_else_does() {
+fn go_tests_packages_and_make_is_the_last_resort() {
     let go = [("go.mod", "module m\n"), ("shop/cart_test.go", "")];
     tested(&go, false, "shop/cart_test.go", ("go test ./...", "go test ./shop"));
     tested(&go, false, "cart_test.go", ("go test ./...", "go test ./"));
@@ -176,7 +176,7 @@ fn tests_are_found_by_name() {
 }
 
 #[test]
-fn tests_are_found_by_what_they_use() {
+fn tests_are_found_by_the_code_they_use() {
     let folder = tempfile::tempdir().unwrap();
     let files = [
         ("shop/cart.py", "def total(items):\n    return sum(items)\n"),

@@ -1,4 +1,4 @@
-//! The command that tries examples on the code, and what it printed.
+//! Builds the command that runs examples against the code, and reads what it printed.
 
 use std::sync::LazyLock;
 
@@ -7,36 +7,36 @@ use regex::{Captures, Regex};
 use super::{CONSTANTS, Example};
 use crate::edit::checks::quoted;
 
-/// What separates a call from what it gave in the output of [`command`].
+/// Separates a call from its result in the output of [`command`].
 const WRONG: &str = " gives ";
 
-/// A line for the shell that tries `examples` of a function that stands in `path`; `None` where that language is not tried. It prints a line for
-/// each example that is not as it should be, and then fails.
+/// A shell command that runs `examples` of a function in the file `path`; `None` for other languages. It prints a line
+/// for each example with a wrong result, and then fails.
 pub fn command(path: &str, examples: &[Example]) -> Option<String> {
-    let all: Vec<&Example> = examples.iter().collect();
     match path.rsplit_once('.')?.1 {
-        "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, &all)?))),
-        "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, &all)))),
-        "go" => Some(go(path, &all)),
+        "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, examples)?))),
+        "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, examples)))),
+        "go" => Some(go(path, examples)),
         _ => None,
     }
 }
 
-/// The examples that are not as they should be, of what a failed run of [`command`] printed.
+/// The lines about wrong results in the output of a failed run of [`command`]; `None` if there are none.
 pub fn wrong(output: &str, examples: &[Example]) -> Option<String> {
-    let tells = |line: &&str| {
+    let is_result = |line: &&str| {
         examples.iter().any(|one| line.trim_start().strip_prefix(&one.call).is_some_and(|rest| rest.starts_with(WRONG)))
     };
-    let lines: Vec<&str> = output.lines().filter(tells).map(str::trim).collect();
+    let lines: Vec<&str> = output.lines().filter(is_result).map(str::trim).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What calls gave, a line each, of what [`wrong`] says where nothing that they give would have been right.
-pub fn given(said: &str) -> Vec<String> {
-    said.lines().filter_map(|line| Some(line.rsplit_once(", not ")?.0.to_owned())).collect()
+/// The part of each line of [`wrong`] before the expected result: `f(1) gives 2` of `f(1) gives 2, not 3`. Lines
+/// without an expected result are skipped.
+pub fn given(results: &str) -> Vec<String> {
+    results.lines().filter_map(|line| Some(line.rsplit_once(", not ")?.0.to_owned())).collect()
 }
 
-fn python(path: &str, examples: &[&Example]) -> Option<String> {
+fn python(path: &str, examples: &[Example]) -> Option<String> {
     let module = crate::edit::imports::module_of(path)?;
     let names = names(examples).join(", ");
     let tries = examples.iter().map(|one| {
@@ -64,7 +64,7 @@ fn python(path: &str, examples: &[&Example]) -> Option<String> {
     ))
 }
 
-fn script(path: &str, examples: &[&Example]) -> String {
+fn script(path: &str, examples: &[Example]) -> String {
     let names = names(examples);
     let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
     let tries = examples.iter().map(|one| {
@@ -89,8 +89,8 @@ fn script(path: &str, examples: &[&Example]) -> String {
     )
 }
 
-/// A test that the toolchain is told to find beside the file; the project gets no new file.
-fn go(path: &str, examples: &[&Example]) -> String {
+/// Runs the examples as a Go test that an overlay puts beside the file, so that the project gets no new file.
+fn go(path: &str, examples: &[Example]) -> String {
     let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
     let text = |value: &str| match value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
         Some(inside) => format!("{inside:?}"),
@@ -137,14 +137,14 @@ fn go(path: &str, examples: &[&Example]) -> String {
     )
 }
 
-fn names(examples: &[&Example]) -> Vec<String> {
+fn names(examples: &[Example]) -> Vec<String> {
     let mut names: Vec<String> = examples.iter().map(|one| one.name.clone()).collect();
     names.sort();
     names.dedup();
     names
 }
 
-/// A value as code: a bare word (`13th`) is a text.
+/// A value as source code: a bare word (`13th`) becomes a string.
 fn literal(value: &str) -> String {
     let is_code =
         value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
@@ -157,7 +157,7 @@ mod tests {
     use crate::edit::examples::{called, of};
 
     #[test]
-    fn the_command_says_what_is_not_right() {
+    fn the_command_prints_wrong_results() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("m.py"), "def tail(p):\n    return p.split('.')[1]\n").unwrap();
         let examples = of("tail('a.b') is 'b', tail('c') is 'c'", &[], &|_| true);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn go_tries_examples_beside_the_file() {
+    fn go_examples_run_without_a_new_file_in_the_project() {
         let example =
             Example { name: "Tail".into(), call: "Tail('ab')".into(), expected: "\"b\"".into(), is_wrong: false };
         let line = command("a/m.go", std::slice::from_ref(&example)).unwrap();

@@ -1,4 +1,4 @@
-//! Reads `go test`, `go build` and `go vet`.
+//! Reads the output of `go test`, `go build` and `go vet`.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use super::text::{inside, message, number, pattern};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
 
-/// Reads
+/// Reads `go test` output with or without `-v`, with panics and compile errors:
 /// ```text
 /// --- FAIL: TestTable (0.00s)
 ///     --- FAIL: TestTable/two (0.00s)
@@ -16,7 +16,6 @@ use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
 /// FAIL
 /// FAIL    example.com/shop/shop   0.004s
 /// ```
-/// with or without `-v`, panics, and files that do not compile.
 pub fn test(text: &str) -> Option<Report> {
     static PACKAGE: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"^(ok  |FAIL|\?   |---)\t(\S+)(?:\t| )+(\[[\w ]+\]|\(cached\)|[\d.]+s)?"));
@@ -61,13 +60,13 @@ pub fn test(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// The failures of one package, and how many tests are said to have passed.
+/// The failures in the output of one package, and the number of tests reported as passed.
 fn tests(lines: &[&str], package: &str) -> (Vec<Failure>, usize) {
     static END: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*--- (FAIL|PASS|SKIP): (\S+) \("));
     static START: LazyLock<Regex> = LazyLock::new(|| pattern(r"^=== (?:RUN|CONT|NAME)\s+(\S+)"));
-    static SAID: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\s+)(\w[\w.-]*\.go):(\d+): ?(.*)$"));
+    static LOG: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\s+)(\w[\w.-]*\.go):(\d+): ?(.*)$"));
     let mut failed: Vec<String> = Vec::new();
-    let mut said: Vec<(String, Frame, Vec<String>)> = Vec::new();
+    let mut logs: Vec<(String, Frame, Vec<String>)> = Vec::new();
     let (mut current, mut depth, mut passed) = (String::new(), None, 0);
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = END.captures(line) {
@@ -77,29 +76,29 @@ fn tests(lines: &[&str], package: &str) -> (Vec<Failure>, usize) {
             depth = None;
         } else if let Some(found) = START.captures(line) {
             (current, depth) = (found[1].to_owned(), None);
-        } else if let Some(found) = SAID.captures(line) {
+        } else if let Some(found) = LOG.captures(line) {
             let frame = Frame { file: format!("{package}/{}", &found[2]), line: number(&found[3]), ..Frame::default() };
-            said.push((current.clone(), frame, vec![found[4].to_owned()]));
+            logs.push((current.clone(), frame, vec![found[4].to_owned()]));
             depth = Some(found[1].len());
         } else if depth.is_some_and(|depth| line.len() - line.trim_start().len() > depth) {
-            let more = said.last_mut().map(|(_, _, lines)| lines);
+            let more = logs.last_mut().map(|(_, _, lines)| lines);
             more.into_iter().for_each(|lines| lines.push(line.trim().to_owned()));
         } else if line.starts_with("panic: ") || line.starts_with("fatal error: ") {
             let failure = panicked(&lines[at..], current, failed.is_empty(), package);
-            let mut errors = failures(failed, said, failure.test.as_deref());
+            let mut errors = failures(failed, logs, failure.test.as_deref());
             errors.push(failure);
             return (errors, passed);
         }
     }
-    (failures(failed, said, None), passed)
+    (failures(failed, logs, None), passed)
 }
 
-/// One failure for each failed test that says something; one that failed by its parts says nothing itself.
-fn failures(failed: Vec<String>, mut said: Vec<(String, Frame, Vec<String>)>, panicked: Option<&str>) -> Vec<Failure> {
+/// One failure for each failed test. A test that failed by its subtests and printed nothing itself is left out.
+fn failures(failed: Vec<String>, mut logs: Vec<(String, Frame, Vec<String>)>, panicked: Option<&str>) -> Vec<Failure> {
     let mut errors = Vec::new();
     for test in failed.iter().filter(|test| panicked != Some(test.as_str())) {
-        let (own, other): (Vec<_>, Vec<_>) = said.into_iter().partition(|(of, _, _)| of == test);
-        said = other;
+        let (own, other): (Vec<_>, Vec<_>) = logs.into_iter().partition(|(of, _, _)| of == test);
+        logs = other;
         let is_parent =
             failed.iter().any(|one| one.strip_prefix(test.as_str()).is_some_and(|rest| rest.starts_with('/')));
         if own.is_empty() && is_parent {
@@ -113,12 +112,12 @@ fn failures(failed: Vec<String>, mut said: Vec<(String, Frame, Vec<String>)>, pa
     errors
 }
 
-/// A panic with the stack of its goroutine: a line with the function, then a tab and the place.
+/// Reads a panic with the stack of its goroutine: for each frame a line with the function, then a tab and the place.
 fn panicked(lines: &[&str], test: String, is_first: bool, package: &str) -> Failure {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\t(\S+\.go):(\d+)"));
     let goroutine = lines.iter().position(|line| line.starts_with("goroutine ")).unwrap_or(lines.len());
-    let said = lines[..goroutine].iter().copied().filter(|line| !line.starts_with('\t') && !line.is_empty());
-    let text = message(said.take(4)).replace(" [recovered]", "");
+    let head = lines[..goroutine].iter().copied().filter(|line| !line.starts_with('\t') && !line.is_empty());
+    let text = message(head.take(4)).replace(" [recovered]", "");
     let stack = lines[goroutine..].iter().skip(1).take_while(|line| !line.starts_with("goroutine "));
     let stack: Vec<&str> = stack.copied().collect();
     let mut frames: Vec<Frame> = stack
@@ -138,13 +137,13 @@ fn panicked(lines: &[&str], test: String, is_first: bool, package: &str) -> Fail
         })
         .collect();
     trace::dedup(&mut frames);
-    // Without `-v` the test that panicked is named above; in a package that fails while it starts there is none.
+    // The test is named above the panic or on its stack. If neither has a name, the package failed while it started.
     let by_stack = frames.last().map(|frame| frame.function.clone()).filter(|name| name.starts_with("Test"));
     let test = (!test.is_empty()).then_some(test).or(by_stack).or_else(|| is_first.then(|| package.to_owned()));
     Failure::at(test, text, frames)
 }
 
-/// A panic of a program.
+/// Reads a panic outside of tests.
 pub fn bare(text: &str) -> Option<Report> {
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("panic: ")).collect();
     lines.iter().find(|line| line.starts_with("goroutine "))?;
@@ -152,7 +151,7 @@ pub fn bare(text: &str) -> Option<Report> {
     Some(Report { passed: 0, failed: 1, errors: vec![failure], kind: Kind::Failed })
 }
 
-/// `shop/cart.go:6:10: undefined: prise`, below a line `# example.com/shop/shop` or behind `vet: `.
+/// Compile errors: `shop/cart.go:6:10: undefined: prise`, below a line `# example.com/shop/shop` or behind `vet: `.
 fn compile_errors(text: &str) -> Vec<Failure> {
     static ERROR: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:vet: )?(\S+\.go):(\d+):\d+: (.+)$"));
     let mut errors: Vec<Failure> = Vec::new();

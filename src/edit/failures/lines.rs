@@ -1,4 +1,4 @@
-//! Reads errors that take one line: compilers, linters, a program that is not there, a time limit.
+//! Reads one-line errors: of compilers and linters, of a missing program or package, of a time limit.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use super::text::{inside, message, number, pattern, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
 
-/// Reads tsc, eslint, mypy, ruff, flake8 and gofmt:
+/// Reads tsc, eslint, mypy, ruff and flake8:
 /// ```text
 /// ts/a.ts(4,5): error TS2345: Argument of type 'string' is not assignable to parameter of type 'number'.
 /// ts/a.ts:4:5 - error TS2345: Argument of type 'string' is not assignable to parameter of type 'number'.
@@ -34,11 +34,11 @@ pub fn compilers(text: &str) -> Option<Report> {
     Report::of(errors, Kind::Broken)
 }
 
-fn at(file: String, line: usize, said: &str) -> Failure {
-    Failure::at(None, message([said]), vec![Frame { file, line, ..Frame::default() }])
+fn at(file: String, line: usize, text: &str) -> Failure {
+    Failure::at(None, message([text]), vec![Frame { file, line, ..Frame::default() }])
 }
 
-/// A file, then its problems: `  2:1  error    'foo' is not defined  no-undef`.
+/// Reads eslint: a line with the file, then its problems: `  2:1  error    'foo' is not defined  no-undef`.
 fn eslint(text: &str) -> Vec<Failure> {
     static PROBLEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s+(\d+):\d+\s+error\s+(.+?)(?:\s{2,}(\S+))?$"));
     let mut errors = Vec::new();
@@ -56,7 +56,7 @@ fn eslint(text: &str) -> Vec<Failure> {
     errors
 }
 
-/// The package that is not installed, where a text says that one is missing; `is_ours` tells modules and files of the project itself.
+/// The package that an output says is missing. Names for which `is_ours` is true, those of the project, are skipped.
 ///
 /// ```text
 /// ModuleNotFoundError: No module named 'numpy'
@@ -78,7 +78,7 @@ pub fn missing_package(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Option<Str
     SIGNS.iter().flat_map(|sign| sign.captures_iter(text)).map(|found| found[1].to_owned()).find(|name| !is_ours(name))
 }
 
-/// What was to be run is not there.
+/// Reads the error of a command whose program, script, module or file does not exist.
 pub fn missing(text: &str) -> Option<Report> {
     const MARKS: &[&str] = &[
         ": command not found",
@@ -101,7 +101,7 @@ pub fn missing(text: &str) -> Option<Report> {
     Some(Report { passed: 0, failed: 0, errors: vec![failure], kind: Kind::Missing })
 }
 
-/// Whether the run was stopped at a time limit: by the tool that runs commands, or by the runner itself.
+/// Whether the run was stopped at a time limit, by the tool that runs commands or by the test runner.
 pub fn is_stopped(text: &str) -> bool {
     text.lines().take(4).any(|line| line.starts_with("[stopped at its deadline"))
         || text.contains("\npanic: test timed out after")

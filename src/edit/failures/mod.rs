@@ -1,4 +1,4 @@
-//! Reads what a test runner, a compiler or a program printed: which tests failed, with what message, at which place in the project.
+//! Reads the output of test runners, compilers and programs: which tests failed, with what message, and where.
 
 mod go;
 mod lines;
@@ -41,7 +41,7 @@ pub enum Kind {
 /// A place on a traceback, inside the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Relative to the root of the project. Of a Go test: the import path of the package and the file, until [`Report::located`].
+    /// Path from the project's root. For a Go test it begins with the package's import path until [`Report::located`].
     pub file: String,
     /// Counted from 1.
     pub line: usize,
@@ -56,7 +56,7 @@ pub struct Frame {
 pub struct Failure {
     /// The test as its runner names it.
     pub test: Option<String>,
-    /// Where it shows: in the file of the test, or where the compiler points to.
+    /// Where the failure appears: in the file of the test, or where the compiler points to.
     pub file: Option<String>,
     pub line: Option<usize>,
     /// The assertion with expected and actual value, or the error; a few lines.
@@ -65,20 +65,20 @@ pub struct Failure {
     pub frames: Vec<Frame>,
 }
 
-/// What a run said.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Tests that passed. Go says this only with `-v`; without, passed packages are counted.
+    /// Tests that passed. Without `-v` Go names only packages, so its passed packages are counted.
     pub passed: usize,
-    /// Tests that failed, files that could not be loaded included. May be more than `errors` has.
+    /// Tests that failed and files that could not be loaded. May be more than `errors` has.
     pub failed: usize,
     /// At most [`FAILURES_MAX`].
     pub errors: Vec<Failure>,
     pub kind: Kind,
 }
 
-/// Reads an output, both streams of it, with or without colours. `root` is the project's folder as the runner saw it: absolute paths
-/// below it become relative, other absolute paths are left out.
+/// Reads the output of a run, stdout and stderr together, with or without colours. `root` is the project's folder as
+/// the runner saw it: absolute paths below it become relative, frames with other absolute paths are left out.
 pub fn read(output: &str, root: &Path) -> Report {
     let text = text::clean(output, root);
     let text = text.as_str();
@@ -115,17 +115,17 @@ pub fn read(output: &str, root: &Path) -> Report {
     report
 }
 
-/// Finds its own marks in a cleaned output; `None` if they are not there.
+/// Reads the cleaned output of one tool; `None` if the output is not of that tool.
 type Reader = fn(&str) -> Option<Report>;
 
 impl Report {
-    /// Decides by the exit status what the output left open. `None` for a run that was stopped by a signal.
+    /// Sets the kind by the exit status if the output left it open. `status` is `None` for a run that a signal stopped.
     pub fn ended(mut self, status: Option<i32>) -> Report {
         let by_status = match status {
             Some(0) => Kind::Passed,
-            // What `sh` says of a command that it does not find or may not start.
+            // From `sh`, for a command that it does not find or may not start.
             Some(126 | 127) => Kind::Missing,
-            // What `timeout` says.
+            // From `timeout`.
             Some(124) => Kind::Hung,
             _ => Kind::Failed,
         };
@@ -137,7 +137,8 @@ impl Report {
         self
     }
 
-    /// Gives the files of all frames their paths in the project, of which `paths` are all, and leaves out frames of other files.
+    /// Replaces the files of all frames by their paths in the project, and removes frames of other files. `paths` are
+    /// all files of the project.
     pub fn located(mut self, paths: &[&str]) -> Report {
         let place = |file: &str| {
             let fits =
@@ -159,7 +160,7 @@ impl Report {
 
     /// Whether all that fails here failed in `before`, too.
     pub fn is_no_worse_than(&self, before: &Report) -> bool {
-        // Lines move with every change.
+        // Line numbers are not compared: every change moves them.
         let same = |one: &Failure, other: &Failure| match (&one.test, &other.test) {
             (None, None) => (&one.file, &one.message) == (&other.file, &other.message),
             (one, other) => one == other,
@@ -170,6 +171,7 @@ impl Report {
         is_counted && self.failed <= before.failed && (is_unlisted || self.errors.iter().all(is_old))
     }
 
+    /// Adds another report on the same output.
     fn with(mut self, other: Report) -> Report {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -178,7 +180,7 @@ impl Report {
                 self.errors.push(failure);
             }
         }
-        // The worse of two; what could not be run at all counts only if nothing else was.
+        // The worse kind wins; `Missing` counts only if nothing else was run.
         let rank = |kind: Kind| match kind {
             Kind::Unclear => 0,
             Kind::Missing => 1,
@@ -192,7 +194,7 @@ impl Report {
         self
     }
 
-    /// The report of what prints only errors; `None` without any.
+    /// The report of a tool that prints only errors; `None` if there are none.
     fn of(errors: Vec<Failure>, kind: Kind) -> Option<Report> {
         let failed = errors.len();
         (failed > 0).then_some(Report { passed: 0, failed, errors, kind })
@@ -210,7 +212,7 @@ impl Report {
 }
 
 impl Failure {
-    /// A failure with its frames, deepest first; the place of the failure is that of the outermost one.
+    /// A failure with its frames, deepest first; the outermost frame gives its file and line.
     fn at(test: Option<String>, message: String, frames: Vec<Frame>) -> Failure {
         let place = frames.last();
         let (file, line) = (place.map(|frame| frame.file.clone()), place.map(|frame| frame.line));

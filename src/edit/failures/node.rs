@@ -1,4 +1,4 @@
-//! Reads the test runner of Node.js, by its two reporters.
+//! Reads the output of the Node.js test runner in its two forms, TAP and spec.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::text::{inside, message, number, pattern};
 use super::trace::{bare_script, script, script_frame};
 use super::{Failure, Frame, Kind, Report, trace};
 
-/// Most lines that describe one test.
+/// Most lines that are read of one test's description.
 const DESCRIPTION_MAX: usize = 200;
 
 /// Reads TAP:
@@ -55,11 +55,11 @@ pub fn tap(text: &str) -> Option<Report> {
         if kind == "subtestsFailed" || value(&fields, "type") == "suite" && kind != "hookFailed" {
             continue;
         }
-        // A file that ends with an error: what it printed stands in comments above.
+        // A file that ended with an error; its output is in the comments above.
         if inside(&name).is_some_and(|path| path.contains('.')) && value(&fields, "stack").is_empty() {
             let comments = lines[printed..at].iter().map(|line| line.strip_prefix("# ").unwrap_or(""));
-            let said = comments.collect::<Vec<_>>().join("\n");
-            let traces = bare_script(&said);
+            let output = comments.collect::<Vec<_>>().join("\n");
+            let traces = bare_script(&output);
             not_loaded += usize::from(traces.iter().any(|trace| trace.broken));
             errors.extend(of_file(&name, traces));
         } else {
@@ -74,7 +74,7 @@ pub fn tap(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// What a file that could not be run said.
+/// The failures of a test file that could not be run.
 fn of_file(path: &str, traces: Vec<trace::Trace>) -> Vec<Failure> {
     let mut failures: Vec<Failure> =
         traces.into_iter().map(|trace| Failure::at(None, trace.message, trace.frames)).collect();
@@ -89,7 +89,7 @@ fn of_file(path: &str, traces: Vec<trace::Trace>) -> Vec<Failure> {
     failures
 }
 
-/// The fields of a description, each with its lines: `error: 'text'`, or `error: |-` with the text moved in below.
+/// The fields of a description, each with its lines: `error: 'text'`, or `error: |-` with the text indented below.
 fn fields<'a>(lines: &[&'a str], indent: usize) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut fields: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in lines {
@@ -112,6 +112,7 @@ fn fields<'a>(lines: &[&'a str], indent: usize) -> Vec<(&'a str, Vec<&'a str>)> 
     fields
 }
 
+/// The text of a field without its quotes; empty if the field is missing.
 fn value(fields: &[(&str, Vec<&str>)], name: &str) -> String {
     let lines = fields.iter().find(|(field, _)| *field == name).map(|(_, lines)| message(lines.iter().copied()));
     let text = lines.unwrap_or_default();
@@ -119,6 +120,7 @@ fn value(fields: &[(&str, Vec<&str>)], name: &str) -> String {
     if quoted('\'') || quoted('"') { text[1..text.len() - 1].to_owned() } else { text }
 }
 
+/// The failure of one test, from the fields of its description.
 fn of_test(name: String, fields: &[(&str, Vec<&str>)]) -> Failure {
     let stack = value(fields, "stack");
     let mut frames: Vec<Frame> = stack.lines().filter_map(|line| script_frame(line)?).collect();
@@ -133,7 +135,7 @@ fn of_test(name: String, fields: &[(&str, Vec<&str>)]) -> Failure {
         }
     }
     let mut failure = Failure::at(Some(name), message(text.lines()), frames);
-    // Where the test begins; without a stack in the project that is all that is known.
+    // Without a stack in the project, only the place where the test begins is known.
     if failure.file.is_none()
         && let Some(place) = script_frame(&value(fields, "location")).flatten()
     {
@@ -142,7 +144,7 @@ fn of_test(name: String, fields: &[(&str, Vec<&str>)]) -> Failure {
     failure
 }
 
-/// Reads the reporter for people:
+/// Reads the spec reporter, the form for people:
 /// ```text
 /// ℹ pass 1
 /// ℹ fail 4
@@ -175,9 +177,9 @@ pub fn spec(text: &str) -> Option<Report> {
             errors.extend(of_file(&name, bare_script(&lines[..from].join("\n"))));
             continue;
         }
-        let (said, frames) = script(&body);
-        let said = said.iter().map(|line| line.strip_prefix("  ").unwrap_or(line));
-        let mut failure = Failure::at(Some(name), message(said.chain(values(&body))), frames);
+        let (message_lines, frames) = script(&body);
+        let message_lines = message_lines.iter().map(|line| line.strip_prefix("  ").unwrap_or(line));
+        let mut failure = Failure::at(Some(name), message(message_lines.chain(values(&body))), frames);
         if failure.file.is_none()
             && let Some(place) = place
         {
@@ -188,7 +190,7 @@ pub fn spec(text: &str) -> Option<Report> {
     Some(Report::counted(sum(&PASS), sum(&FAIL), errors))
 }
 
-/// `actual: 3` and `expected: 2` of an error that is printed with its fields.
+/// The lines `actual: 3` and `expected: 2` of an error that is printed with its fields.
 pub fn values<'a>(body: &[&'a str]) -> Vec<&'a str> {
     let is_value =
         |line: &&str| (line.starts_with("actual: ") || line.starts_with("expected: ")) && !line.ends_with(['{', '[']);

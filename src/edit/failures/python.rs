@@ -1,4 +1,4 @@
-//! Reads pytest and unittest.
+//! Reads the output of pytest and unittest.
 
 use std::sync::LazyLock;
 
@@ -30,13 +30,13 @@ pub fn pytest(text: &str) -> Option<Report> {
         let parts = counts[1].split(", ").filter_map(|part| part.split_once(' '));
         parts.filter(|(_, what)| what.trim_end_matches('s') == noun).map(|(n, _)| number(n)).sum::<usize>()
     };
-    let mut named = summed_up(text);
+    let mut named = summary(text);
     let mut errors: Vec<Failure> =
         blocks(text).iter().map(|(heading, body)| failure(heading, body, &mut named)).collect();
-    // Failures of which only the summary tells: `--tb=no`, `--tb=line`.
-    errors.extend(named.into_iter().map(|Named { test, said, .. }| {
+    // With `--tb=no` and `--tb=line` only the summary names the failures.
+    errors.extend(named.into_iter().map(|Named { test, message, .. }| {
         let file = test.split("::").next().and_then(inside);
-        Failure { test: Some(test), file, message: said, ..Failure::default() }
+        Failure { test: Some(test), file, message, ..Failure::default() }
     }));
     let failed = count("failed") + count("error");
     let mut report = Report::counted(count("passed"), failed, errors);
@@ -52,16 +52,17 @@ pub fn pytest(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// A line of pytest's summary.
+/// A line of pytest's short summary.
 struct Named {
     /// `tests/test_cart.py::TestDict::test_keys`, or a file.
     test: String,
-    /// The same as a heading has it: `TestDict.test_keys`.
+    /// The test as the heading of its failure names it: `TestDict.test_keys`.
     heading: String,
-    said: String,
+    message: String,
 }
 
-fn summed_up(text: &str) -> Vec<Named> {
+/// The failed tests of pytest's short summary.
+fn summary(text: &str) -> Vec<Named> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:\[.*?\]|\(.*?\))*) (\S+?\.py(?:::\S.*?)?)(?: - (.*))?$")
     });
@@ -69,44 +70,46 @@ fn summed_up(text: &str) -> Vec<Named> {
     let named = lines.filter_map(|line| LINE.captures(line)).map(|found| {
         let test = found[1].to_owned();
         let heading = test.split_once("::").map_or(test.clone(), |(_, name)| name.replace("::", "."));
-        Named { test, heading, said: found.get(2).map_or(String::new(), |said| said.as_str().to_owned()) }
+        let message = found.get(2).map_or(String::new(), |message| message.as_str().to_owned());
+        Named { test, heading, message }
     });
     named.collect()
 }
 
-/// Each failure with its heading.
+/// The heading and the lines of each failure.
 fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
     let is_line_of = |line: &str, mark: char| line.len() > 4 && line.starts_with([mark]) && line.ends_with([mark]);
     let mut blocks: Vec<(&str, Vec<&str>)> = Vec::new();
-    // In a section of failures; in the body of one.
-    let (mut among, mut open) = (false, false);
+    // Whether the line is in a section of failures, and in the body of one failure.
+    let (mut in_section, mut in_body) = (false, false);
     for line in text.lines() {
         if is_line_of(line, '=') {
             let title = line.trim_matches('=').trim();
-            (among, open) = (matches!(title, "ERRORS" | "FAILURES"), false);
-        } else if among && line.starts_with("__") && is_line_of(line, '_') {
+            (in_section, in_body) = (matches!(title, "ERRORS" | "FAILURES"), false);
+        } else if in_section && line.starts_with("__") && is_line_of(line, '_') {
             blocks.push((line.trim_matches('_').trim(), Vec::new()));
-            open = true;
+            in_body = true;
         } else if line.starts_with("---") && line.contains(" Captured ") {
-            open = false;
-        } else if let Some((_, body)) = blocks.last_mut().filter(|_| open) {
+            in_body = false;
+        } else if let Some((_, body)) = blocks.last_mut().filter(|_| in_body) {
             body.push(line);
         }
     }
     blocks
 }
 
+/// One failure from its heading and body. Its line of the summary is taken out of `named`.
 fn failure(heading: &str, body: &[&str], named: &mut Vec<Named>) -> Failure {
     let name = heading
         .trim_start_matches("ERROR collecting ")
         .trim_start_matches("ERROR at setup of ")
         .trim_start_matches("ERROR at teardown of ");
-    let said: Vec<&str> =
+    let error_lines: Vec<&str> =
         body.iter().filter_map(|line| line.strip_prefix('E')).filter(|l| l.starts_with("  ")).collect();
-    let native = trace::python(&body.join("\n")).filter(|_| said.is_empty());
+    let native = trace::python(&body.join("\n")).filter(|_| error_lines.is_empty());
     let (message, frames) = match native {
         Some(trace) => (trace.message, trace.frames),
-        None => (message(said.iter().copied().filter(tells)), frames(body, &said)),
+        None => (message(error_lines.iter().copied().filter(tells)), frames(body, &error_lines)),
     };
     let fits = |named: &&Named| {
         let is_file = frames.iter().any(|frame| named.test.starts_with(&frame.file));
@@ -125,8 +128,9 @@ fn failure(heading: &str, body: &[&str], named: &mut Vec<Named>) -> Failure {
     failure
 }
 
-/// The places in a body: `shop/cart.py:13: in discount` with the code below it, or code with `>` and the place below that.
-fn frames(body: &[&str], said: &[&str]) -> Vec<Frame> {
+/// The frames of a body, deepest first. A place is `shop/cart.py:13: in discount` with the code below it, or code with
+/// `>` and the place below that.
+fn frames(body: &[&str], error_lines: &[&str]) -> Vec<Frame> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\S[^:]*):(\d+): ?(?:in (.+)|[\w.]*)$"));
     static DEF: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s+(?:async )?def (\w+)\("));
     static FILE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"File "([^"]+)", line (\d+)"#));
@@ -149,10 +153,10 @@ fn frames(body: &[&str], said: &[&str]) -> Vec<Frame> {
         }
         (function, code) = (String::new(), String::new());
     }
-    // A file that does not parse is named in the error alone.
-    frames.extend(said.iter().enumerate().filter_map(|(at, line)| {
+    // If a file does not parse, only the error names it.
+    frames.extend(error_lines.iter().enumerate().filter_map(|(at, line)| {
         let found = FILE.captures(line)?;
-        let code = short(said.get(at + 1).map_or("", |code| code.trim()));
+        let code = short(error_lines.get(at + 1).map_or("", |code| code.trim()));
         Some(Frame { file: inside(&found[1])?, line: number(&found[2]), function: String::new(), code })
     }));
     frames.reverse();
@@ -217,7 +221,8 @@ pub fn unittest(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// `tests.test_unit.CartTest.test_total`; before Python 3.11 the name stands before the class.
+/// The full name of a test: `tests.test_unit.CartTest.test_total`. Before Python 3.11 unittest prints the name before
+/// the class.
 fn test_name(found: &regex::Captures<'_>) -> String {
     let (name, class) = (&found[1], &found[2]);
     let whole = if class.ends_with(&format!(".{name}")) { class.to_owned() } else { format!("{class}.{name}") };

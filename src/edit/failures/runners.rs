@@ -1,4 +1,4 @@
-//! Reads jest, vitest and mocha.
+//! Reads the output of jest, vitest and mocha.
 
 use std::sync::LazyLock;
 
@@ -39,7 +39,7 @@ pub fn jest_or_vitest(text: &str) -> Option<Report> {
     let mut not_loaded = 0;
     for block in &blocks {
         let failure = failure(block);
-        // Where many fail, jest says all failures a second time.
+        // If many tests fail, jest prints all failures a second time.
         if !errors.iter().any(|known| known.test == failure.test && known.file == failure.file) {
             not_loaded += usize::from(block.test.is_none());
             errors.push(failure);
@@ -61,6 +61,7 @@ struct Block<'a> {
     is_jest: bool,
 }
 
+/// The failures of jest and vitest, in order.
 fn blocks(text: &str) -> Vec<Block<'_>> {
     static JEST_FILE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:FAIL|PASS) (\S+)(?: \([\d.]+ m?s\))?$"));
     static VITEST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^ FAIL  (?:\|\S+\| )?(\S+?)(?: > (.*)| \[.*)?$"));
@@ -88,7 +89,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
             block.body.push(line);
         }
     }
-    // Tests that failed by one error stand above it together.
+    // Tests that failed with the same error are listed above it together.
     for at in (1..blocks.len()).rev() {
         if blocks[at - 1].body.is_empty() {
             blocks[at - 1].body = blocks[at].body.clone();
@@ -101,15 +102,15 @@ fn failure(block: &Block<'_>) -> Failure {
     static SHOWN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d*\s*\|( .*)?$"));
     static MARKED: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*> +(\d+) \| (.*)$"));
     static WHERE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*SyntaxError: (\S+): .*\((\d+):\d+\)$"));
-    // Advice about the configuration stands before what is wrong with a file.
+    // jest puts advice about its configuration before the error of a file.
     let from = block.body.iter().position(|line| line.trim() == "Details:").map_or(0, |at| at + 1);
-    let (said, mut frames) = script(&block.body[from..]);
-    // Code, without what is meant by `|` in a message.
+    let (message_lines, mut frames) = script(&block.body[from..]);
+    // Lines of shown code are no part of the message.
     let is_code = |line: &&&str| SHOWN.is_match(line) || line.trim_start().starts_with("⎯");
-    let text = message(said.iter().filter(|line| !is_code(line)).copied());
+    let text = message(message_lines.iter().filter(|line| !is_code(line)).copied());
     for (at, line) in block.body.iter().enumerate() {
         let shown = MARKED.captures(line).map(|found| (number(&found[1]), found[2].to_owned()));
-        // vitest: the code stands above a line with `^` alone.
+        // vitest marks the code with a line below it that has only `^`.
         let pointed = || {
             let next = block.body.get(at + 1)?.trim();
             let (number_of, code) = line.trim().split_once('|')?;
@@ -122,7 +123,7 @@ fn failure(block: &Block<'_>) -> Failure {
         }
     }
     if block.is_jest {
-        // jest names what is called there, not where it stands.
+        // jest names the function that is called there, not the one that contains the place.
         frames.iter_mut().for_each(|frame| frame.function.clear());
     }
     let mut failure = Failure::at(block.test.clone(), text, frames);
@@ -159,7 +160,7 @@ pub fn mocha(text: &str) -> Option<Report> {
     let starts: Vec<usize> = (failing..lines.len()).filter(|&at| HEADING.is_match(lines[at])).collect();
     let errors = starts.iter().enumerate().map(|(number_of, &at)| {
         let end = starts.get(number_of + 1).copied().unwrap_or(lines.len());
-        // The suites and the test, one a line, the last with a colon.
+        // The titles of the suites and of the test, one a line, the last with a colon.
         let titles =
             lines[at..end].iter().position(|line| line.ends_with(':') || line.is_empty()).map_or(at, |last| at + last);
         let title = lines[at..=titles.min(end - 1)].iter().map(|line| {
@@ -167,11 +168,12 @@ pub fn mocha(text: &str) -> Option<Report> {
             plain.trim_end_matches(':').to_owned()
         });
         let test = title.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" > ");
-        let (said, frames) = script(&lines[(titles + 1).min(end)..end]);
-        // mocha moves in the first line of a message and not the others.
-        let first = said.iter().position(|line| !line.is_empty()).unwrap_or(0);
-        let said = said.iter().enumerate().map(|(at, line)| if at == first { line.trim_start() } else { line });
-        Failure::at(Some(test), message(said), frames)
+        let (message_lines, frames) = script(&lines[(titles + 1).min(end)..end]);
+        // mocha indents only the first line of a message.
+        let first = message_lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
+        let message_lines =
+            message_lines.iter().enumerate().map(|(at, line)| if at == first { line.trim_start() } else { line });
+        Failure::at(Some(test), message(message_lines), frames)
     });
     let errors = errors.collect();
     Some(Report::counted(passed, failed, errors))

@@ -1,4 +1,4 @@
-//! Reads what `cargo test` and rustc print.
+//! Reads the output of `cargo test` and rustc.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use super::text::{inside, message, number, pattern, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
 
-/// Most lines of one compile error that are looked at.
+/// Most lines that are read of one compile error.
 const ERROR_LINES_MAX: usize = 60;
 
 /// Reads the test harness:
@@ -44,7 +44,7 @@ pub fn libtest(text: &str) -> Option<Report> {
         }
     }
     let mut errors: Vec<Failure> = blocks.iter().map(|(test, body)| failure(test, body)).collect();
-    // The process is gone then, with no result of any test.
+    // An overflow ends the process before any test result is printed.
     for found in OVERFLOW.captures_iter(text) {
         let message = "the stack overflowed: endless recursion?".to_owned();
         errors.push(Failure { test: Some(found[1].to_owned()), message, ..Failure::default() });
@@ -56,41 +56,43 @@ pub fn libtest(text: &str) -> Option<Report> {
 static PANIC: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^thread '.*?'(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?$"));
 
-/// A panic of a program.
+/// Reads a panic outside of tests.
 pub fn bare(text: &str) -> Option<Report> {
     let lines: Vec<&str> = text.lines().skip_while(|line| !PANIC.is_match(line)).collect();
     let failure = Failure { test: None, ..failure("", &lines) };
     (!lines.is_empty()).then(|| Report { passed: 0, failed: 1, errors: vec![failure], kind: Kind::Failed })
 }
 
+/// The failure of one test, from the lines it printed.
 fn failure(test: &str, body: &[&str]) -> Failure {
     static NOTE: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"^note: (test did not panic as expected)(?: at (\S+?):(\d+):\d+)?"));
     let frame = |file: &str, line: &str| Some(Frame { file: inside(file)?, line: number(line), ..Frame::default() });
-    // With `catch_unwind` in the code, the last panic is the one that failed the test.
+    // Earlier panics may have been caught; the last one failed the test.
     let panic = body.iter().rposition(|line| PANIC.is_match(line));
     let mut frames = backtrace(body);
-    let said: Vec<&str> = match panic {
+    let message_lines: Vec<&str> = match panic {
         Some(at) => {
             let found = PANIC.captures(body[at]);
             let place = found.as_ref().and_then(|found| frame(&found[2], &found[3]));
             frames.splice(0..0, place);
-            let old = found.as_ref().and_then(|found| found.get(1)).map(|said| said.as_str());
+            // Before Rust 1.73 the message was printed in quotes on the line of the panic.
+            let quoted = found.as_ref().and_then(|found| found.get(1)).map(|quoted| quoted.as_str());
             let ends = |line: &&&str| !line.starts_with("note:") && !line.starts_with("stack backtrace:");
-            old.into_iter().chain(body[at + 1..].iter().take_while(ends).copied()).collect()
+            quoted.into_iter().chain(body[at + 1..].iter().take_while(ends).copied()).collect()
         }
         None => {
             let note = body.iter().find_map(|line| NOTE.captures(line));
             frames.extend(note.as_ref().and_then(|found| frame(found.get(2)?.as_str(), found.get(3)?.as_str())));
-            let said = note.as_ref().and_then(|found| found.get(1)).map(|said| said.as_str());
-            // A test that returns an error prints it last; a test of documentation may not even compile.
+            let noted = note.as_ref().and_then(|found| found.get(1)).map(|noted| noted.as_str());
+            // A test that returns an error prints it last; a doc test may not even compile.
             let error = body.iter().position(|line| line.starts_with("Error: ") || line.starts_with("error"));
-            said.into_iter().chain(body[error.unwrap_or(0)..].iter().copied().filter(|_| said.is_none())).collect()
+            noted.into_iter().chain(body[error.unwrap_or(0)..].iter().copied().filter(|_| noted.is_none())).collect()
         }
     };
-    named(&mut frames, body);
+    fill_functions(&mut frames, body);
     trace::dedup(&mut frames);
-    Failure::at(Some(test.to_owned()), message(said), frames)
+    Failure::at(Some(test.to_owned()), message(message_lines), frames)
 }
 
 /// The frames of `RUST_BACKTRACE=1`: a line with the function, then `at ./src/cart.rs:6:5`.
@@ -109,15 +111,16 @@ fn backtrace(body: &[&str]) -> Vec<Frame> {
     frames.filter(|frame| !frame.function.is_empty()).collect()
 }
 
-/// `first` of `shop::cart::first::<u32>`; nothing of a closure, which stands in the function that the next frame names.
+/// The function's name: `first` of `shop::cart::first::<u32>`. Empty for a closure, whose function the next frame
+/// names.
 fn last_name(path: &str) -> String {
     let plain = path.split("::<").next().unwrap_or(path);
     let last = plain.rsplit("::").next().unwrap_or("");
     if last.starts_with(['{', '<']) { String::new() } else { last.to_owned() }
 }
 
-/// The place of a panic has the function of the same place in the backtrace.
-fn named(frames: &mut [Frame], body: &[&str]) {
+/// Fills in missing function names of frames from the same places in the backtrace.
+fn fill_functions(frames: &mut [Frame], body: &[&str]) {
     let known = backtrace(body);
     for frame in frames.iter_mut().filter(|frame| frame.function.is_empty()) {
         let same = known.iter().find(|other| (&other.file, other.line) == (&frame.file, frame.line));
@@ -148,7 +151,7 @@ pub fn compiler(text: &str) -> Option<Report> {
         let code = block.iter().find_map(|shown| shown.strip_prefix(&format!("{line} |"))).unwrap_or("");
         let frames = vec![Frame { file, line, function: String::new(), code: short(code.trim()) }];
         let failure = Failure::at(None, explained(&block), frames);
-        // The library is compiled alone and with its tests; an error is said twice then.
+        // cargo compiles a library alone and with its tests, and prints its errors twice.
         if !errors.contains(&failure) && errors.len() < FAILURES_MAX {
             errors.push(failure);
         }
@@ -156,7 +159,7 @@ pub fn compiler(text: &str) -> Option<Report> {
     Report::of(errors, Kind::Broken)
 }
 
-/// The error, what is said below the code that it marks, and the help.
+/// The message: the error, the labels below the marked code, and the help.
 fn explained(block: &[&str]) -> String {
     static LABEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*\|[\s|]*[\^-][\^\s|-]*(?:[\^-]+ )(\S.*)$"));
     let labels = block.iter().filter_map(|line| LABEL.captures(line).map(|found| found[1].to_owned()));

@@ -1,8 +1,8 @@
-//! What a small model is shown of a report: each assertion with its values, and the deepest place in the project.
+//! Shortens a report for a small model: each assertion with its values, and the deepest place in the project.
 
 use super::{Failure, Frame, Kind, Report};
 
-/// A summary of at most `limit_chars` characters. Whole failures are left out before one is cut; how many is said.
+/// A summary of at most `limit_chars` characters. Whole failures are left out before one is cut; their number is given.
 pub fn summary(report: &Report, limit_chars: usize) -> String {
     let mut text = head(report);
     let mut shown = 0;
@@ -22,9 +22,10 @@ pub fn summary(report: &Report, limit_chars: usize) -> String {
     text.chars().take(limit_chars).collect()
 }
 
-/// Room that is kept for the line that says how many failures are left out.
+/// Characters reserved for the line that says how many failures are left out.
 const REST_CHARS: usize = 24;
 
+/// The first line: how the run ended.
 fn head(report: &Report) -> String {
     let Report { passed, failed, .. } = report;
     match report.kind {
@@ -38,6 +39,7 @@ fn head(report: &Report) -> String {
     }
 }
 
+/// The lines about one failure.
 fn one(failure: &Failure) -> String {
     let place = failure.file.as_ref().map(|file| match failure.line {
         Some(line) => format!("{file}:{line}"),
@@ -50,7 +52,7 @@ fn one(failure: &Failure) -> String {
         (None, None) => String::new(),
     };
     let mut text = if name.is_empty() { String::new() } else { format!("\n- {name}") };
-    // The line of the test itself says what was asked for, the deepest one where it went wrong.
+    // The line of the test shows what was expected, the deepest line where it went wrong.
     let asked = failure.frames.last().filter(|frame| !frame.code.is_empty());
     asked.into_iter().for_each(|frame| text.push_str(&format!("\n  {}", frame.code)));
     failure.message.lines().for_each(|line| text.push_str(&format!("\n  {line}")));
@@ -59,6 +61,7 @@ fn one(failure: &Failure) -> String {
     text
 }
 
+/// A frame as one line: place, function, code.
 fn placed(frame: &Frame) -> String {
     let function = if frame.function.is_empty() { String::new() } else { format!(" in {}", frame.function) };
     let code = if frame.code.is_empty() { String::new() } else { format!(": {}", frame.code) };

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How it ended, then each failure: test, place, first line of the message, places on the way.
-fn told(output: &str) -> String {
+/// A report as text: its kind and counts, then each failure with its test, place, message and frames.
+fn rendered(output: &str) -> String {
     let report = read(output, Path::new("/p"));
     let mut text = format!("{:?} {}/{}", report.kind, report.failed, report.passed + report.failed);
     for failure in &report.errors {
@@ -22,12 +22,12 @@ fn told(output: &str) -> String {
 }
 
 fn check(output: &str, expected: &str) {
-    assert_eq!(told(output).trim(), expected.trim());
+    assert_eq!(rendered(output).trim(), expected.trim());
 }
 
-/// Some lines of a long report.
+/// Asserts that a report contains these lines.
 fn holds(output: &str, expected: &[&str]) {
-    let told = told(output);
+    let told = rendered(output);
     for line in expected {
         assert!(told.lines().any(|one| one.trim() == *line), "{line}\nis not in\n{told}");
     }
@@ -64,7 +64,7 @@ tests/test_cart.py::test_fixture | tests/test_cart.py |",
 }
 
 #[test]
-fn files_that_cannot_be_loaded_are_told_from_failed_tests() {
+fn files_that_cannot_be_loaded_differ_from_failed_tests() {
     check(
         include_str!("samples/pytest_collect.txt"),
         "Broken 2/2
@@ -246,7 +246,7 @@ fn compilers_and_linters_are_read_line_by_line() {
 }
 
 #[test]
-fn an_end_without_a_failure_is_told_by_its_kind() {
+fn a_run_without_failures_has_the_right_kind() {
     let check = |output: &str, expected: Kind| assert_eq!(read(output, Path::new("/p")).kind, expected, "{output}");
     check("\n9 deselected in 0.01s\n", Kind::NoTests);
     check("\nno tests ran in 0.00s\n", Kind::NoTests);
@@ -313,7 +313,7 @@ proptest! {
 }
 
 #[test]
-fn a_missing_package_is_told_from_a_missing_file_of_the_project() {
+fn a_missing_package_differs_from_a_missing_project_file() {
     let ours = |name: &str| name == "shop";
     let check = |text: &str, expected: Option<&str>| {
         assert_eq!(missing_package(text, &ours).as_deref(), expected, "{text}");
@@ -326,7 +326,7 @@ fn a_missing_package_is_told_from_a_missing_file_of_the_project() {
 }
 
 #[test]
-fn a_run_is_no_worse_where_only_what_failed_before_fails() {
+fn a_run_is_no_worse_if_only_old_failures_remain() {
     let failure = |test: &str, line: usize| Failure {
         test: (!test.is_empty()).then(|| test.to_owned()),
         line: Some(line),

@@ -1,11 +1,11 @@
-//! What all readers of an output need: text without colours, paths inside the project, messages of a few lines.
+//! Prepares output for all readers: text without colours, paths inside the project, messages of a few lines.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Longest output that is looked at, in bytes. Its end is kept, where runners sum up.
+/// Longest output that is read, in bytes. Its end is kept, since runners print their summary there.
 const OUTPUT_MAX: usize = 1 << 20;
 /// Longest message of one failure: an assertion with both values, not a whole page of a diff.
 const MESSAGE_LINES_MAX: usize = 14;
@@ -15,7 +15,7 @@ const LINE_CHARS_MAX: usize = 240;
 /// Most frames that are kept of one failure. Endless recursion prints hundreds.
 pub const FRAMES_MAX: usize = 12;
 
-/// Folders whose files are other people's code.
+/// Folders of third-party code.
 const FOREIGN: &[&str] = &["site-packages", "dist-packages", "node_modules", ".venv", ".tox", ".nox", ".pnpm"];
 
 /// A pattern of this module, compiled once.
@@ -23,7 +23,7 @@ pub fn pattern(text: &str) -> Regex {
     Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit/failures"))
 }
 
-/// The end of an output without terminal colours and carriage returns; paths in the project are relative in it.
+/// The end of an output without terminal colours and carriage returns; paths below `root` become relative.
 pub fn clean(output: &str, root: &Path) -> String {
     static COLOURS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07"));
     let from = output.len().saturating_sub(OUTPUT_MAX);
@@ -35,7 +35,7 @@ pub fn clean(output: &str, root: &Path) -> String {
     }
 }
 
-/// The path of a cleaned output if it lies in the project and is not a library's.
+/// A path of a cleaned output; `None` if it is outside the project or belongs to a library.
 pub fn inside(path: &str) -> Option<String> {
     let path = path.trim().trim_start_matches("file://").trim_start_matches("./");
     let foreign = path.is_empty()
@@ -46,7 +46,7 @@ pub fn inside(path: &str) -> Option<String> {
     (!foreign).then(|| path.to_owned())
 }
 
-/// The line of a message or of code, cut where it is too long to help.
+/// A line of a message or of code, cut after `LINE_CHARS_MAX` characters.
 pub fn short(line: &str) -> String {
     match line.char_indices().nth(LINE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -54,11 +54,11 @@ pub fn short(line: &str) -> String {
     }
 }
 
-/// A message out of its lines: blank lines at both ends and repeated ones left out, common indentation removed, cut.
+/// Joins lines to a message: without common indentation, without blank lines at both ends and repeated blank lines, cut
+/// to the limits above.
 pub fn message<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     let lines: Vec<&str> = lines.into_iter().collect();
     let indent = |line: &&str| line.len() - line.trim_start().len();
-    // A first line without indentation does not tell how far the others are moved in.
     let shared = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
     let mut kept: Vec<String> = Vec::new();
     for line in lines {
@@ -73,14 +73,15 @@ pub fn message<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     text[..end].trim_end().to_owned()
 }
 
-/// Advice to the person at the keyboard and addresses of objects tell nothing of the failure; a place is said beside.
+/// Whether a line of an error helps: not advice about `-v`, the address of an object, or a place, which the frames
+/// have.
 pub fn tells(line: &&str) -> bool {
     let line = line.trim();
     let is_address = line.starts_with("+ ") && line.contains(" at 0x");
     !(is_address || line.starts_with("Use -v") || line.starts_with("File \""))
 }
 
-/// A number at the start of a text, 0 if there is none.
+/// The number that a text is, 0 if it is none.
 pub fn number(text: &str) -> usize {
     text.parse().unwrap_or(0)
 }

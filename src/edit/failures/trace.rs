@@ -1,4 +1,4 @@
-//! Reads tracebacks of Python and stacks of JavaScript, inside a runner's output or bare.
+//! Reads tracebacks of Python and stacks of JavaScript, with or without a test runner around them.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use super::text::{FRAMES_MAX, inside, message, number, pattern, short, tells};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
 
 const TRACEBACK: &str = "Traceback (most recent call last):";
-/// Stand between two tracebacks of one error.
+/// Beginnings of the line between two tracebacks of one error.
 const BETWEEN: &[&str] = &["The above exception was the direct cause", "During handling of the above exception"];
 
-/// Most lines of an error of Node.js, with its stack.
+/// Most lines that are read of a Node.js error with its stack.
 const ERROR_LINES_MAX: usize = 60;
 
 /// A traceback that was read.
@@ -20,18 +20,18 @@ pub struct Trace {
     pub message: String,
     /// Deepest first.
     pub frames: Vec<Frame>,
-    /// The code does not parse, or a module it imports is not there.
+    /// The code does not parse, or a module that it imports is missing.
     pub broken: bool,
 }
 
-/// Reads
+/// Reads a block that ends with a traceback and its error:
 /// ```text
 /// Traceback (most recent call last):
 ///   File "/project/run.py", line 4, in main
 ///     print(discount(1, 7))
 /// ValueError: rate 7 is above 1
 /// ```
-/// in a block that has nothing else behind the error; with several tracebacks in it, the last is the error, those before its causes.
+/// Of several tracebacks the last is the error, the ones before are its causes. `None` if there is no error.
 pub fn python(block: &str) -> Option<Trace> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^[\s|]*File "([^"]+)", line (\d+)(?:, in (.+))?$"#));
     let mut traces: Vec<(Vec<Frame>, Vec<&str>, bool)> = Vec::new();
@@ -40,34 +40,33 @@ pub fn python(block: &str) -> Option<Trace> {
         if line.contains(TRACEBACK) || traces.is_empty() && PLACE.is_match(line) {
             traces.push((Vec::new(), Vec::new(), false));
         }
-        let Some((frames, said, unfinished)) = traces.last_mut() else { continue };
-        if let Some(found) = PLACE.captures(line).filter(|_| said.is_empty()) {
+        let Some((frames, error, unfinished)) = traces.last_mut() else { continue };
+        if let Some(found) = PLACE.captures(line).filter(|_| error.is_empty()) {
             let function = found.get(3).map_or("", |name| name.as_str());
             *unfinished = found.get(3).is_none();
             let code = lines.next_if(|next| !PLACE.is_match(next) && next.starts_with(' ')).unwrap_or("");
             if let Some(file) = inside(&found[1]) {
-                let (function, code) = (named(function), short(code.trim()));
+                let (function, code) = (function_name(function), short(code.trim()));
                 frames.push(Frame { file, line: number(&found[2]), function, code });
             }
-        } else if !said.is_empty() || is_error(line) {
-            said.push(line);
+        } else if !error.is_empty() || is_error(line) {
+            error.push(line);
         }
     }
-    let causes = |said: &[&str]| said.iter().any(|line| BETWEEN.iter().any(|mark| line.starts_with(mark)));
-    let (last, broken) = traces.last().map(|(_, said, unfinished)| (said.clone(), *unfinished))?;
-    let mut said = last;
-    // The error that another one was raised from often says what is wrong.
-    let cause = traces.iter().rev().skip(1).find(|(_, said, _)| causes(said)).and_then(|(_, said, _)| said.first());
+    let causes = |error: &[&str]| error.iter().any(|line| BETWEEN.iter().any(|mark| line.starts_with(mark)));
+    let (mut error, broken) = traces.last().map(|(_, error, unfinished)| (error.clone(), *unfinished))?;
+    // The error that led to another one often says what is wrong.
+    let cause = traces.iter().rev().skip(1).find(|(_, error, _)| causes(error)).and_then(|(_, error, _)| error.first());
     let caused = cause.map(|cause| format!("caused by {cause}"));
-    said.extend(caused.as_deref());
+    error.extend(caused.as_deref());
     let mut frames: Vec<Frame> = traces.into_iter().rev().flat_map(|(frames, _, _)| frames.into_iter().rev()).collect();
     dedup(&mut frames);
-    let first = said.first().copied().unwrap_or("");
+    let first = error.first().copied().unwrap_or("");
     let broken = broken || ["ImportError", "ModuleNotFoundError", "SyntaxError"].iter().any(|e| first.starts_with(e));
-    (!said.is_empty()).then(|| Trace { message: message(said.into_iter().filter(tells)), frames, broken })
+    (!error.is_empty()).then(|| Trace { message: message(error.into_iter().filter(tells)), frames, broken })
 }
 
-/// `ValueError: …`, `shop.errors.Refused`: not moved in, a dotted name at its start.
+/// Whether a line is an error: not indented, with a dotted name at its start, such as `ValueError: …`.
 fn is_error(line: &str) -> bool {
     let name = line.split([':', ' ']).next().unwrap_or("");
     !name.is_empty()
@@ -76,13 +75,13 @@ fn is_error(line: &str) -> bool {
         && (line.len() == name.len() || line[name.len()..].starts_with(':'))
 }
 
-/// A function without what stands around its name: `<module>` and the like are none.
-fn named(function: &str) -> String {
+/// The name of a function; empty for `<module>` and the like.
+fn function_name(function: &str) -> String {
     let name = function.trim();
     if name.starts_with('<') { String::new() } else { name.to_owned() }
 }
 
-/// Leaves out repeated places, as of recursion, and what is too much.
+/// Removes repeated places, as of recursion, and frames beyond `FRAMES_MAX`.
 pub fn dedup(frames: &mut Vec<Frame>) {
     let mut seen: Vec<(String, usize)> = Vec::new();
     frames.retain(|frame| {
@@ -95,8 +94,8 @@ pub fn dedup(frames: &mut Vec<Frame>) {
     });
 }
 
-/// One line of a JavaScript stack: `at first (/p/lib/cart.js:6:19)`, `❯ first lib/cart.js:6:19`, `first (/p/lib/cart.js:6:19)`.
-/// `None` for a line that is none; an inner `None` for a place outside the project.
+/// Reads one line of a JavaScript stack: `at first (/p/lib/cart.js:6:19)`, `❯ first lib/cart.js:6:19`, `first
+/// (/p/lib/cart.js:6:19)`. `None` for other lines; an inner `None` for a place outside the project.
 pub fn script_frame(line: &str) -> Option<Option<Frame>> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"^\s*(?:at |❯ )?(?:async )?(?:(\S.*?) )?\(?((?:file://|node:)?[^\s()]+):(\d+):(\d+)\)?(?: \{)?$")
@@ -112,7 +111,7 @@ pub fn script_frame(line: &str) -> Option<Option<Frame>> {
     Some(inside(&found[2]).map(place))
 }
 
-/// The stack in these lines, deepest first, and the message before it.
+/// The message before a JavaScript stack, and the frames of the stack, deepest first.
 pub fn script<'a>(lines: &[&'a str]) -> (Vec<&'a str>, Vec<Frame>) {
     let end = lines.iter().position(is_stack).unwrap_or(lines.len());
     let mut frames: Vec<Frame> =
@@ -121,12 +120,13 @@ pub fn script<'a>(lines: &[&'a str]) -> (Vec<&'a str>, Vec<Frame>) {
     (lines[..end].to_vec(), frames)
 }
 
+/// Whether a line belongs to a JavaScript stack.
 fn is_stack(line: &&str) -> bool {
     let start = line.trim_start();
     (start.starts_with("at ") || start.starts_with("❯ ")) && script_frame(line).is_some()
 }
 
-/// Tracebacks that no test runner printed.
+/// Reads tracebacks that no test runner printed.
 pub fn bare(text: &str) -> Option<Report> {
     let mut traces = bare_python(text);
     traces.extend(bare_script(text));
@@ -137,7 +137,8 @@ pub fn bare(text: &str) -> Option<Report> {
     Report::of(errors, kind)
 }
 
-/// Each traceback from its first line to a blank one; what joins it with the next stands between blank lines.
+/// Python tracebacks in a text. A blank line ends one, unless it is next to a line that joins two tracebacks of one
+/// error.
 fn bare_python(text: &str) -> Vec<Trace> {
     let joins = |line: Option<&&str>| line.is_some_and(|line| BETWEEN.iter().any(|mark| line.starts_with(mark)));
     let lines: Vec<&str> = text.lines().collect();
@@ -158,7 +159,7 @@ fn bare_python(text: &str) -> Vec<Trace> {
     traces
 }
 
-/// An uncaught error of Node.js: code of the place, then the error with its stack.
+/// Uncaught errors of Node.js: the code of the place, then the error with its stack.
 pub fn bare_script(text: &str) -> Vec<Trace> {
     static ERROR: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"^(?:Uncaught )?(?:\w*Error|\w*Exception)(?: \[[\w ]+\])?(?:: |$)"));
@@ -182,11 +183,11 @@ pub fn bare_script(text: &str) -> Vec<Trace> {
         let near = &lines[at..lines.len().min(at + ERROR_LINES_MAX)];
         let stack = near.iter().position(is_stack).unwrap_or(near.len());
         let stack_lines = near[stack..].iter().take_while(|line| is_stack(line)).count();
-        // Python ends its errors like this too, without a stack behind.
+        // Errors of Python look the same, but have no stack behind them.
         if stack_lines == 0 && shown.is_none() {
             continue;
         }
-        let (said, mut frames) = script(&near[..stack + stack_lines]);
+        let (message_lines, mut frames) = script(&near[..stack + stack_lines]);
         if let Some(place) = shown.take() {
             match frames.iter_mut().find(|frame| (&frame.file, frame.line) == (&place.file, place.line)) {
                 Some(frame) => frame.code = place.code,
@@ -194,9 +195,10 @@ pub fn bare_script(text: &str) -> Vec<Trace> {
             }
         }
         let broken = line.starts_with("SyntaxError") || line.contains("Cannot find module");
-        let said =
-            said.into_iter().take_while(|line| !line.starts_with("Require stack") && !line.starts_with("Node.js v"));
-        traces.push(Trace { message: message(said), frames, broken });
+        let message_lines = message_lines
+            .into_iter()
+            .take_while(|line| !line.starts_with("Require stack") && !line.starts_with("Node.js v"));
+        traces.push(Trace { message: message(message_lines), frames, broken });
     }
     traces
 }

@@ -1,4 +1,4 @@
-//! Merges the parts of one place (a file, a class) with the parts written for it: what is there is replaced, what is not is added.
+//! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
 
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope, What};
@@ -6,20 +6,22 @@ use crate::edit::marks::has_marks;
 use crate::edit::text::line_of;
 use crate::index::parts::{Part, Sort};
 
-/// What becomes of a written part.
+/// Where a written part goes.
 #[derive(Clone, Debug)]
 pub enum Target<'p> {
+    /// It replaces this old part.
     Old(Place<'p>),
-    /// It is written again further down, or is in the file already.
+    /// Nowhere: it is written again further down, or is in the file already.
     Skip,
+    /// It is added.
     New,
 }
 
-/// Lists to which names are added and from which none is taken.
+/// Export lists: names are added to them and none is removed.
 const EXPORTS: &[&str] = &["module.exports", "export {}", "exports"];
 
 impl<'a> Job<'a> {
-    /// Merges `news` into `olds`, which stand in `scope`.
+    /// Merges `news` into `olds`, the parts of `scope`.
     pub fn scope(&mut self, scope: Option<&'a Part>, olds: &'a [Part], news: &[Part]) -> Result<(), MergeError> {
         let targets = self.targets(scope, olds, news)?;
         if scope.is_some() {
@@ -36,6 +38,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    /// The target of each written part.
     fn targets(&self, scope: Scope<'a>, olds: &'a [Part], news: &[Part]) -> Result<Vec<Target<'a>>, MergeError> {
         let mut targets: Vec<Option<Target>> = vec![None; news.len()];
         for (at, new) in news.iter().enumerate() {
@@ -56,7 +59,7 @@ impl<'a> Job<'a> {
             let inside = |part: &'a Part| Target::Old(Place { part, around: scope.into_iter().collect() });
             let is_impl = new.variant.starts_with("impl");
             targets[at] = Some(match (here.as_slice(), again.as_slice()) {
-                ([_, ..], _) if is_impl => inside(self.block(&here, news, at)),
+                ([_, ..], _) if is_impl => inside(self.matching_impl(&here, news, at)),
                 ([], _) | ([_], [_]) if scope.is_none() => {
                     if again.len() > 1 && new.variant.is_empty() && new.sort != Sort::Test {
                         // Written more than once: the last one counts.
@@ -78,7 +81,8 @@ impl<'a> Job<'a> {
         Ok(targets.into_iter().map(|target| target.unwrap_or(Target::Skip)).collect())
     }
 
-    /// Parts of one name of which there are several, old or new.
+    /// Targets of parts with one name, if the file has several or several are written. Equal parts are paired first,
+    /// the others by their order or by the hinted line.
     fn paired(
         &self,
         scope: Scope<'a>,
@@ -122,27 +126,29 @@ impl<'a> Job<'a> {
         Ok(found)
     }
 
+    /// The lines of an old part, with its comments and attributes.
     fn lines(&self, old: &Part) -> std::ops::RangeInclusive<usize> {
         let whole = old.whole();
         line_of(self.old, whole.start)..=line_of(self.old, whole.end)
     }
 
-    /// Puts a written part in the place of an old one.
+    /// Replaces an old part by a written one, or merges their members.
     fn put(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let old = place.part;
         let scope = place.around.iter().rev().copied().find(|part| part.is_definition());
         if new.variant.starts_with("impl") {
-            return self.implementations(place, new);
+            return self.merge_impl(place, new);
         }
         match (old.sort, new.sort) {
             (Sort::Class, Sort::Class) => self.members(scope, old, new),
-            (Sort::Record, Sort::Record) if self.by_member(old, new) => self.members(scope, old, new),
+            (Sort::Record, Sort::Record) if self.keeps_entries(old, new) => self.members(scope, old, new),
             _ => self.replace(scope, old, new),
         }
     }
 
-    /// Whether entries that the new list does not have stay: where it says so, has them all, or holds functions.
-    fn by_member(&self, old: &Part, new: &Part) -> bool {
+    /// Whether old entries that the written list lacks stay: it is an export list, has a mark, has all old entries, or
+    /// the old one has functions.
+    fn keeps_entries(&self, old: &Part, new: &Part) -> bool {
         let body = new.body.clone().map_or("", |body| &self.new[body]);
         let has_functions = old.members.iter().any(|member| member.sort == Sort::Function);
         let has_all = !old.members.is_empty()
@@ -155,13 +161,14 @@ impl<'a> Job<'a> {
             && (EXPORTS.contains(&old.name.as_str()) || has_marks(body, self.old) || has_functions || has_all)
     }
 
+    /// Merges the head, the docstring and the members of a class or record.
     fn members(&mut self, scope: Scope, old: &'a Part, new: &Part) -> Result<(), MergeError> {
         self.header(scope, old, new);
         self.docstring(old, new);
         self.scope(Some(old), &old.members, &new.members)
     }
 
-    /// The line of a class is replaced only where the new one says all that the old one says and more.
+    /// Replaces the head of a class only if the new one has all words of the old one and more.
     fn header(&mut self, scope: Scope, old: &Part, new: &Part) {
         let (Some(old_body), Some(new_body)) = (&old.body, &new.body) else { return };
         let was = self.old[old.core.start..old_body.start].to_owned();
@@ -182,7 +189,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The docstring of a class.
+    /// Adds or replaces the docstring of a class.
     fn docstring(&mut self, old: &'a Part, new: &Part) {
         let Some(range) = new.docstring.clone() else { return };
         let base = crate::edit::text::indent_at(self.old, old.core.start).to_owned() + &self.step();
@@ -199,8 +206,9 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The block of an `impl` that is meant: the one with the same line above it; of several, the one that comes as late as the new one.
-    fn block(&self, blocks: &[&'a Part], news: &[Part], at: usize) -> &'a Part {
+    /// The old `impl` block that `news[at]` means: the one with the same head; of several, the one at the same position
+    /// among them.
+    fn matching_impl(&self, blocks: &[&'a Part], news: &[Part], at: usize) -> &'a Part {
         let line = head(&news[at], self.new);
         let same: Vec<&'a Part> = blocks.iter().copied().filter(|block| head(block, self.old) == line).collect();
         let same = if same.is_empty() { blocks.to_vec() } else { same };
@@ -209,13 +217,14 @@ impl<'a> Job<'a> {
         same[if all == same.len() { earlier } else { 0 }]
     }
 
-    /// Members of an `impl` may stand in any of the blocks of that type beside it.
-    fn implementations(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
+    /// Merges a written `impl`. A member goes into the block of the type that has it; a new one into the hinted block,
+    /// or one that has other written members.
+    fn merge_impl(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let beside: &'a [Part] = place.around.last().map_or(self.old_items, |part| part.members.as_slice());
         let others = beside.iter().filter(|part| part.sort == Sort::Class && same_name(part, new));
         let line = head(place.part, self.old);
         let mut blocks: Vec<&'a Part> = vec![place.part];
-        // For other type arguments it is another `impl`.
+        // An `impl` with other type arguments is a different one.
         let is_exact = line == head(new, self.new);
         blocks.extend(
             others.filter(|other| other.core != place.part.core && (!is_exact || head(other, self.old) == line)),
@@ -237,13 +246,13 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What stands above a body, without white space.
+/// The head of a part, all that is before its body, without white space.
 fn head(part: &Part, text: &str) -> String {
     let end = part.body.as_ref().map_or(part.core.end, |body| body.start);
     text[part.core.start..end].split_whitespace().collect()
 }
 
-/// A part without its comments.
+/// The text of a part with its attributes and without its comments.
 fn with_attributes(part: &Part, text: &str) -> String {
     part.attributes.iter().chain([&part.core]).map(|range| &text[range.clone()]).collect()
 }

@@ -1,5 +1,4 @@
-//! Lets a written function take the form that the file gives it: a method, a declaration, the value of an assignment; with the words
-//! before it (`export`, `pub`, `static`) that a model leaves out.
+//! Gives a written function the form and the modifiers that it has in the file: method or declaration, `export`, `pub`.
 
 use crate::index::parts::{Part, Sort};
 
@@ -18,6 +17,7 @@ pub enum Form {
     Entry,
 }
 
+/// The form in which a function is written.
 pub fn form_of(part: &Part, text: &str) -> Form {
     let core = &text[part.core.clone()];
     let (_, rest) = modifiers(core);
@@ -25,10 +25,8 @@ pub fn form_of(part: &Part, text: &str) -> Form {
         None if rest.trim_start_matches("async ").starts_with("function") => Form::Declared,
         None => Form::Method,
         Some(_) if ["const ", "let ", "var "].iter().any(|word| rest.starts_with(word)) => Form::Variable,
-        Some(value) => match text[part.core.start..value.start].trim_end().ends_with(':') {
-            true => Form::Entry,
-            false => Form::Assigned,
-        },
+        Some(value) if text[part.core.start..value.start].trim_end().ends_with(':') => Form::Entry,
+        Some(_) => Form::Assigned,
     }
 }
 
@@ -84,17 +82,17 @@ pub fn as_function(core: &str) -> String {
     }
 }
 
-/// Words before a name that a model forgets, in the order in which they are written.
-const WORDS: &[&str] =
+/// Modifiers that a model may leave out, in the order in which they are written.
+const MODIFIERS: &[&str] =
     &["export", "default", "declare", "public", "private", "protected", "static", "override", "abstract", "readonly"];
 const ACCESS: &[&str] = &["public", "private", "protected"];
 
 /// The modifiers at the beginning of a core, and what follows them.
 fn modifiers(core: &str) -> (Vec<&'static str>, &str) {
     let (mut found, mut rest) = (Vec::new(), core);
-    for _ in 0..WORDS.len() {
+    for _ in 0..MODIFIERS.len() {
         let next =
-            WORDS.iter().find(|word| rest.strip_prefix(**word).is_some_and(|after| after.starts_with([' ', '\n'])));
+            MODIFIERS.iter().find(|word| rest.strip_prefix(**word).is_some_and(|after| after.starts_with([' ', '\n'])));
         let Some(word) = next else { break };
         found.push(*word);
         rest = rest[word.len()..].trim_start();
@@ -118,12 +116,13 @@ pub fn with_modifiers(language: &str, old: &str, new: String) -> String {
                         && !(is_variable && **word == "default")
                         && **word != "abstract"
             };
-            let words: Vec<&str> = WORDS.iter().filter(wanted).copied().collect();
+            let words: Vec<&str> = MODIFIERS.iter().filter(wanted).copied().collect();
             if words.is_empty() { rest.to_owned() } else { format!("{} {rest}", words.join(" ")) }
         }
     }
 }
 
+/// `new` with the `pub` of `old`, if it has none.
 fn with_visibility(old: &str, new: String) -> String {
     let is_open = |text: &str| text.strip_prefix("pub").is_some_and(|rest| rest.starts_with([' ', '(']));
     if !is_open(old) || is_open(&new) {
@@ -136,7 +135,7 @@ fn with_visibility(old: &str, new: String) -> String {
     format!("{} {new}", &old[..end])
 }
 
-/// Whether forms of functions differ at all in that language, and both parts are functions.
+/// Whether both parts are functions, and the language has several forms for them.
 pub fn has_forms(language: &str, old: &Part, new: &Part) -> bool {
     !matches!(language, "python" | "rust" | "go") && old.sort == Sort::Function && new.sort == Sort::Function
 }
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_were_left_out_are_kept() {
+    fn modifiers_that_were_left_out_are_kept() {
         let check = |language: &str, old: &str, new: &str, expected: &str| {
             assert_eq!(with_modifiers(language, old, new.into()), expected)
         };

@@ -6,7 +6,7 @@ use crate::edit::text::{Edit, indent_at};
 use crate::index::parts::{Imported, Part, Sort};
 
 impl<'a> Job<'a> {
-    /// Imports at the top of what was written.
+    /// Adds the imports above the written code, if the code uses them; all of them if nothing but imports was written.
     pub fn imports(&mut self, news: &[Part]) -> Result<(), MergeError> {
         let only_imports = news.iter().all(|new| new.sort == Sort::Import);
         let code: Vec<&str> =
@@ -16,7 +16,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Adds what `news` import into `scope`, if `code` uses it: first the names that join a statement, since new statements come behind it.
+    /// Adds what `news` import into `scope`; if `code` is given, only what it uses. Names that join a statement come
+    /// first, since new statements are put behind it.
     pub fn import_all(&mut self, scope: Scope<'a>, olds: &'a [Part], news: &[Part], code: Option<&str>) {
         for joins in [true, false] {
             for new in news.iter().filter(|new| new.sort == Sort::Import) {
@@ -25,6 +26,8 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Adds the missing names of one import: to an existing statement if `joins`, else as new statements; nothing in
+    /// the other case.
     fn import(&mut self, scope: Scope<'a>, olds: &'a [Part], new: &Part, code: Option<&str>, joins: bool) {
         let missing: Vec<&Imported> = new
             .imports
@@ -39,21 +42,21 @@ impl<'a> Job<'a> {
             old.imports.iter().any(|one| one.open && (self.language == "go" || one.source == missing[0].source))
         });
         let beside = beside.next_back().filter(|_| missing.iter().all(|one| one.open) || self.language == "go");
+        if beside.is_some() != joins {
+            return;
+        }
         match beside {
-            _ if beside.is_some() != joins => {}
             Some(old) => missing.iter().for_each(|one| self.join_import(old, one)),
             None => {
                 let all = missing.len() == new.imports.len() && !(self.language == "go" && new.body.is_some());
-                let lines = match all {
-                    true => vec![self.piece(new.core.clone(), "")],
-                    false => self.statements_of(new, &missing),
-                };
+                let lines =
+                    if all { vec![self.piece(new.core.clone(), "")] } else { self.statements_of(new, &missing) };
                 lines.into_iter().for_each(|line| self.new_import(scope, olds, line));
             }
         }
     }
 
-    /// The name is bound already, by whatever it is, or the same is imported under another name.
+    /// Whether the file imports the same name already, or binds its local name otherwise.
     fn has_import(&self, olds: &[Part], one: &Imported) -> bool {
         let same = |other: &Imported| {
             (other.source == one.source && other.name == one.name && other.local == one.local)
@@ -63,11 +66,12 @@ impl<'a> Job<'a> {
             old.is_definition() && old.name == one.local && old.owner.is_none() && !old.variant.starts_with("impl")
         });
         let imported = |parts: &[Part]| parts.iter().any(|part| part.imports.iter().any(same));
-        // `use super::*` belongs to a module in the file.
+        // `use super::*` and other star imports may be in a module inside the file.
         let nested = one.source.starts_with("super") || one.name == "*";
         defined || imported(olds) || (nested && !self.places(|part| part.imports.iter().any(same)).is_empty())
     }
 
+    /// Whether `code` may use an import. In Rust this is not checked: always true.
     fn is_used(&self, one: &Imported, code: &str) -> bool {
         let name = one.local.split('.').next().unwrap_or_default();
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
@@ -79,7 +83,7 @@ impl<'a> Job<'a> {
                 .any(|(at, _)| !code[..at].ends_with(is_part) && !code[at + name.len()..].starts_with(is_part))
     }
 
-    /// Puts a name beside those that are imported from the same place.
+    /// Adds a name to an import statement for the same source.
     fn join_import(&mut self, old: &Part, one: &Imported) {
         let text = self.new[one.bytes.clone()].to_owned();
         let is_own = |path: &str| path.split('/').next().is_some_and(|first| first.contains('.'));
@@ -97,7 +101,7 @@ impl<'a> Job<'a> {
         self.note(What::Import, if one.local.is_empty() { &one.source } else { &one.local }, None);
     }
 
-    /// Statements for some of what `new` imports, in the words of the file.
+    /// Statements for the missing names of `new`, in the style in which `new` is written.
     fn statements_of(&self, new: &Part, missing: &[&Imported]) -> Vec<String> {
         let text = |one: &&Imported| self.new[one.bytes.clone()].to_owned();
         let names = missing.iter().filter(|one| one.open).map(text).collect::<Vec<_>>().join(", ");
@@ -143,6 +147,7 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Adds an import statement behind the last import of `scope`, or at its top.
     fn new_import(&mut self, scope: Scope<'a>, olds: &'a [Part], line: String) {
         let first_code = olds.iter().position(|old| old.is_definition()).unwrap_or(olds.len());
         let last_import = |olds: &'a [Part]| olds.iter().rev().find(|old| old.sort == Sort::Import);
@@ -166,7 +171,7 @@ impl<'a> Job<'a> {
             scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.step()).unwrap_or_default();
         let name = first_line(&line);
         let several = self.changed.iter().any(|(_, change)| change.what == What::Import);
-        // Of several imports above the first definition, only the last is set off.
+        // Of several imports above the first definition, only the first is set off.
         let gap = if several && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) { 0 } else { gap };
         self.write(scope, line, &base, gap, anchor);
         self.note(What::Import, &name, scope);

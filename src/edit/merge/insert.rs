@@ -1,4 +1,4 @@
-//! Adds what a file does not have beside its siblings, in the file's spacing.
+//! Adds new parts to a file beside similar ones, with the file's spacing.
 
 use super::container::Target;
 use super::form::{Form, as_function, as_method, form_of};
@@ -7,21 +7,22 @@ use super::{Job, MergeError, Scope, What};
 use crate::edit::text::{indent_at, line_end, line_of, line_start};
 use crate::index::parts::{Part, Sort};
 
-/// Beside what something is put.
+/// Where a part is inserted.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor<'p> {
     After(&'p Part),
     Before(&'p Part),
-    /// At the top of the body of what it is put into.
+    /// At the top of the container's body.
     Top,
+    /// At the end of the file.
     End,
 }
 
-/// Functions that come first in a class.
-const MAKERS: &[&str] = &["__init__", "constructor", "new"];
+/// Names of constructors, which come first in a class.
+const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 
 impl<'a> Job<'a> {
-    /// Adds `news[at]`, which `olds` do not have.
+    /// Adds `news[at]`, which `olds`, the parts of `scope`, do not have.
     pub fn add(
         &mut self,
         scope: Option<&'a Part>,
@@ -45,7 +46,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The container for a part that is written outside any.
+    /// The container for a part that is written outside of any; `None` for the top of the file.
     fn home(&self, news: &[Part], at: usize, targets: &[Target<'a>]) -> Result<Option<&'a Part>, MergeError> {
         let new = &news[at];
         let all = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
@@ -61,7 +62,8 @@ impl<'a> Job<'a> {
         let belongs = match self.language {
             "go" => return Ok(None),
             "rust" => {
-                new.has_receiver || hinted.is_some() && (text.contains("Self") || MAKERS.contains(&new.name.as_str()))
+                new.has_receiver
+                    || hinted.is_some() && (text.contains("Self") || CONSTRUCTORS.contains(&new.name.as_str()))
             }
             "python" => new.has_receiver || is_static,
             _ => new.has_receiver || hinted.is_some() && text.contains("this."),
@@ -91,7 +93,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The class of the definition or line that hints name, or of what was written beside it.
+    /// The class of the hinted definition or line, or of what was written above or beside the part.
     fn class_near(&self, news: &[Part], at: usize, targets: &[Target<'a>], classes: &[&'a Part]) -> Option<&'a Part> {
         let holds = |name: &str| classes.iter().copied().find(|class| class.members.iter().any(|m| m.name == name));
         let by_name = self.hints.after.as_deref().and_then(holds);
@@ -105,13 +107,13 @@ impl<'a> Job<'a> {
             Target::Old(place) if place.is_member() => place.container(),
             _ => None,
         });
-        // A class that was closed early stands above.
+        // A class that was closed too early is written above.
         let above = news[..at].iter().rev().find(|part| part.sort == Sort::Class);
         let above = above.and_then(|part| classes.iter().copied().find(|class| same_name(class, part)));
         by_name.or(by_line).or(above).or(beside)
     }
 
-    /// Where tests of the file stand, for a new test.
+    /// The module with the file's tests, for a new test; `None` if tests are at the top of the file.
     fn test_home(&self, new: &Part, all: &[&'a Part]) -> Option<&'a Part> {
         if !new.is_test || self.language == "python" {
             return None;
@@ -122,6 +124,8 @@ impl<'a> Job<'a> {
         all.iter().copied().filter(|_| !at_top).filter(is_home).rev().find(is_top)
     }
 
+    /// The place of a new part: beside the hinted definition, else beside an old part that was written beside it, else
+    /// by its kind.
     fn anchor(&self, scope: Scope, olds: &'a [Part], news: &[Part], at: usize, targets: &[Target<'a>]) -> Anchor<'a> {
         let new = &news[at];
         let fits = |old: &Part| old.is_test == new.is_test && (old.sort == new.sort || is_block(old) && is_block(new));
@@ -146,11 +150,12 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// The place of a new part in a class or record, by its kind.
     fn anchor_inside(&self, scope: &Part, olds: &'a [Part], new: &Part) -> Anchor<'a> {
         let last = |sort: Sort| olds.iter().rev().find(|old| old.sort == sort && old.is_definition());
         let first_function = olds.iter().find(|old| old.sort == Sort::Function);
         if let Some(first) =
-            first_function.filter(|_| MAKERS.contains(&new.name.as_str()) && new.sort == Sort::Function)
+            first_function.filter(|_| CONSTRUCTORS.contains(&new.name.as_str()) && new.sort == Sort::Function)
         {
             return Anchor::Before(first);
         }
@@ -162,6 +167,7 @@ impl<'a> Job<'a> {
         anchor.filter(|part| !is_idle(part, self.old)).map_or(Anchor::Top, Anchor::After)
     }
 
+    /// The place of a new part at the top level of the file, by its kind.
     fn anchor_at_top(&self, olds: &'a [Part], new: &Part) -> Anchor<'a> {
         let is_export = |old: &Part| old.name.contains("exports") || old.name == "export {}";
         let usable = |old: &&'a Part| old.is_definition() && !is_export(old) && !is_module(old);
@@ -200,7 +206,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// At the end, but before what has to be last: what a script runs, what a module hands out, its tests.
+    /// At the end of the file, but before what has to be last: the main block of a script, exports, modules of Rust.
     pub fn anchor_at_end(&self, olds: &'a [Part]) -> Anchor<'a> {
         let is_last = |old: &&'a Part| {
             let text = &self.old[old.core.clone()];
@@ -226,6 +232,7 @@ impl<'a> Job<'a> {
         self.note(what, &name, scope);
     }
 
+    /// The white space before the parts of `scope`.
     fn base(&self, scope: Scope, olds: &[Part]) -> String {
         let Some(scope) = scope else { return String::new() };
         let own_line = |part: &&Part| {
@@ -239,7 +246,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// `new` with what stands above it, in the form that its place asks for.
+    /// The text of `new` with its comments and attributes, as a method or function as its place asks for.
     fn whole_piece(&self, scope: Scope, new: &Part, base: &str) -> String {
         let mut core = self.piece(new.core.clone(), base);
         let script = !matches!(self.language, "python" | "rust" | "go");
@@ -264,7 +271,7 @@ impl<'a> Job<'a> {
         lines.join(&format!("\n{base}"))
     }
 
-    /// Empty lines between it and what it is put beside: as many as the file has between such parts.
+    /// Empty lines between a new part and its neighbour: as many as the file has between such parts.
     fn gap(&self, scope: Scope, olds: &[Part], new: &Part, anchor: Anchor) -> usize {
         let beside = match anchor {
             Anchor::After(part) | Anchor::Before(part) => Some(part),
@@ -296,12 +303,12 @@ pub fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().chars().take(80).collect()
 }
 
-/// What is set off by empty lines.
+/// Whether a part is set off by empty lines.
 pub fn is_block(part: &Part) -> bool {
     matches!(part.sort, Sort::Function | Sort::Class | Sort::Record | Sort::Test)
 }
 
-/// `pass` or `...`, or the docstring: nothing that anything is put behind.
+/// Whether a part is a lone `pass` or `...`, which gives way to a new part.
 pub fn is_idle(part: &Part, text: &str) -> bool {
     part.sort == Sort::Statement && matches!(&text[part.core.clone()], "pass" | "...")
 }

@@ -12,12 +12,12 @@ pub struct Place<'p> {
 }
 
 impl<'p> Place<'p> {
-    /// The innermost container with a name.
+    /// The innermost container that has a name.
     pub fn container(&self) -> Option<&'p Part> {
         self.around.iter().rev().copied().find(|part| !part.name.is_empty())
     }
 
-    /// It is a member of a class or object, not of a function or of the file.
+    /// Whether it is a member of a class or object, not of a function or of the file.
     pub fn is_member(&self) -> bool {
         self.part.owner.as_ref().is_some_and(|owner| !owner.contains("exports"))
             || self
@@ -27,27 +27,27 @@ impl<'p> Place<'p> {
     }
 }
 
-/// A module, namespace or `describe`: what stands in it is no method.
+/// Whether a part is a module, namespace or `describe`; functions in it are no methods.
 pub fn is_module(part: &Part) -> bool {
     part.sort == Sort::Class && part.variant == MODULE
 }
 
-/// Whether two parts are called the same.
+/// Whether two parts have the same name, variant and owner.
 pub fn same_name(a: &Part, b: &Part) -> bool {
     let owners = a.owner.is_none() || b.owner.is_none() || a.owner == b.owner;
     a.name == b.name && a.variant == b.variant && owners && (a.sort == Sort::Test) == (b.sort == Sort::Test)
 }
 
 impl<'a> Job<'a> {
-    /// Every old part with that name, at any depth.
-    pub fn places(&self, name: impl Fn(&Part) -> bool) -> Vec<Place<'a>> {
+    /// Every old part that is `wanted`, at any depth.
+    pub fn places(&self, wanted: impl Fn(&Part) -> bool) -> Vec<Place<'a>> {
         let mut found = Vec::new();
         for item in self.old_items {
-            if name(item) {
+            if wanted(item) {
                 found.push(Place { part: item, around: Vec::new() });
             }
             item.walk(&mut Vec::new(), &mut |part, around| {
-                if name(part) {
+                if wanted(part) {
                     found.push(Place { part, around: around.to_vec() });
                 }
             });
@@ -55,7 +55,7 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// The old part that a part written outside any class replaces. Several of a name are told apart by hints.
+    /// The old part that a part written outside any class replaces; hints decide between several of one name.
     pub fn meant(&self, new: &Part) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         places.retain(|place| self.may_be(place, new));
@@ -78,13 +78,14 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Keeps only places that fulfil `keep`, if there are any.
     fn narrow(&self, places: &mut Vec<Place<'a>>, keep: impl Fn(&Place<'a>) -> bool) {
         if places.iter().any(&keep) {
             places.retain(keep);
         }
     }
 
-    /// Whether a part written outside any class can be meant for that place.
+    /// Whether a part written outside any class can replace the part at that place.
     fn may_be(&self, place: &Place, new: &Part) -> bool {
         let named = self.hints.container.as_deref();
         if named.is_some() && place.around.iter().any(|part| Some(part.name.as_str()) == named) {
@@ -93,19 +94,19 @@ impl<'a> Job<'a> {
         if place.part.owner.is_some() && place.part.owner == new.owner {
             return true;
         }
-        let written_out = matches!(self.language, "python" | "rust" | "go");
+        let explicit_receiver = matches!(self.language, "python" | "rust" | "go");
         let at_top = place.around.iter().all(|part| is_module(part));
         match (new.sort, place.part.sort) {
             (Sort::Class | Sort::Record | Sort::Test, _) => true,
-            // A function without receiver does not replace a method that has one, nor the other way round.
-            (Sort::Function, Sort::Function) if written_out => place.part.has_receiver == new.has_receiver,
-            // `name = () => …` is written as a member of a class is.
+            // A function without receiver and a method do not replace each other.
+            (Sort::Function, Sort::Function) if explicit_receiver => place.part.has_receiver == new.has_receiver,
+            // `name = () => …` is written like a member of a class.
             (Sort::Function, Sort::Function) if new.value.is_some() && place.is_member() => {
                 self.new[new.core.clone()].starts_with(&new.name)
             }
-            // Elsewhere a function replaces a method only if it is written as one, or is called on something itself.
+            // In JavaScript a function replaces a method only if it is written as one or uses `this`.
             (Sort::Function, _) => {
-                new.has_receiver && !written_out
+                new.has_receiver && !explicit_receiver
                     || !place.is_member()
                     || self.new[new.core.clone()].contains("this.") && place.part.sort == Sort::Function
             }
@@ -114,8 +115,9 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// The error that lists several places for one name.
     pub fn ambiguous(&self, new: &Part, places: &[Place]) -> MergeError {
-        /// Places that are named.
+        /// Most places that the error lists.
         const NAMED_MAX: usize = 8;
         let named = places.iter().take(NAMED_MAX).map(|place| {
             let line = line_of(self.old, place.part.core.start);

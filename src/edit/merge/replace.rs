@@ -1,4 +1,4 @@
-//! Replaces one definition by the one that was written, and keeps what the model left out: comments, decorators, marked lines.
+//! Replaces one definition, and keeps what the model left out: comments, decorators, lines that a mark stands for.
 
 use super::form::{Fitted, fitted, form_of, has_forms, with_modifiers};
 use super::{Job, MergeError, Scope, What};
@@ -7,7 +7,7 @@ use crate::edit::text::indent_at;
 use crate::index::parts::Part;
 
 impl<'a> Job<'a> {
-    /// Replaces `old`, which stands in `scope`, by `new`.
+    /// Replaces `old`, a part of `scope`, by `new`.
     pub fn replace(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
         if self.is_left_out(old, new) {
             return self.lead_only(scope, old, new);
@@ -16,12 +16,11 @@ impl<'a> Job<'a> {
         let core = self.piece(new.core.clone(), &base);
         let core = self.with_docstring(old, new, core, &base);
         let core = self.unmarked(old, new, core)?;
-        let fitted = match has_forms(self.language, old, new) {
-            true => {
-                let value = new.value.clone().map(|range| self.piece(range, &base));
-                fitted(form_of(old, self.old), form_of(new, self.new), &old.name, core, value)
-            }
-            false => Fitted::Whole(core),
+        let fitted = if has_forms(self.language, old, new) {
+            let value = new.value.clone().map(|range| self.piece(range, &base));
+            fitted(form_of(old, self.old), form_of(new, self.new), &old.name, core, value)
+        } else {
+            Fitted::Whole(core)
         };
         let changed = match fitted {
             Fitted::Whole(core) => {
@@ -37,19 +36,21 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// A statement keeps its semicolon, or its lack of one.
+    /// `core` with a semicolon at its end if the old part has one, and without if not.
     fn separated(&self, old: &Part, core: String) -> String {
         let was = &self.old[old.core.clone()];
-        match was.ends_with(';') {
-            _ if matches!(self.language, "python" | "go") => core,
-            true if core.ends_with([';', '}']) => core,
-            true => core + ";",
-            false if was.ends_with('}') && old.end == old.core.end => core,
-            false => core.trim_end_matches(';').to_owned(),
+        if matches!(self.language, "python" | "go") {
+            core
+        } else if was.ends_with(';') {
+            if core.ends_with([';', '}']) { core } else { core + ";" }
+        } else if was.ends_with('}') && old.end == old.core.end {
+            core
+        } else {
+            core.trim_end_matches(';').to_owned()
         }
     }
 
-    /// The body was left out altogether.
+    /// Whether the body was left out altogether.
     pub fn is_left_out(&self, old: &Part, new: &Part) -> bool {
         let inside = |part: &Part, text: &str| {
             let body = part.body.clone()?;
@@ -57,13 +58,13 @@ impl<'a> Job<'a> {
             text.get(start..body.end.max(start)).map(str::to_owned)
         };
         let (Some(now), Some(was)) = (inside(new, self.new), inside(old, self.old)) else { return false };
-        // Comments alone make no body in Python.
+        // In Python a docstring with nothing but comments is no body.
         let only_docstring = self.language == "python" && now.trim().is_empty() && !was.trim().is_empty();
         let is_idle = |body: &str| matches!(body.trim(), "" | "pass" | "...");
         (is_left_out(&now, self.old) || only_docstring) && !is_idle(&was)
     }
 
-    /// Of a definition whose body was left out, what is said above it may be new, and its docstring.
+    /// Replaces only the comments, attributes and docstring of a definition whose body was left out.
     fn lead_only(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
         let base = indent_at(self.old, old.core.start).to_owned();
         let mut changed = false;
@@ -85,6 +86,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    /// One step of indentation in the old text.
     pub fn step(&self) -> String {
         match self.unit {
             crate::edit::indent::Unit::Tab => "\t".to_owned(),
@@ -92,7 +94,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Puts `core` in place, below the new comments and attributes if there are any, else below the old ones.
+    /// Replaces the core of `old`. Its comments and attributes are replaced too if there are new ones. False if nothing
+    /// changes.
     pub fn put_below_lead(&mut self, old: &Part, new: &Part, core: String, base: &str) -> bool {
         let (comments, attributes) = self.lead(new, base);
         let plain = |texts: &[String]| texts.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -100,7 +103,7 @@ impl<'a> Job<'a> {
             ranges.iter().map(|range| self.old[range.clone()].to_owned()).collect()
         };
         let (old_comments, old_attributes) = (of_old(&old.comments), of_old(&old.attributes));
-        // The end of the old ones is no new comment.
+        // Comments that repeat the end of the old ones are not new.
         let new_comments = !comments.is_empty() && !plain(&old_comments).ends_with(&plain(&comments));
         let static_no_more = new.has_receiver
             && new.attributes.is_empty()
@@ -115,7 +118,7 @@ impl<'a> Job<'a> {
         self.edit(old.start()..old.core.end, lines.join(&format!("\n{base}")))
     }
 
-    /// A docstring that the model left out stays.
+    /// `core` with the old docstring, if the model left it out.
     fn with_docstring(&self, old: &Part, new: &Part, core: String, base: &str) -> String {
         let (Some(doc), None, Some(body)) = (&old.docstring, &new.docstring, &new.body) else { return core };
         if !self.new[body.clone()].trim_start_matches(' ').starts_with('\n') {
@@ -142,7 +145,7 @@ impl<'a> Job<'a> {
         };
         let old_text = &self.old[old.core.clone()];
         if new.docstring.is_none() && old.docstring.is_some() {
-            // It was put back below the head.
+            // The old docstring was put back below the head.
             new_head += old.docstring.clone().map_or(0, |doc| self.old[doc].matches('\n').count() + 1);
         }
         let doc_lines =

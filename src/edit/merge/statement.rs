@@ -1,4 +1,4 @@
-//! Puts statements that define nothing in place: a route, a call at load, the main block of a script.
+//! Merges statements that define nothing: a route, a call at load, the main block of a script.
 
 use similar::TextDiff;
 
@@ -9,16 +9,19 @@ use crate::edit::marks::has_marks;
 use crate::edit::text::indent_at;
 use crate::index::parts::{Part, Sort};
 
-/// A main block is only replaced by one that is this much alike: a model likes to add one that shows how its function is called.
+/// Least similarity, from 0 to 1, for a main block to be replaced: a model likes to add one that shows how its function
+/// is called.
 const ALIKE_MIN: f32 = 0.5;
-/// Calls that show what was written, and no part of a file that does not have such calls already.
-const SHOWS: &[&str] =
+/// Beginnings of calls that only try out what was written. They are left out, unless the file has such calls already.
+const DEMOS: &[&str] =
     &["print(", "console.log(", "fmt.Print", "println!(", "assert ", "if __name__", "console.assert("];
-/// What every file has at most once and is not put in by a statement.
+/// Beginnings of statements that are never added: heads of files, strings, and `pass`.
 const HEADS: &[&str] =
     &["package ", "'use strict'", "\"use strict\"", "#!", "extern crate", "pass", "...", "\"\"\"", "'''"];
 
 impl<'a> Job<'a> {
+    /// Merges the statement `news[at]`: it replaces an older version of itself or is added, unless the file has it or
+    /// has no use for it.
     pub fn statement(
         &mut self,
         scope: Option<&'a Part>,
@@ -48,7 +51,7 @@ impl<'a> Job<'a> {
         if let Some(old) = self.version_of(olds, &text) {
             return self.restate(scope, old, new, &text);
         }
-        let shown = SHOWS.iter().find(|show| text.starts_with(**show));
+        let shown = DEMOS.iter().find(|show| text.starts_with(**show));
         let has_such = |show: &str| olds.iter().any(|old| self.old[old.core.clone()].starts_with(show));
         if has_marks(&text, self.old) || shown.is_some_and(|show| !has_such(show) || show.starts_with("if ")) {
             return Ok(());
@@ -78,7 +81,8 @@ impl<'a> Job<'a> {
         olds.iter().find(shares)
     }
 
-    /// The only statement that begins in the same way: with the same line, or with the same call and first argument.
+    /// The only old statement that begins in the same way: with the same line, or with the same call and first
+    /// argument.
     fn version_of(&self, olds: &'a [Part], text: &str) -> Option<&'a Part> {
         const LINE_MIN: usize = 8;
         let call = |text: &str| {
@@ -96,6 +100,7 @@ impl<'a> Job<'a> {
         only(by_line).or_else(|| only(by_call()))
     }
 
+    /// Replaces an older version of a statement.
     fn restate(&mut self, scope: Option<&'a Part>, old: &'a Part, new: &Part, text: &str) -> Result<(), MergeError> {
         let was = &self.old[old.core.clone()];
         if has_marks(text, self.old) {
@@ -115,7 +120,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// `app.get` of `app.get('/x', …)`; empty for what is no call.
+/// The name of the called function, `app.get` of `app.get('/x', …)`; empty for other statements.
 fn callee(text: &str) -> &str {
     match text.split_once('(') {
         Some((head, _)) if head.chars().all(|c| c.is_alphanumeric() || "._$".contains(c)) => head,
@@ -123,6 +128,7 @@ fn callee(text: &str) -> &str {
     }
 }
 
+/// The old part among `olds` that a target replaces.
 fn here<'a>(target: &Target<'a>, olds: &'a [Part]) -> Option<&'a Part> {
     match target {
         Target::Old(place) => olds.iter().find(|old| old.core == place.part.core),

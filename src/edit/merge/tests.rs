@@ -1,4 +1,4 @@
-//! Tests of the module above: what a model of 1.5B writes, and what becomes of the file.
+//! Tests of `merge`: what a 1.5B model writes, and the file after the merge.
 
 mod bytes;
 mod go;
@@ -23,7 +23,7 @@ fn with(path: &str, before: &str, written: &str, hints: Hints) -> String {
     }
 }
 
-/// What becomes of `before`.
+/// Asserts the text after a merge into `before`.
 fn check(path: &str, before: &str, written: &str, expected: &str) {
     let text = with(path, before, written, Hints::default());
     assert!(text == expected, "{}", difference(expected, &text));

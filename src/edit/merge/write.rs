@@ -1,4 +1,4 @@
-//! Writes an addition at its place: its line breaks, its commas, the braces of a body that was on one line.
+//! Inserts text at an anchor: with its line breaks and commas, and with a body on one line opened up.
 
 use super::insert::{Anchor, is_idle};
 use super::{Job, Scope};
@@ -6,6 +6,7 @@ use crate::edit::text::{Edit, indent_at, line_end, line_start};
 use crate::index::parts::Part;
 
 impl<'a> Job<'a> {
+    /// Inserts `text` at `anchor`, behind the white space `base` and set off by `gap` empty lines.
     pub fn write(&mut self, scope: Scope, text: String, base: &str, gap: usize, anchor: Anchor) {
         let breaks = "\n".repeat(gap + 1);
         match anchor {
@@ -13,17 +14,20 @@ impl<'a> Job<'a> {
             Anchor::Before(part) => {
                 let start = line_start(self.old, part.start());
                 let comma = if scope.is_some_and(|scope| scope.listed) { "," } else { "" };
-                match self.old[start..part.start()].trim().is_empty() {
-                    true => self.push(start, format!("{base}{text}{comma}{breaks}")),
-                    false => self.push(part.start(), format!("{text}{comma} ")),
+                if self.old[start..part.start()].trim().is_empty() {
+                    self.push(start, format!("{base}{text}{comma}{breaks}"));
+                } else {
+                    self.push(part.start(), format!("{text}{comma} "));
                 }
             }
             Anchor::Top => self.write_at_top(scope, text, base, &breaks),
             Anchor::End => {
-                let (before, after) = match self.old.is_empty() || self.old.ends_with('\n') {
-                    true if self.old.trim().is_empty() => ("", "\n"),
-                    true => (&breaks[1..], "\n"),
-                    false => (&breaks[..], ""),
+                let (before, after) = if !self.old.is_empty() && !self.old.ends_with('\n') {
+                    (&breaks[..], "")
+                } else if self.old.trim().is_empty() {
+                    ("", "\n")
+                } else {
+                    (&breaks[1..], "\n")
                 };
                 self.push(self.old.len(), format!("{before}{text}{after}"));
             }
@@ -34,6 +38,7 @@ impl<'a> Job<'a> {
         self.edits.push(Edit { range: at..at, new });
     }
 
+    /// Inserts behind a part, with the commas of a list.
     fn write_after(&mut self, scope: Scope, part: &Part, text: String, base: &str, breaks: &str) {
         let earlier = self.after.entry(part.core.start).or_default();
         *earlier += 1;
@@ -64,7 +69,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// At the top of a body, which may be empty or hold nothing but `pass`.
+    /// Inserts at the top of a body, which may be empty or hold nothing but `pass`.
     fn write_at_top(&mut self, scope: Scope, text: String, base: &str, breaks: &str) {
         let Some((scope, body)) = scope.and_then(|scope| Some((scope, scope.body.clone()?))) else {
             return self.push(self.old.len(), format!("{breaks}{text}\n"));
@@ -99,7 +104,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The end of a body that was on one line goes to a line of its own.
+    /// Gives the end of a body that was on one line its own line.
     fn close(&mut self, scope: Scope) {
         let Some((scope, body)) = scope.and_then(|scope| Some((scope, scope.body.clone()?))) else { return };
         if self.language != "python" && self.closed.insert(body.start) {

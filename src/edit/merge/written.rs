@@ -1,4 +1,4 @@
-//! Reads what a model wrote as parts, also where it is a method without its class or has a brace too many.
+//! Parses what a model wrote, even methods without their class and code with a brace too many.
 
 use crate::index::parts::{Part, Parts, Sort, parts};
 
@@ -7,22 +7,22 @@ use crate::edit::indent::{Unit, dedented, unit_of};
 
 /// Most parts of one answer.
 const PARTS_MAX: usize = 2_000;
-/// Most lone braces that are tried away.
+/// Most lone closing braces that are left out, one at a time, to make an answer parse.
 const BRACES_MAX: usize = 12;
 /// Longest answer that is read.
 const BYTES_MAX: usize = 4 << 20;
 
-/// What was written, by its parts.
+/// What was written, with its parts.
 pub struct Written {
     pub text: String,
-    /// Its lines as they were written, with all white space at their beginning.
+    /// Its lines as they were written, with all of their leading white space.
     pub own: Vec<String>,
     pub items: Vec<Part>,
-    /// Strings in which white space at the beginning of a line means something.
+    /// Strings of several lines, whose leading white space has a meaning.
     pub texts: Vec<std::ops::Range<usize>>,
 }
 
-/// Reads `written` in the language of `path`. Faults that `before` has on the same lines are not held against it.
+/// Parses `written` in the language of `path`. Syntax errors on lines that do not parse in `before` either are ignored.
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
     if written.len() > BYTES_MAX {
         return Err(MergeError::TooMuch { bytes: written.len(), most: BYTES_MAX });
@@ -44,7 +44,8 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
     }
 }
 
-/// Without a fence, carriage returns and common white space; and its lines before that was taken away.
+/// The text without a code fence, carriage returns and common white space, and its lines before that white space was
+/// removed.
 fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let text = without_fence(text.trim_end());
@@ -54,13 +55,14 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// Without a fence around all of it.
+/// The text inside a code fence, or all of it if there is none.
 fn without_fence(text: &str) -> &str {
     let inner =
         text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n')).map_or(text, |(_, rest)| rest);
     inner.strip_suffix("```").unwrap_or(inner)
 }
 
+/// Turns dots that stand for omitted code into a comment.
 fn with_dots_as_comments(line: &str) -> String {
     match line.trim() {
         "..." | "…" => line.replace(line.trim(), "// ..."),
@@ -68,14 +70,15 @@ fn with_dots_as_comments(line: &str) -> String {
     }
 }
 
-/// The first line that is not understood and is no line that the file itself has among its own.
+/// The first line that does not parse, unless the same line does not parse in the file itself.
 fn faults_beyond(text: &str, found: &Parts, (before, old): (&str, &Parts)) -> Option<usize> {
     let line = |text: &str, number: usize| text.lines().nth(number - 1).unwrap_or_default().trim().to_owned();
     let known: Vec<String> = old.faults.iter().map(|number| line(before, *number)).collect();
     found.faults.iter().copied().find(|number| !known.contains(&line(text, *number)))
 }
 
-/// What was written, read in another way: with `...` as a comment, as members of a class or object, without a brace too many.
+/// Parses what was written in other ways: with `...` as a comment, as members of a class or object, without a brace too
+/// many.
 fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
     let script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
     let dotted = text.lines().map(with_dots_as_comments).collect::<Vec<_>>().join("\n") + "\n";
@@ -92,7 +95,7 @@ fn found_in(text: String, found: Parts) -> Written {
     Written { text, own, items: found.items, texts: found.texts }
 }
 
-/// Methods without their class, read inside one; imports above them stay outside.
+/// Parses methods without their class inside a made-up one; imports above them stay outside.
 fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Written> {
     let is_import = |line: &&str| line.starts_with("import ") || line.contains("= require(") || line.trim().is_empty();
     let imports = text.lines().take_while(is_import).map(|line| line.len() + 1).sum::<usize>().min(text.len());
@@ -106,7 +109,7 @@ fn in_shell(path: &str, text: &str, (open, close): &(&str, &str)) -> Option<Writ
     Some(found_in(text, Parts { items, ..found }))
 }
 
-/// A class closed early, or a brace too many at the end: the text without one line that is nothing but a closing brace.
+/// Parses the text without one line that is only a closing brace: a class was closed early, or a brace is too many.
 fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));

@@ -1,26 +1,28 @@
-//! What a request and a failed check say of values: numbers, quoted texts, and how what came out differs from what was expected.
+//! Collects values from a request and a failed check: numbers, quoted texts, differences from an expected text.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Most values of one sort.
+/// Most numbers, and most texts of the request, that are kept.
 const VALUES_MAX: usize = 6;
-/// Most quoted texts of a failure that are compared with each other.
+/// Most quoted texts that are compared, each with the next one.
 const PAIRS_MAX: usize = 8;
 
-/// Values that are spoken of.
+/// Values and words of a request and a failed check.
 #[derive(Clone, Debug, Default)]
 pub struct Clues {
     numbers: Vec<String>,
     texts: Vec<String>,
-    /// A character that came out and was not expected, with one that was expected and did not come out.
+    /// Pairs of characters: one that is only in the actual text and one that is only in the expected text, both ways
+    /// round.
     swaps: Vec<(char, char)>,
     words: HashSet<String>,
 }
 
 impl Clues {
+    /// Reads the clues from a request and from the output of a failed check.
     pub fn of(request: &str, failure: &str) -> Clues {
         static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d{1,6}").expect("a pattern"));
         static QUOTED: LazyLock<Regex> =
@@ -43,7 +45,7 @@ impl Clues {
             let only =
                 |one: &str, other: &str| -> Vec<char> { one.chars().filter(|c| !other.contains(*c)).take(2).collect() };
             let (left, right) = (only(&pair[0], &pair[1]), only(&pair[1], &pair[0]));
-            // Runners differ in which of the two they print first.
+            // Test runners differ in which of the two they print first.
             if let ([one], [other]) = (left.as_slice(), right.as_slice()) {
                 swaps.extend([(*one, *other), (*other, *one)]);
             }
@@ -56,19 +58,19 @@ impl Clues {
         self.numbers.clone()
     }
 
-    /// Words that a line shares with what is said.
+    /// Number of words of a line that the request or the failed check have too.
     pub fn shared(&self, line: &str) -> usize {
         words(line).filter(|word| self.words.contains(word)).count()
     }
 
-    /// What may have to stand instead of a literal of text.
+    /// Literals that may be meant instead of a string literal.
     pub(super) fn instead_of(&self, literal: &str) -> Vec<String> {
         let Some((open, inner, close)) = opened(literal) else { return Vec::new() };
         let swapped = self.swaps.iter().filter(|(old, _)| inner.contains(*old));
         let swapped = swapped.map(|(old, new)| inner.replace(*old, &new.to_string()));
         let is_character = literal.starts_with('\'') && inner.chars().count() == 1;
-        let said = self.texts.iter().filter(|text| !is_character || text.chars().count() == 1).cloned();
-        swapped.chain(said).map(|new| format!("{open}{new}{close}")).collect()
+        let quoted = self.texts.iter().filter(|text| !is_character || text.chars().count() == 1).cloned();
+        swapped.chain(quoted).map(|new| format!("{open}{new}{close}")).collect()
     }
 
     /// Elements that may be missing from a list that ends with `last`.
@@ -78,15 +80,18 @@ impl Clues {
         }
         let Some((open, inner, close)) = opened(last) else { return Vec::new() };
         let of_characters = inner.chars().count() == 1;
-        let new = |text: &String| match of_characters {
-            true => text.trim().chars().next().filter(|_| text.trim().chars().count() == 1).map(String::from),
-            false => Some(text.clone()),
+        let new = |text: &String| {
+            if of_characters {
+                text.trim().chars().next().filter(|_| text.trim().chars().count() == 1).map(String::from)
+            } else {
+                Some(text.clone())
+            }
         };
         self.texts.iter().filter_map(new).map(|new| format!("{open}{new}{close}")).collect()
     }
 }
 
-/// A literal as its opening mark, its inside and its closing mark.
+/// Splits a literal into all before its inside, its inside, and its closing mark.
 fn opened(literal: &str) -> Option<(&str, &str, &str)> {
     let start = literal.find(['"', '\'', '`'])?;
     let mark = &literal[start..=start];
@@ -94,7 +99,7 @@ fn opened(literal: &str) -> Option<(&str, &str, &str)> {
     Some((&literal[..=start], inner, mark))
 }
 
-/// Runs of letters and runs of digits: `12nd` speaks of `nd`.
+/// Runs of letters and runs of digits, in lower case and of two bytes or more: `12nd` has `12` and `nd`.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let sort = |c: char| (c.is_alphabetic(), c.is_numeric());
     let runs = text.split(|c: char| !c.is_alphanumeric()).flat_map(move |word| {

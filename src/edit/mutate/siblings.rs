@@ -1,4 +1,4 @@
-//! What definitions like this one have and it has not: people who forget a line in one place have it in the other.
+//! Proposes differences from similar definitions as changes: a line forgotten in one is often there in the other.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use crate::index::parts;
 
 use super::Mutant;
 
-/// How like two definitions are whose differences are worth trying, of 1, and how many of them are looked at.
+/// Least similarity, from 0 to 1, of definitions that are compared, and most of them.
 const LIKE_MIN: f32 = 0.5;
 const SIBLINGS_MAX: usize = 3;
 /// Longest difference, in lines.
 const HUNK_LINES_MAX: usize = 4;
 
-/// Each difference from the definitions of the file that are most like the one that has these bytes, as a change of it.
+/// Each difference from the definitions of the file that are most like the one at `within`, as a change of that one.
 pub(super) fn hunks(path: &str, text: &str, within: &Range<usize>) -> Vec<Mutant> {
     let lines_of = |bytes: Range<usize>| text[bytes].trim_end().split('\n').collect::<Vec<&str>>();
     let own = lines_of(within.clone());
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_a_like_function_has_is_tried() {
+    fn a_line_of_a_similar_function_is_proposed() {
         let text = "def a(x):\n    y = x\n    y = y + 1\n    return y\n\n\ndef b(self, x):\n    y = x\n    return y\n";
         let start = text.find("def b").unwrap();
         let found = hunks("a.py", text, &(start..text.len()));

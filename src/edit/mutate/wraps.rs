@@ -1,4 +1,4 @@
-//! Calls that the file makes elsewhere, put around names: `lower(name)`, `name.trim()`.
+//! Puts calls that the file makes elsewhere around names: `lower(name)`, `name.trim()`.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use crate::index::{SyntaxNode, syntax_nodes};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES};
 
-/// Most forms of calls that are tried, those first that are used most, and most names they are put around.
+/// Most forms of calls that are tried, the most frequent first, and most names that they are put around.
 const FORMS_MAX: usize = 12;
 const PLACES_MAX: usize = 6;
 const RANK: usize = 3;
 
-/// What stands before and behind what is wrapped.
+/// The text before and the text behind what is wrapped.
 type Form = (String, String);
 
-/// Each name within the bytes that is used as a value, in each form of call that the file has.
+/// Each name in `within` that is read as a value, in each form of call that the file has.
 pub(super) fn wrapped(path: &str, text: &str, within: &Range<usize>, nodes: &[SyntaxNode]) -> Vec<Mutant> {
     let forms = forms(text, &syntax_nodes(path, text, &(0..text.len())));
     let mut values: Vec<&SyntaxNode> = nodes.iter().filter(|node| is_value(text, nodes, node, within)).collect();
-    // What is given back is what most often lacks a call.
+    // Returned values come last in a function and most often lack a call.
     values.sort_by_key(|node| std::cmp::Reverse(node.bytes.start));
     let mut found = Vec::new();
     for node in values.into_iter().take(PLACES_MAX) {
@@ -34,7 +34,8 @@ pub(super) fn wrapped(path: &str, text: &str, within: &Range<usize>, nodes: &[Sy
     found
 }
 
-/// The forms of calls with one argument, `f(` and `)`, and of methods without, nothing and `.m()`: the most frequent first.
+/// The forms of calls, the most frequent first: functions with one argument (`f(` and `)`), and methods without
+/// (nothing and `.m()`).
 fn forms(text: &str, nodes: &[SyntaxNode]) -> Vec<Form> {
     let mut counted: Vec<(usize, Form)> = Vec::new();
     for (call, node) in nodes.iter().enumerate().filter(|(_, node)| CALLS.contains(&node.kind.as_str())) {
@@ -60,7 +61,7 @@ fn forms(text: &str, nodes: &[SyntaxNode]) -> Vec<Form> {
     counted.into_iter().take(FORMS_MAX).map(|(_, form)| form).collect()
 }
 
-/// A name by itself that is read: nothing is called, assigned, imported or introduced by it, and nothing of it is reached into.
+/// Whether a node is a lone name that is read: not called, assigned, imported or declared, and without member access.
 fn is_value(text: &str, nodes: &[SyntaxNode], node: &SyntaxNode, within: &Range<usize>) -> bool {
     if !NAMES.contains(&node.kind.as_str()) || node.bytes.end > within.end {
         return false;

@@ -1,7 +1,7 @@
-//! Paths of a project as texts: folders, stems, and the way from one to another.
+//! Splits and joins paths of a project, as strings.
 
-/// Endings of script files, the longest first.
-const SCRIPTS: &[&str] = &[
+/// Endings of files of code; those that end with another one come first.
+const ENDINGS: &[&str] = &[
     ".d.mts", ".d.cts", ".d.ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".pyi", ".pyw", ".ts", ".js", ".py",
     ".rs",
 ];
@@ -12,14 +12,14 @@ pub fn folder(path: &str) -> &str {
 
 /// The ending of a file of code, with its dot; empty for others.
 pub fn extension(path: &str) -> &str {
-    SCRIPTS.iter().find(|ending| path.ends_with(**ending)).copied().unwrap_or("")
+    ENDINGS.iter().find(|ending| path.ends_with(**ending)).copied().unwrap_or("")
 }
 
 pub fn without_extension(path: &str) -> &str {
     path.strip_suffix(extension(path)).unwrap_or(path)
 }
 
-/// The last part without its ending.
+/// The last part of a path without its ending.
 pub fn stem(path: &str) -> &str {
     let path = without_extension(path);
     path.rsplit('/').next().unwrap_or(path)
@@ -33,7 +33,7 @@ pub fn join(folder: &str, below: &str) -> String {
     }
 }
 
-/// `./b`, `../c/d` from a folder; `None` if it leads out of the project.
+/// The path that `./b` or `../c/d` means from a folder; `None` if it is outside the project.
 pub fn resolve(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
@@ -46,7 +46,7 @@ pub fn resolve(folder: &str, relative: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The way from a folder to a path: `./b`, `../c/d`.
+/// The relative path from a folder to a path: `./b`, `../c/d`.
 pub fn relative(folder: &str, to: &str) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     let to: Vec<&str> = to.split('/').filter(|part| !part.is_empty()).collect();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_between_two_places_leads_back() {
+    fn a_relative_path_resolves_to_its_target() {
         let check = |folder: &str, to: &str, expected: &str| {
             assert_eq!(relative(folder, to), expected);
             assert_eq!(resolve(folder, expected).as_deref(), Some(to));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_are_those_of_code() {
+    fn only_endings_of_code_count() {
         assert_eq!((stem("a/b.d.ts"), extension("a/b.d.ts"), stem("a.b/c.py")), ("b", ".d.ts", "c"));
         assert_eq!(without_extension("a/b.css"), "a/b.css");
     }

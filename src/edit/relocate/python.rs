@@ -1,11 +1,11 @@
-//! Moves a module of Python: absolute and relative imports, submodules brought in from their package, and the dotted uses of both.
+//! Plans the edits for a moved Python module: absolute and relative imports, imports from its package, and dotted uses.
 
 use std::ops::Range;
 
 use super::{Doubt, Edits, MoveError, View, doubt_folder, paths, stuck};
 use crate::index::{ImportSite, Meaning, Role, SiteForm, SiteName, import_sites, names as places};
 
-/// Plans the edits; gives the `__init__.py` files that have to be made.
+/// Plans the edits; returns the `__init__.py` files that have to be made.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveError> {
     if [view.from, view.to].iter().any(|path| paths::stem(path) == "__init__") {
         let way_out = "a package is its folder; move its modules one by one";
@@ -18,7 +18,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
     if imported && !is_name(paths::stem(view.to)) {
         return Err(MoveError::Outside { path: view.to.to_owned() });
     }
-    is_free(view)?;
+    check_name(view)?;
     doubt_folder(view, &["__file__", "__package__", "importlib"], edits);
     let stub = format!("{}.pyi", paths::without_extension(view.from));
     if stub != view.from && view.has(&stub) {
@@ -32,22 +32,23 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
             let leads = view.names.module(file, &import.source).map(|module| view.names.path(module));
             let (leads_here, form) = (leads == Some(view.from), import.form);
             if leads_here && form == SiteForm::Module {
-                module(view, path, text, &import, edits)?;
+                rewrite_module_import(view, path, text, &import, edits)?;
             } else if leads_here {
-                edits.put(path, import.source_bytes.clone(), named(view, path, &import.source, view.to));
+                edits.put(path, import.source_bytes.clone(), import_name(view, path, &import.source, view.to));
             } else if form == SiteForm::From
-                && !submodule(view, (path, text, file), &import, edits)
+                && !rewrite_submodule_import(view, (path, text, file), &import, edits)
                 && path == view.from
             {
-                own(view, &import, edits);
+                rewrite_own_import(view, &import, edits);
             }
         }
     }
-    Ok(packages(view))
+    Ok(missing_inits(view))
 }
 
-/// A module and a package of one name hide each other, and so do a module and a name in its package.
-fn is_free(view: &View) -> Result<(), MoveError> {
+/// An error if the new name is taken: a module and a package of one name hide each other, and so do a module and a name
+/// in its package.
+fn check_name(view: &View) -> Result<(), MoveError> {
     let package = format!("{}/__init__.py", paths::without_extension(view.to));
     let module = format!("{}.py", paths::folder(view.to));
     let taken = [package, module].into_iter().find(|path| view.has(path) && path != view.from);
@@ -60,13 +61,13 @@ fn is_free(view: &View) -> Result<(), MoveError> {
     let outline = view.names.outline(file);
     let defined = outline.definitions.iter().any(|d| d.name == name && d.container.is_none());
     let mut brought = outline.imports.iter().filter(|i| i.local == name);
-    match defined || brought.any(|import| moved.is_none() || view.names.module_of(file, import) != moved) {
-        true => Err(MoveError::Taken { path, name: name.to_owned() }),
-        false => Ok(()),
+    if defined || brought.any(|import| moved.is_none() || view.names.module_of(file, import) != moved) {
+        return Err(MoveError::Taken { path, name: name.to_owned() });
     }
+    Ok(())
 }
 
-/// An error if the module is reached as an attribute of its package, without an import of its own: `shop.cart` behind `import shop`.
+/// An error if the module is used as an attribute of its package without an import: `shop.cart` after `import shop`.
 fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError> {
     let Some(package) = view.names.file(&paths::join(paths::folder(view.from), "__init__.py")) else { return Ok(()) };
     let Some(file) = view.names.file(path) else { return Ok(()) };
@@ -89,8 +90,9 @@ fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError>
     Ok(())
 }
 
-/// Folders that hold the new place, inside a package, and are no packages yet.
-fn packages(view: &View) -> Vec<String> {
+/// The `__init__.py` files to create so that the folders of the new place are packages; none if the old place was in no
+/// package.
+fn missing_inits(view: &View) -> Vec<String> {
     let init = |folder: &str| paths::join(folder, "__init__.py");
     if !view.has(&init(paths::folder(view.from))) {
         return Vec::new();
@@ -116,6 +118,7 @@ fn root_of<'p>(view: &View, folder: &'p str) -> &'p str {
     at
 }
 
+/// The dotted name of a file's module, counted from the folder `root`.
 fn dotted(path: &str, root: &str) -> String {
     let bare = paths::without_extension(path);
     let bare = bare.strip_suffix("/__init__").unwrap_or(bare);
@@ -123,22 +126,22 @@ fn dotted(path: &str, root: &str) -> String {
     below.trim_start_matches('/').replace('/', ".")
 }
 
-/// How the file at `path` names the module at `to`, in the manner in which `source` named one.
-fn named(view: &View, path: &str, source: &str, to: &str) -> String {
+/// The name by which the file at `path` imports the module at `to`: relative or absolute, as `source` is.
+fn import_name(view: &View, path: &str, source: &str, to: &str) -> String {
     let importer = if path == view.from && to != view.from { paths::folder(view.to) } else { paths::folder(path) };
     let relative = source.starts_with('.').then(|| relative(view, importer, paths::without_extension(to))).flatten();
     relative.unwrap_or_else(|| absolute(view, source, to))
 }
 
-/// What the relative `source` of the old file means, as the file at `path` names it.
-fn named_from(view: &View, path: &str, source: &str) -> String {
-    let target = lexical(paths::folder(view.from), source);
+/// The name by which the file at `path` imports what the relative `source` of the old file means.
+fn import_name_of_target(view: &View, path: &str, source: &str) -> String {
+    let target = relative_target(paths::folder(view.from), source);
     let new = relative(view, paths::folder(path), &target);
     new.unwrap_or_else(|| dotted(&target, root_of(view, paths::folder(view.from))))
 }
 
-/// The path that a relative module name stands for, without an ending.
-fn lexical(folder: &str, source: &str) -> String {
+/// The path that a relative module name means from a folder, without an ending.
+fn relative_target(folder: &str, source: &str) -> String {
     let below = source.trim_start_matches('.');
     let mut folder = folder;
     for _ in 1..source.len() - below.len() {
@@ -147,7 +150,7 @@ fn lexical(folder: &str, source: &str) -> String {
     paths::join(folder, &below.replace('.', "/"))
 }
 
-/// The absolute name, from where the old one began.
+/// The absolute name of `to`, counted from the same folder as the old name `source`.
 fn absolute(view: &View, source: &str, to: &str) -> String {
     let old = paths::without_extension(view.from);
     let begun = old.strip_suffix(&source.replace('.', "/")).map(|root| root.trim_end_matches('/'));
@@ -157,7 +160,7 @@ fn absolute(view: &View, source: &str, to: &str) -> String {
     dotted(to, root)
 }
 
-/// `.a`, `..b.c` from a folder to a module or package; `None` if that leads out of the outermost package.
+/// The relative name of a module or package: `.a`, `..b.c`. `None` if it leads out of the outermost package.
 fn relative(view: &View, folder: &str, target: &str) -> Option<String> {
     let split = |path: &str| path.split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (from, to) = (split(folder), split(target));
@@ -173,30 +176,33 @@ fn relative(view: &View, folder: &str, target: &str) -> Option<String> {
     inside.then(|| format!("{dots}{}", to[common..].join(".")))
 }
 
-/// A relative import of the moved module itself.
-fn own(view: &View, import: &ImportSite, edits: &mut Edits) {
+/// Rewrites a relative import of the moved module itself.
+fn rewrite_own_import(view: &View, import: &ImportSite, edits: &mut Edits) {
     if !import.source.starts_with('.') {
         return;
     }
-    let new = named_from(view, view.to, &import.source);
+    let new = import_name_of_target(view, view.to, &import.source);
     if new != import.source {
         edits.put(view.from, import.source_bytes.clone(), new);
     }
 }
 
-/// `from package import module`: the moved module leaves the list for a statement of its own. False if it is not in it.
-fn submodule(view: &View, (path, text, file): (&str, &str, usize), import: &ImportSite, edits: &mut Edits) -> bool {
+/// Rewrites `from package import module`: the moved module gets a statement of its own. False if it is not in the list.
+fn rewrite_submodule_import(
+    view: &View,
+    (path, text, file): (&str, &str, usize),
+    import: &ImportSite,
+    edits: &mut Edits,
+) -> bool {
     let target = view.names.file(view.from);
     let means = |name: &str| view.names.imported(file, &import.source, name) == target.map(Meaning::File);
     let Some(name) = import.names.iter().find(|n| means(&n.name)) else { return false };
-    // The manner of the old module's full name decides that of the new one.
+    // The new full name is relative if the old one was.
     let dot = if import.source.ends_with('.') { "" } else { "." };
-    let whole = named(view, path, &format!("{}{dot}{}", import.source, name.name), view.to);
+    let whole = import_name(view, path, &format!("{}{dot}{}", import.source, name.name), view.to);
     let (parent, last) = whole.rsplit_once('.').map_or(("", whole.as_str()), |(parent, last)| (parent, last));
-    let parent = match whole.starts_with('.') && parent.chars().all(|c| c == '.') {
-        true => &whole[..parent.len() + 1],
-        false => parent,
-    };
+    let is_dots = whole.starts_with('.') && parent.chars().all(|c| c == '.');
+    let parent = if is_dots { &whole[..parent.len() + 1] } else { parent };
     let statement = match parent {
         "" if last == name.local => format!("import {last}"),
         "" => format!("import {last} as {}", name.local),
@@ -224,14 +230,20 @@ fn without_name(import: &ImportSite, name: &SiteName) -> Range<usize> {
     }
 }
 
-/// What stands before a statement on its line, if that is blank.
+/// The white space before a statement; empty if other code is before it on its line.
 fn indent<'t>(text: &'t str, statement: &Range<usize>) -> &'t str {
     let before = text[..statement.start].rsplit('\n').next().unwrap_or_default();
     if before.trim().is_empty() { before } else { "" }
 }
 
-/// `import a.b`: the statement, and `a.b` wherever it is used.
-fn module(view: &View, path: &str, text: &str, import: &ImportSite, edits: &mut Edits) -> Result<(), MoveError> {
+/// Rewrites `import a.b`, and `a.b` wherever the file uses it.
+fn rewrite_module_import(
+    view: &View,
+    path: &str,
+    text: &str,
+    import: &ImportSite,
+    edits: &mut Edits,
+) -> Result<(), MoveError> {
     let new = absolute(view, &import.source, view.to);
     edits.put(path, import.source_bytes.clone(), new.clone());
     if import.names.iter().any(|name| !name.local.is_empty()) {

@@ -1,4 +1,4 @@
-//! Moves a module of Rust: its `mod` declaration, the paths that lead to it, and the `super` inside it.
+//! Plans the edits for a moved Rust module: its `mod` declaration, paths that lead to it, and `super` inside it.
 
 use std::ops::Range;
 
@@ -6,13 +6,16 @@ use super::{Edits, MoveError, View, hidden, line_end, paths, stuck};
 use crate::edit::rename::{Sheet, from_file};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
-/// A module by its file: the crate's folder of sources, and the names from the crate's root.
+/// A module of a crate, from the path of its file.
 struct Module {
+    /// The crate's folder of sources: `src`, `crates/a/src`.
     sources: String,
+    /// Names of the modules from the crate's root down to this one.
     parts: Vec<String>,
 }
 
 impl Module {
+    /// `None` for the root of a crate and for files outside of `src`.
     fn of(path: &str) -> Option<Module> {
         let bare = path.strip_suffix(".rs")?;
         let (sources, inside) = match bare.rfind("/src/") {
@@ -40,9 +43,10 @@ impl Module {
     /// Files that may be the parent module.
     fn parent_files(&self) -> Vec<String> {
         let folder = paths::join(&self.sources, &self.parent().join("/"));
-        match self.parent().is_empty() {
-            true => vec![paths::join(&self.sources, "lib.rs"), paths::join(&self.sources, "main.rs")],
-            false => vec![format!("{folder}.rs"), paths::join(&folder, "mod.rs")],
+        if self.parent().is_empty() {
+            vec![paths::join(&self.sources, "lib.rs"), paths::join(&self.sources, "main.rs")]
+        } else {
+            vec![format!("{folder}.rs"), paths::join(&folder, "mod.rs")]
         }
     }
 }
@@ -55,22 +59,22 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     let old = Module::of(view.from).ok_or_else(|| not_done(view.from))?;
     let new = Module::of(view.to).filter(|new| new.sources == old.sources).ok_or_else(|| not_done(view.to))?;
     let declared = declaration(view, &old)?;
-    stays_right(view, &declared)?;
+    check_file_paths(view, &declared)?;
     if new.parts == old.parts {
         return Ok(());
     }
     has_no_children(view)?;
     let no_parent = || MoveError::NoParent { to: view.to.to_owned(), wanted: new.parent_files().swap_remove(0) };
-    // Of `lib.rs` and `main.rs` the one that has the module keeps it.
+    // If there is a `lib.rs` and a `main.rs`, the one that declares the module keeps it.
     let parents = new.parent_files();
     let parent = parents.iter().find(|path| **path == declared.path).or_else(|| parents.iter().find(|p| view.has(p)));
     let parent = parent.ok_or_else(no_parent)?;
-    let beside = *parent == declared.path;
-    if !beside {
-        is_seen(view, &declared, &old, &new)?;
-        sees(view, &old, &new)?;
+    let same_parent = *parent == declared.path;
+    if !same_parent {
+        check_seen(view, &declared, &old, &new)?;
+        check_sees(view, &old, &new)?;
     }
-    if beside {
+    if same_parent {
         edits.put(&declared.path, declared.name.clone(), new.name().to_owned());
     } else {
         edits.put(&declared.path, whole_lines(view.text(&declared.path), &declared.statement), String::new());
@@ -85,12 +89,13 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
         let Some(file) = view.names.file(path) else { continue };
         let sheet = Sheet { file, path: path.clone(), language: language_of(path), text: text.clone(), places: all };
         for place in 0..sheet.places.len() {
-            use_of(view, &sheet, place, &Way { old: &old, new: &new, beside, another_crate }, edits)?;
+            use_of(view, &sheet, place, &ModuleMove { old: &old, new: &new, same_parent, another_crate }, edits)?;
         }
     }
     Ok(())
 }
 
+/// An error if the module declares modules of its own in other files.
 fn has_no_children(view: &View) -> Result<(), MoveError> {
     let outline = view.names.file(view.from).map(|file| view.names.outline(file));
     let mut imports = outline.into_iter().flat_map(|o| &o.imports);
@@ -100,7 +105,7 @@ fn has_no_children(view: &View) -> Result<(), MoveError> {
     }
 }
 
-/// `pub mod name;` in the parent.
+/// The declaration `pub mod name;` in the parent.
 struct Declared {
     path: String,
     statement: Range<usize>,
@@ -115,6 +120,7 @@ impl Declared {
     }
 }
 
+/// Finds the declaration of a module in its parent; an error if there is none.
 fn declaration(view: &View, old: &Module) -> Result<Declared, MoveError> {
     for path in old.parent_files() {
         let text = view.text(&path);
@@ -162,7 +168,7 @@ fn declare(view: &View, parent: &str, declared: &Declared, name: &str, edits: &m
         at += line.len();
     }
     let at = modules.or(begun).unwrap_or(text.len());
-    // A module that only its parent saw has to be seen from where it was used.
+    // A private module was seen by its parent only; its users need `pub(crate)` now.
     let visibility = if declared.is_private() { "pub(crate) " } else { "" };
     let end = line_end(text);
     let before = if text[..at].ends_with('\n') || at == 0 { "" } else { end };
@@ -170,7 +176,7 @@ fn declare(view: &View, parent: &str, declared: &Declared, name: &str, edits: &m
     edits.put(parent, at..at, format!("{before}{}{visibility}mod {name};{end}{after}", declared.head));
 }
 
-/// `super` at the top of the moved file meant the old parent.
+/// Replaces `super` in the moved file by the path of the old parent, wherever it means that.
 fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) -> Result<(), MoveError> {
     let text = view.text(view.from);
     let Some(file) = view.names.file(view.from) else { return Ok(()) };
@@ -181,7 +187,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     for place in
         sheet.places.iter().filter(|o| text[o.bytes.end..].starts_with("::") || !text[..o.bytes.start].ends_with("::"))
     {
-        // `super::super` is read at its first word.
+        // `super::super` is handled at its first word.
         if place.bytes.start < done {
             continue;
         }
@@ -195,7 +201,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
         let ups = outside.matches("super").count();
         if ups > 0 {
             let parts = &old.parts[..old.parts.len().saturating_sub(ups)];
-            // What is private there is seen only from modules below.
+            // Private items are seen only from modules below their own.
             if !new.parts.starts_with(parts) {
                 return Err(hidden(view.from, text, place.bytes.start));
             }
@@ -206,19 +212,19 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     Ok(())
 }
 
-/// What a use of the module has to know of its move.
-struct Way<'a> {
+/// What is to be known of the move to rewrite one use of the module.
+struct ModuleMove<'a> {
     old: &'a Module,
     new: &'a Module,
-    /// The parent stays the same.
-    beside: bool,
-    /// The use stands in another crate, where `crate` means another root.
+    /// The new parent is the old one.
+    same_parent: bool,
+    /// The use is in another crate, where `crate` means another root.
     another_crate: bool,
 }
 
-/// One place of the old module's name.
-fn use_of(view: &View, sheet: &Sheet, at: usize, way: &Way, edits: &mut Edits) -> Result<(), MoveError> {
-    let Way { old, new, beside, another_crate } = *way;
+/// Rewrites one occurrence of the old module's name, if it means the module.
+fn use_of(view: &View, sheet: &Sheet, at: usize, the_move: &ModuleMove, edits: &mut Edits) -> Result<(), MoveError> {
+    let ModuleMove { old, new, same_parent, another_crate } = *the_move;
     let place = &sheet.places[at];
     let before = match &place.role {
         Role::Import { source } | Role::Member { receiver: source } => source.as_str(),
@@ -231,12 +237,12 @@ fn use_of(view: &View, sheet: &Sheet, at: usize, way: &Way, edits: &mut Edits) -
         Means::Other => return Ok(()),
         Means::Unknown => return Err(stuck(&sheet.path, &sheet.text, place.bytes.start)),
     }
-    if another_crate && !beside {
+    if another_crate && !same_parent {
         return Err(stuck(&sheet.path, &sheet.text, place.bytes.start));
     }
     let renamed = place.binder.is_some_and(|binder| matches!(sheet.places[binder].role, Role::Import { .. }));
     let import = matches!(place.role, Role::Import { .. });
-    if beside || (renamed && !import) {
+    if same_parent || (renamed && !import) {
         edits.put(&sheet.path, place.bytes.clone(), new.name().to_owned());
         return Ok(());
     }
@@ -255,7 +261,7 @@ fn use_of(view: &View, sheet: &Sheet, at: usize, way: &Way, edits: &mut Edits) -
     }
 }
 
-/// Whether a path begins behind the brace of a `use` list, where no path from the crate's root can stand.
+/// Whether a path begins inside the braces of a `use` list, where no path from the crate's root is allowed.
 fn in_list(sheet: &Sheet, start: usize) -> bool {
     let begun = sheet.text[..start].rfind(';').map_or(0, |at| at + 1);
     let statement = sheet.text[begun..start].trim_start();
@@ -264,19 +270,22 @@ fn in_list(sheet: &Sheet, start: usize) -> bool {
     used && statement.contains("::{")
 }
 
+/// Whether an occurrence is part of a path with `::`.
 fn is_path(text: &str, place: &Occurrence) -> bool {
     text[place.bytes.end..].starts_with("::") || text[..place.bytes.start].ends_with("::")
 }
 
+/// What an occurrence of the module's name means.
 enum Means {
     Module,
     Other,
     Unknown,
 }
 
+/// Says whether an occurrence means the moved module; `before` is the path in front of it.
 fn meaning(view: &View, sheet: &Sheet, place: &Occurrence, before: &str, old: &Module) -> Means {
     let path = if before.is_empty() { old.name().to_owned() } else { format!("{before}::{}", old.name()) };
-    // Only a path goes on behind the name of a module.
+    // A reference to a module is always followed by `::`.
     let goes_on = sheet.text[place.bytes.end..].starts_with("::");
     if place.role == Role::Reference {
         let local = place.binder.is_some_and(|b| matches!(sheet.places[b].role, Role::Local { .. } | Role::Alias));
@@ -287,7 +296,7 @@ fn meaning(view: &View, sheet: &Sheet, place: &Occurrence, before: &str, old: &M
     let target = view.names.file(view.from).map(Meaning::File);
     match view.names.rust_path(sheet.file, &from_file(view.names, sheet, place, &path)) {
         Some(found) if Some(found) == target => Means::Module,
-        // A path inside this crate that leads nowhere may come from a macro or a star.
+        // A path inside this crate that is not resolved may come from a macro or a star import.
         None if goes_on && place.binder.is_none() && matches!(before, "" | "crate" | "self" | "super") => {
             Means::Unknown
         }
@@ -295,26 +304,28 @@ fn meaning(view: &View, sheet: &Sheet, place: &Occurrence, before: &str, old: &M
     }
 }
 
-fn without(path: &str, text: &str, words: &[&str]) -> Result<(), MoveError> {
+/// An error if the text has one of these words.
+fn refuse(path: &str, text: &str, words: &[&str]) -> Result<(), MoveError> {
     let found = words.iter().find_map(|word| text.find(word));
     found.map_or(Ok(()), |at| Err(stuck(path, text, at)))
 }
 
-/// Refuses paths of files: they mean something else in another folder.
-fn stays_right(view: &View, declared: &Declared) -> Result<(), MoveError> {
+/// Refuses code that names files by their path, which means something else in another folder.
+fn check_file_paths(view: &View, declared: &Declared) -> Result<(), MoveError> {
     if view.changes_folder() {
-        without(view.from, view.text(view.from), &["include!(", "include_str!(", "include_bytes!(", "#[path"])?;
+        refuse(view.from, view.text(view.from), &["include!(", "include_str!(", "include_bytes!(", "#[path"])?;
     }
-    match declared.head.contains("#[path") {
-        true => Err(stuck(&declared.path, view.text(&declared.path), declared.name.start)),
-        false => Ok(()),
+    if declared.head.contains("#[path") {
+        return Err(stuck(&declared.path, view.text(&declared.path), declared.name.start));
     }
+    Ok(())
 }
 
-/// Refuses what means something else below another module, and what the new place may not see.
-fn sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> {
+/// Refuses code of the moved file that means something else below another module, or names what its new place may not
+/// see.
+fn check_sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> {
     let text = view.text(view.from);
-    without(view.from, text, &["pub(super)", "pub(in "])?;
+    refuse(view.from, text, &["pub(super)", "pub(in "])?;
     let left = (1..old.parts.len()).find(|depth| !new.parts.starts_with(&old.parts[..*depth]));
     let Some(depth) = left else { return Ok(()) };
     let private = format!("crate::{}", old.parts[..depth].join("::"));
@@ -324,26 +335,27 @@ fn sees(view: &View, old: &Module, new: &Module) -> Result<(), MoveError> {
     }
 }
 
-/// Every module above the new place has to be seen from where the old one was.
-fn is_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> Result<(), MoveError> {
+/// Refuses a new place that is not visible from where the old one was.
+fn check_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> Result<(), MoveError> {
     let text = view.text(&declared.path);
-    // Macros of the old parent are seen from where they stand on.
-    without(&declared.path, text, &["macro_rules!", "macro_use"])?;
+    // Macros are visible only below their definition, so the place of the declaration matters.
+    refuse(&declared.path, text, &["macro_rules!", "macro_use"])?;
     if ["pub(super", "pub(in"].iter().any(|word| declared.head.contains(word)) {
         return Err(stuck(&declared.path, text, declared.name.start));
     }
     for depth in 2..new.parts.len() {
         let above = Module { sources: new.sources.clone(), parts: new.parts[..depth].to_vec() };
-        let gate = declaration(view, &above)?;
+        let ancestor = declaration(view, &above)?;
         let within = declared.is_private() && old.parent().starts_with(above.parent());
-        if gate.is_private() && !within {
-            return Err(hidden(&gate.path, view.text(&gate.path), gate.name.start));
+        if ancestor.is_private() && !within {
+            return Err(hidden(&ancestor.path, view.text(&ancestor.path), ancestor.name.start));
         }
     }
     Ok(())
 }
 
-/// The whole lines of a statement, with the line end, if nothing else stands on them; of two empty lines around them one goes too.
+/// The bytes to remove for a statement: its whole lines if nothing else is on them, and one of two empty lines around
+/// it.
 fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
     let start = text[..statement.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[statement.end..].find('\n').map_or(text.len(), |at| statement.end + at + 1);

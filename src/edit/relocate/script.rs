@@ -1,15 +1,16 @@
-//! Moves a file of TypeScript or JavaScript: relative imports by their paths, others as long as they can be written the same way.
+//! Plans the import edits for a moved TypeScript or JavaScript file, and keeps import aliases where possible.
 
 use super::{Edits, MoveError, View, doubt_folder, family, paths, stuck};
 use crate::index::{SiteForm, import_sites, language_of};
 
-/// Endings under which an import may name the compiled file.
+/// Endings of compiled files, which an import may name in place of the source.
 const COMPILED: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
-/// Files that contain scripts among other things.
+/// Endings of files that contain scripts among other things.
 const COMPONENTS: &[&str] = &[".vue", ".svelte", ".astro", ".mdx", ".html"];
-/// Code before a text that makes it the name of a module.
+/// Code before a string that makes it the name of a module.
 const IMPORTS: &[&str] = &["import(", "require(", "from", "import"];
 
+/// Plans the edits; an error if an import that may lead to the file cannot be rewritten.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     doubt_folder(view, &["__dirname", "__filename", "import.meta"], edits);
     for (path, text) in view.texts {
@@ -23,10 +24,12 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
                 continue;
             }
             let leads = view.names.module(file, &site.source).map(|module| view.names.path(module));
-            let new = match leads == Some(view.from) {
-                true => redirected(path, &site.source, view),
-                false if path == view.from => own(&site.source, view),
-                false => None,
+            let new = if leads == Some(view.from) {
+                redirected(path, &site.source, view)
+            } else if path == view.from {
+                own(&site.source, view)
+            } else {
+                None
             };
             if let Some(new) = new.filter(|new| *new != site.source) {
                 edits.put(path, site.source_bytes.clone(), new);
@@ -46,7 +49,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// An error if a file whose imports are not rewritten names the file.
+/// An error if a file whose imports are not rewritten names the moved file.
 pub fn keeps_others(from: &str, others: &[(String, String)]) -> Result<(), MoveError> {
     let imports = |path: &str| family(path) == "script" || COMPONENTS.iter().any(|ending| path.ends_with(ending));
     for (path, text) in others.iter().filter(|(path, _)| imports(path)) {
@@ -57,7 +60,7 @@ pub fn keeps_others(from: &str, others: &[(String, String)]) -> Result<(), MoveE
     Ok(())
 }
 
-/// Texts in quotes that begin with `./` or `../`, with the place of their first letter.
+/// Strings that begin with `./` or `../`, with the offset of their first letter.
 fn relative_texts(text: &str) -> Vec<(usize, &str)> {
     let begins = |quote: char| {
         text.match_indices(quote).filter_map(move |(at, _)| {
@@ -68,11 +71,13 @@ fn relative_texts(text: &str) -> Vec<(usize, &str)> {
     ['"', '\'', '`'].into_iter().flat_map(begins).collect()
 }
 
+/// Whether a relative path in the file at `path` means `from`, with or without its ending.
 fn means(path: &str, relative: &str, from: &str) -> bool {
-    let meant = paths::resolve(paths::folder(path), relative);
-    meant.is_some_and(|meant| meant == from || paths::without_extension(&meant) == paths::without_extension(from))
+    let target = paths::resolve(paths::folder(path), relative);
+    target.is_some_and(|target| target == from || paths::without_extension(&target) == paths::without_extension(from))
 }
 
+/// Whether the string at `at` is the name of a module in an import.
 fn is_imported(text: &str, at: usize) -> bool {
     let before = text[..at - 1].trim_end();
     IMPORTS.iter().any(|word| before.ends_with(word))
@@ -87,38 +92,39 @@ fn may_lead(path: &str, expression: &str, from: &str) -> bool {
     begun.is_some_and(|begun| from.starts_with(&begun))
 }
 
-/// A relative import of the moved file itself, from its new folder.
+/// A relative import of the moved file itself, as seen from its new folder.
 fn own(source: &str, view: &View) -> Option<String> {
     let (old, new) = (paths::folder(view.from), paths::folder(view.to));
-    let meant = paths::resolve(old, source).filter(|_| source.starts_with('.'))?;
-    let slash = if source.ends_with('/') && meant != new { "/" } else { "" };
-    Some(format!("{}{slash}", paths::relative(new, &meant)))
+    let target = paths::resolve(old, source).filter(|_| source.starts_with('.'))?;
+    let slash = if source.ends_with('/') && target != new { "/" } else { "" };
+    Some(format!("{}{slash}", paths::relative(new, &target)))
 }
 
-/// How a file says where the moved file is now.
+/// The new text of an import that leads to the moved file.
 fn redirected(path: &str, source: &str, view: &View) -> Option<String> {
     // A file may import itself.
     let folder = paths::folder(if path == view.from { view.to } else { path });
     if source.starts_with('.') {
-        let meant = paths::resolve(paths::folder(path), source)?;
-        return Some(paths::relative(folder, &restyled(&meant, view.from, view.to)));
+        let target = paths::resolve(paths::folder(path), source)?;
+        return Some(paths::relative(folder, &restyled(&target, view.from, view.to)));
     }
     Some(aliased(source, view).unwrap_or_else(|| paths::relative(folder, &restyled("", view.from, view.to))))
 }
 
-/// `to` written as `meant` writes `from`: with its ending, with the ending of the compiled file, without one, or as a folder.
-fn restyled(meant: &str, from: &str, to: &str) -> String {
+/// `to`, named as `old_name` names `from`: with its ending, with that of the compiled file, without one, or as a
+/// folder.
+fn restyled(old_name: &str, from: &str, to: &str) -> String {
     let bare = paths::without_extension(to);
-    let compiled = COMPILED.iter().find(|ending| meant.ends_with(**ending));
+    let compiled = COMPILED.iter().find(|ending| old_name.ends_with(**ending));
     match compiled {
-        _ if meant == from => to.to_owned(),
+        _ if old_name == from => to.to_owned(),
         Some(ending) => format!("{bare}{ending}"),
         None if paths::stem(to) == "index" => paths::folder(to).to_owned(),
         None => bare.to_owned(),
     }
 }
 
-/// The same alias of `tsconfig.json` or package in front of the new place, if it leads there.
+/// The new place behind the alias, of `tsconfig.json` or a package, that `source` uses; `None` if that leads elsewhere.
 fn aliased(source: &str, view: &View) -> Option<String> {
     let bare = paths::without_extension(view.from);
     let folder = paths::folder(view.from);

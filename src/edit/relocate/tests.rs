@@ -9,7 +9,7 @@ fn texts_of(plan: &Plan) -> Vec<(&str, &str)> {
     plan.edits.iter().map(|e| (e.path.as_str(), e.text_after.as_str())).collect()
 }
 
-/// Where a file goes, and the files that change, as they are afterwards.
+/// Asserts the texts of all files that a move changes.
 fn moved(files: Files, (from, to): (&str, &str), expected: Files) -> Plan {
     let project = Project::new(files);
     let plan = file(&project.index, &project.read(), from, to).unwrap_or_else(|error| panic!("{error}"));
@@ -55,7 +55,7 @@ fn script_imports_follow_a_moved_file_in_the_manner_they_were_written() {
 }
 
 #[test]
-fn index_files_and_aliases_of_tsconfig_hold_where_they_can() {
+fn index_files_and_aliases_of_tsconfig_are_kept_where_possible() {
     let settings = ("tsconfig.json", r#"{ "compilerOptions": { "baseUrl": ".", "paths": { "@lib/*": ["lib/*"] } } }"#);
     moved(
         &[
@@ -200,7 +200,7 @@ fn rust_modules_move_with_their_declaration_and_paths() {
 }
 
 #[test]
-fn what_no_import_says_is_refused_or_told() {
+fn computed_imports_are_refused_and_other_mentions_listed() {
     let refused_with = |path: &str, text: &str, expected: &str| {
         let files = [("src/a.ts", "export const a = 1;\n"), (path, text)];
         refused(&files, ("src/a.ts", "src/deep/a.ts"), expected);
@@ -229,7 +229,7 @@ fn what_no_import_says_is_refused_or_told() {
 }
 
 #[test]
-fn moves_that_cannot_be_made_are_said() {
+fn impossible_moves_are_refused() {
     let files = [
         ("a.ts", "export const a = 1;\n"),
         ("b.ts", "import { a } from './a';\n"),

@@ -1,4 +1,4 @@
-//! Finds what the new name means already where it would come to stand.
+//! Finds places where the new name has a meaning already.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::{Edits, RenameError, Sheet};
 use crate::index::{Meaning, Names, Occurrence, Role, Symbol, names as places};
 
-/// In every file with a change: no place that changes may come to mean something else, and nothing else may come to mean it.
+/// An error if a changed place would come to mean something else, or if something else would come to mean the
+/// definition.
 pub fn check(names: &Names, sheets: &[Sheet], edits: &Edits, to: &str) -> Result<(), RenameError> {
     for (at, sheet) in sheets.iter().enumerate() {
         let changed: Vec<&Occurrence> =
@@ -32,7 +33,7 @@ pub fn check(names: &Names, sheets: &[Sheet], edits: &Edits, to: &str) -> Result
     Ok(())
 }
 
-/// Whether the place means what it means by its word alone.
+/// Whether the meaning of a place depends on its name and scope alone, not on a receiver, an export or a call.
 fn is_bare(place: &Occurrence) -> bool {
     match place.role {
         Role::Definition | Role::Import { .. } => place.scope.is_some(),
@@ -41,7 +42,7 @@ fn is_bare(place: &Occurrence) -> bool {
     }
 }
 
-/// Whether the name is one of the Go package.
+/// Whether a name belongs to its whole Go package.
 fn reaches_package(sheet: &Sheet, place: &Occurrence) -> bool {
     let binder = place.binder.map(|at| &sheet.places[at]);
     binder.is_none_or(|b| b.role == Role::Definition && b.defines.is_some())
@@ -51,7 +52,7 @@ fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// `other` binds the new name between the changed place and what that means.
+/// Whether `other` binds the new name between a changed place and what that place means.
 fn hides(sheet: &Sheet, own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &other.scope else { return false };
     let bound = own.binder.and_then(|at| sheet.places[at].scope.as_ref());
@@ -60,7 +61,7 @@ fn hides(sheet: &Sheet, own: &Occurrence, other: &Occurrence) -> bool {
     same || scope.contains(&own.bytes.start) && nearer
 }
 
-/// `own` binds the new name between `other`, a use of that name, and what that means.
+/// Whether `own` binds the new name between `other`, a use of that name, and what that use means.
 fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &own.scope else { return false };
     let reads = matches!(other.role, Role::Reference | Role::Shorthand | Role::Listed);
@@ -68,7 +69,7 @@ fn captures(others: &[Occurrence], own: &Occurrence, other: &Occurrence) -> bool
     reads && scope.contains(&other.bytes.start) && bound.is_none_or(|bound| holds(bound, scope))
 }
 
-/// No type may have two members of one name, and no file may hand out two things under one.
+/// An error if a type would get two members of one name, or a file two exports of one name.
 pub fn members(names: &Names, wanted: &HashSet<Symbol>, to: &str) -> Result<(), RenameError> {
     for symbol in wanted {
         if let Some(other) = names.relatives(*symbol, to).into_iter().min() {

@@ -1,11 +1,11 @@
-//! Renames a parameter or variable inside one function, with the arguments that callers give by its name.
+//! Renames a parameter or variable inside one function, and the keyword arguments of its callers.
 
 use std::collections::HashSet;
 
 use super::{Edits, RenameError, Sheet, words};
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
-/// `own`: the sheet, and the places in it that bind the name.
+/// `at` is the sheet, and `binders` are the places in it that bind the name.
 pub fn rename(
     names: &Names,
     sheets: &[Sheet],
@@ -28,12 +28,12 @@ pub fn rename(
             keywords(names, sheets, function, to, edits);
         }
     }
-    // Only the function is concerned: what other files say by this word is something else.
+    // In other files the word means something else.
     edits.plan.mentions.retain(|m| m.path == sheet.path);
     Ok(())
 }
 
-/// Comments and strings of the function.
+/// Lists comments and strings of the function as mentions.
 fn mentions(names: &Names, sheet: &Sheet, function: Symbol, edits: &mut Edits) {
     let definition = names.definition(function);
     let words = sheet.places.iter().filter(|o| matches!(o.role, Role::String | Role::Comment));
@@ -42,7 +42,7 @@ fn mentions(names: &Names, sheet: &Sheet, function: Symbol, edits: &mut Edits) {
     }
 }
 
-/// `call(NAME=value)` where `call` is the function whose parameter is renamed.
+/// Renames the keyword of `call(NAME=value)`, where `call` is the function whose parameter is renamed.
 fn keywords(names: &Names, sheets: &[Sheet], function: Symbol, to: &str, edits: &mut Edits) {
     let family = names.family(function);
     for (at, sheet) in sheets.iter().enumerate().filter(|(_, sheet)| sheet.language == "python") {
@@ -68,7 +68,7 @@ fn calls(
 ) -> Result<bool, String> {
     let own = names.definition(function);
     let (receiver, name) = call.rsplit_once('.').map_or((None, call), |(receiver, name)| (Some(receiver), name));
-    // A class is called to run its `__init__`.
+    // A call of a class runs its `__init__`.
     let class = own.container.filter(|_| own.name == "__init__").map(|at| Symbol { file: function.file, at });
     let class_name = class.map(|class| names.definition(class).name.as_str());
     let found = match receiver {

@@ -1,4 +1,4 @@
-//! A plan of edits: the texts of the changed files, and what was seen and left alone.
+//! The plan of a rename or move: the texts of the changed files, and the places that are listed but left alone.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ const LINE_CHARS_MAX: usize = 200;
 pub struct Plan {
     /// By path; each file once.
     pub edits: Vec<FileEdit>,
-    /// A file that goes from one path to another. Its edit, if it has one, stands under the new path.
+    /// Old and new path of a moved file. Its edit, if it has one, is listed under the new path.
     pub moved: Option<(String, String)>,
     /// Strings, comments and documents that contain the name.
     pub mentions: Vec<Mention>,
-    /// Places that may mean it.
+    /// Places that may mean the definition and stay as they are.
     pub doubtful: Vec<Doubt>,
 }
 
@@ -67,12 +67,13 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Goes on with a plan whose texts are made.
+    /// Continues a plan whose texts are made.
     pub fn of(plan: Plan) -> Edits {
         Edits { plan, ..Edits::default() }
     }
 
-    /// The name at a place becomes `to`. Where it stands for a variable and a property at once, the property keeps its name.
+    /// Renames one place to `to`. A shorthand property `{ name }` becomes `{ name: to }`, so that the property keeps
+    /// its name.
     pub fn change(&mut self, at: usize, place: usize, sheet: &Sheet, to: &str) {
         let occurrence = &sheet.places[place];
         let with = match occurrence.role {
@@ -102,7 +103,7 @@ impl Edits {
         }
     }
 
-    /// The plan with the new texts. An error if a file that was understood would not be any more.
+    /// The plan with the new texts. An error if two changes overlap, or if a file that parsed would not parse any more.
     pub fn finish(self, texts: &[(String, String)], name: &str) -> Result<Plan, RenameError> {
         let mut plan = self.plan;
         for (path, text) in texts {
@@ -125,7 +126,7 @@ impl Edits {
     }
 }
 
-/// `None` if two changes overlap.
+/// Makes all changes of one file, which are sorted; `None` if two overlap.
 fn edited(path: &str, text: &str, changes: &[&Change]) -> Option<FileEdit> {
     let (mut after, mut at, mut places) = (String::with_capacity(text.len()), 0, Vec::new());
     for change in changes {

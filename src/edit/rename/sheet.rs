@@ -1,4 +1,4 @@
-//! The files in which a name stands, each with all its places.
+//! Finds the files that contain a name, and all its places in them.
 
 use std::io::ErrorKind;
 
@@ -7,7 +7,7 @@ use crate::index::{Index, Names, Occurrence, language_of, names as places, whole
 
 /// One file with every place of the name.
 pub struct Sheet {
-    /// Its position in the snapshot.
+    /// The file's position in the snapshot.
     pub file: usize,
     pub path: String,
     pub language: &'static str,
@@ -15,7 +15,7 @@ pub struct Sheet {
     pub places: Vec<Occurrence>,
 }
 
-/// Path and text of every indexed file in which the name stands as a word, by path. A file that is gone is left out.
+/// Path and text of every indexed file that contains the name as a word. Files that are gone are left out.
 pub fn texts_with(index: &Index, files: &Read, name: &str) -> Result<Vec<(String, String)>, RenameError> {
     let mut found = Vec::new();
     for path in index.paths()? {

@@ -5,17 +5,18 @@ use std::collections::HashSet;
 use super::{RenameError, Sheet, Target};
 use crate::index::{Index, Kind, Names, Role, Symbol};
 
-/// How many names that look alike are listed.
+/// Most similar names that are listed.
 const NEAR_MAX: usize = 5;
 
-/// What is to be renamed, as found.
+/// What is to be renamed.
 pub enum Wanted {
-    /// One definition with its overloads and with what overrides it.
+    /// One definition with its overloads and what overrides it.
     Symbols(HashSet<Symbol>),
     /// A sheet, and in it the places that bind the local name.
     Local(usize, Vec<usize>),
 }
 
+/// Finds what `from` means; an error if it means nothing or several things.
 pub fn find(index: &Index, names: &Names, sheets: &[Sheet], from: &Target) -> Result<Wanted, RenameError> {
     let in_file = |file: usize| from.file.as_deref().is_none_or(|wanted| ends_with(names.path(file), wanted));
     let mut all = names.named(&from.name);
@@ -49,12 +50,13 @@ pub fn find(index: &Index, names: &Names, sheets: &[Sheet], from: &Target) -> Re
     }
 }
 
+/// Whether a path is `wanted`, or ends with it behind a `/`.
 fn ends_with(path: &str, wanted: &str) -> bool {
     let wanted = wanted.trim_start_matches("./");
     path == wanted || path.strip_suffix(wanted).is_some_and(|before| before.ends_with('/'))
 }
 
-/// Whether a definition is a member of `wanted`, or stands in it.
+/// Whether a definition is a member of `wanted` or inside it.
 fn stands_in(names: &Names, symbol: Symbol, wanted: &str) -> bool {
     let wanted = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
     let definition = names.definition(symbol);
@@ -62,7 +64,7 @@ fn stands_in(names: &Names, symbol: Symbol, wanted: &str) -> bool {
     definition.member_of.as_deref() == Some(wanted) || outer == Some(wanted)
 }
 
-/// The local names in each function that is meant: sheet and binding places.
+/// The local names in each function that `from` names: the sheet, and the places that bind the name.
 fn local(names: &Names, sheets: &[Sheet], from: &Target, in_file: &dyn Fn(usize) -> bool) -> Vec<(usize, Vec<usize>)> {
     let Some(wanted) = from.container.as_deref() else { return Vec::new() };
     let (owner, function) = match wanted.rsplit_once(['.', ':']) {
@@ -91,7 +93,7 @@ fn local(names: &Names, sheets: &[Sheet], from: &Target, in_file: &dyn Fn(usize)
     found
 }
 
-/// A method that implements a trait from outside cannot be called otherwise.
+/// An error if a method implements a trait from outside the project, which fixes its name.
 pub fn is_ours(names: &Names, symbol: Symbol) -> Result<(), RenameError> {
     let definition = names.definition(symbol);
     let container = definition.container.map(|at| names.definition(Symbol { file: symbol.file, at }).kind);

@@ -30,7 +30,7 @@ impl Project {
     }
 }
 
-/// `file::container.name`, both optional.
+/// Reads `file::container.name`; the file and the container are optional.
 fn target(from: &str) -> Target {
     let (file, rest) = from.split_once("::").map_or((None, from), |(file, rest)| (Some(file.to_owned()), rest));
     let (container, name) = rest.rsplit_once('.').map_or((None, rest), |(c, name)| (Some(c.to_owned()), name));
@@ -42,7 +42,7 @@ fn planned(files: &[(&str, &str)], from: &str, to: &str) -> Result<Plan, RenameE
     plan(&project.index, &project.read(), &target(from), to)
 }
 
-/// The files that change, as they are afterwards; all others stay.
+/// Asserts the texts of all files that a rename changes.
 fn check(files: &[(&str, &str)], (from, to): (&str, &str), expected: &[(&str, &str)]) -> Plan {
     let plan = planned(files, from, to).unwrap_or_else(|error| panic!("{error}"));
     let found: Vec<(&str, &str)> = plan.edits.iter().map(|e| (e.path.as_str(), e.text_after.as_str())).collect();
@@ -362,7 +362,7 @@ fn local_names_change_inside_their_function_only() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_nothing_is_planned() {
+fn impossible_renames_are_refused() {
     let two =
         [("a.ts", "export function load() {}\n"), ("b.ts", "export function load() {}\nexport function save() {}\n")];
     refused(&two, ("load", "read"), "2 definitions are called `load`: load in a.ts, line 1, load in b.ts, line 1");

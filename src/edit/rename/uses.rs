@@ -1,4 +1,4 @@
-//! Decides of one place whether it means the definition that is renamed.
+//! Decides whether a place means the definition that is renamed.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ pub enum Verdict {
     Change,
     Keep,
     Mention,
-    /// It may mean the definition; why that is not known.
+    /// It may mean the definition; the text says why that is not known.
     Doubt(String),
 }
 
@@ -21,6 +21,7 @@ impl Verdict {
     }
 }
 
+/// Decides what becomes of place number `place` of a sheet.
 pub fn decide(names: &Names, sheet: &Sheet, place: usize, wanted: &HashSet<Symbol>) -> Verdict {
     let occurrence = &sheet.places[place];
     match &occurrence.role {
@@ -65,7 +66,7 @@ fn means(meaning: Meaning, wanted: &HashSet<Symbol>) -> bool {
     matches!(meaning, Meaning::Symbol(symbol) if wanted.contains(&symbol))
 }
 
-/// The files in which the definition stands at the top, where others can import it from.
+/// Whether the definition is at the top level of a file, from where others can import it.
 fn is_home(names: &Names, file: usize, wanted: &HashSet<Symbol>) -> bool {
     wanted.iter().any(|symbol| symbol.file == file && !names.is_member(*symbol))
 }
@@ -79,7 +80,7 @@ fn imported(names: &Names, sheet: &Sheet, place: &Occurrence, source: &str, want
     }
     match (names.imported(sheet.file, source, name), names.module(sheet.file, source)) {
         (Some(meaning), _) => Verdict::changes(means(meaning, wanted)),
-        // `module.exports = { name }` is not followed; the file it comes from is known all the same.
+        // `module.exports = { name }` is not resolved, but the file that it comes from is known.
         (None, Some(file)) if is_home(names, file, wanted) => Verdict::Change,
         (None, Some(_)) if wanted.iter().any(|s| !names.is_member(*s)) => {
             Verdict::Doubt(format!("it is not known what `{source}` hands on"))
@@ -88,7 +89,7 @@ fn imported(names: &Names, sheet: &Sheet, place: &Occurrence, source: &str, want
     }
 }
 
-/// A Rust path that begins with `super`, as it reads outside the modules that are written out in the file.
+/// A Rust path as it reads at the top level of its file: each `super` that leaves an inline module is taken off.
 pub fn from_file(names: &Names, sheet: &Sheet, place: &Occurrence, path: &str) -> String {
     let definitions = &names.outline(sheet.file).definitions;
     let around = std::iter::successors(place.inside, |at| definitions[*at].container).take(definitions.len());
@@ -111,7 +112,7 @@ fn free(names: &Names, sheet: &Sheet, place: &Occurrence, wanted: &HashSet<Symbo
         return Verdict::changes(means(meaning, wanted));
     }
     let definition = |s: &Symbol| names.definition(*s);
-    // Macros of Rust, and scripts without modules, see each other's names everywhere.
+    // Macros of Rust, and names of scripts without imports and exports, are visible everywhere.
     let is_macro = wanted.iter().any(|s| definition(s).kind == Kind::Macro);
     let alone = |file: usize| names.outline(file).imports.is_empty() && names.outline(file).exports.is_empty();
     let global = |s: &Symbol| alone(s.file) && !names.is_member(*s) && definition(s).container.is_none();
@@ -144,7 +145,7 @@ fn member(names: &Names, sheet: &Sheet, place: &Occurrence, receiver: &str, want
     let language = names.language(file);
     match names.member(file, place.inside, receiver, name, place.line) {
         Ok(all) => Verdict::changes(all.into_iter().any(|m| means(m, wanted))),
-        // `const x = require('./x')` gives what `module.exports` holds, which is not followed.
+        // `const x = require('./x')` gives what `module.exports` holds, which is not resolved.
         Err(_) if whole_file => Verdict::Change,
         Err(_) if !wanted.iter().any(|s| names.is_member(*s) && same_language(names.language(s.file), language)) => {
             Verdict::Keep
@@ -163,8 +164,9 @@ fn same_language(one: &str, other: &str) -> bool {
 /// `Point(x=1)` may fill the field of a class.
 fn keyword(names: &Names, wanted: &HashSet<Symbol>) -> Verdict {
     let field = |s: &Symbol| names.is_member(*s) && names.definition(*s).kind != Kind::Method;
-    match wanted.iter().any(field) {
-        true => Verdict::Doubt("an argument of that name may fill the field".to_owned()),
-        false => Verdict::Keep,
+    if wanted.iter().any(field) {
+        Verdict::Doubt("an argument of that name may fill the field".to_owned())
+    } else {
+        Verdict::Keep
     }
 }

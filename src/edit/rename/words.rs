@@ -1,4 +1,4 @@
-//! Says which words can be names in which language.
+//! Checks whether a word can be a name in a language.
 
 use super::RenameError;
 
@@ -22,12 +22,16 @@ pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
         _ => (SCRIPT, true),
     };
     let begins = |c: char| c.is_alphabetic() || c == '_' || dollar && c == '$';
-    let reason = match () {
-        () if !to.starts_with(begins) => "a name begins with a letter or `_`",
-        () if !to.chars().all(|c| begins(c) || c.is_numeric()) => "a name has letters, digits and `_` only",
-        () if keywords.split_whitespace().any(|word| word == to) => "it is a word of the language",
-        () if to == "_" => "it is no name but a mark",
-        () => return Ok(()),
+    let reason = if !to.starts_with(begins) {
+        "a name begins with a letter or `_`"
+    } else if !to.chars().all(|c| begins(c) || c.is_numeric()) {
+        "a name has letters, digits and `_` only"
+    } else if keywords.split_whitespace().any(|word| word == to) {
+        "it is a word of the language"
+    } else if to == "_" {
+        "it is no name but a mark"
+    } else {
+        return Ok(());
     };
     Err(RenameError::NotAName { to: to.to_owned(), language: language.to_owned(), reason })
 }
@@ -35,7 +39,7 @@ pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn words_of_the_language_and_words_with_other_signs_are_no_names() {
+    fn keywords_and_words_with_other_signs_cannot_be_names() {
         let check = |language: &str, to: &str, allowed: bool| {
             assert_eq!(super::check(language, to).is_ok(), allowed, "{to} in {language}")
         };

@@ -1,6 +1,6 @@
 //! Reads a large file ahead of llama.cpp, which reads a matrix, copies it into another order, and only then reads the next.
 //!
-//! What is read goes nowhere: it is then in the system's cache when llama.cpp asks for it.
+//! The bytes are discarded: they are in the system's file cache when llama.cpp asks for them.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,35 +11,36 @@ use std::thread::{self, JoinHandle};
 
 use crate::base::Bytes;
 
-/// How far ahead: several matrices of a large model, and little of a small machine's cache.
+/// How far to read ahead: several matrices of a large model, and little of a small machine's cache.
 const AHEAD: Bytes = Bytes::mib(512);
-/// Smaller files are read at once either way.
+/// Smaller files load fast enough without it.
 const WORTH_IT: Bytes = Bytes::gib(1);
 const PIECE: usize = 4 << 20;
 
-/// A thread that reads on while a load goes on. Dropping it ends the thread.
+/// A thread that reads ahead during a load. Dropping it ends the thread.
 pub(super) struct Ahead {
-    /// Bytes that may be read by now.
+    /// Bytes from the start of the file that the thread may have read by now.
     allowed: Arc<AtomicU64>,
-    /// Woken when they become more.
+    /// Unparked when `allowed` grows.
     reader: Option<JoinHandle<()>>,
     bytes: u64,
 }
 
 impl Ahead {
+    /// Starts the thread if the file is large enough. A file that cannot be opened is left to llama.cpp to report.
     pub fn of(path: &Path) -> Ahead {
         let file = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (bytes, file) = file.map_or((0, None), |(bytes, file)| (bytes, Some(file)));
         let allowed = Arc::new(AtomicU64::new(AHEAD.0));
         let limit = allowed.clone();
         let reader = file.filter(|_| bytes >= WORTH_IT.0).and_then(|file| {
-            // Without the thread the load takes longer, no more.
+            // Without the thread the load only takes longer.
             thread::Builder::new().name("read-ahead".into()).spawn(move || read(file, &limit)).ok()
         });
         Ahead { allowed, reader, bytes }
     }
 
-    /// Llama.cpp has read this share, 0 to 1.
+    /// Tells the thread that llama.cpp has read this share of the file, 0 to 1.
     pub fn reached(&self, share: f32) {
         self.allow((f64::from(share) * self.bytes as f64) as u64 + AHEAD.0);
     }
@@ -58,7 +59,7 @@ impl Drop for Ahead {
     }
 }
 
-/// Nobody reads any more.
+/// The value of `allowed` that ends the thread.
 const END: u64 = u64::MAX;
 
 fn read(mut file: File, allowed: &AtomicU64) {
@@ -68,7 +69,7 @@ fn read(mut file: File, allowed: &AtomicU64) {
             END => return,
             limit if done >= limit => thread::park(),
             _ => match file.read(&mut piece) {
-                // What cannot be read, llama.cpp will say.
+                // llama.cpp reports what cannot be read.
                 Ok(0) | Err(_) => return,
                 Ok(bytes) => done += bytes as u64,
             },

@@ -1,5 +1,7 @@
-//! A llama.cpp context owned here rather than by the binding, which keeps the abort callback, the number of outputs and
-//! the bytes of a sequence's state to itself.
+//! Owns a llama.cpp context.
+//!
+//! The binding's own type is not used, because it hides the abort callback, the number of outputs and the bytes of a
+//! sequence's state.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -15,14 +17,14 @@ use super::threads::Threads;
 use super::{Shape, int};
 use crate::engine::decoder::{Row, Stop};
 
-/// What `llama_decode` answers, beyond its own "ok".
+/// Why `llama_decode` failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The abort callback said so.
+    /// The abort callback stopped it.
     Stopped,
-    /// No room for the rows.
+    /// The batch or the KV cache has no room for the rows.
     NoRoom,
-    /// Everything else, by number.
+    /// Any other error code.
     Failed(c_int),
 }
 
@@ -35,7 +37,7 @@ pub(super) struct Context<'w> {
     vocabulary: usize,
     /// A `*const Stop` while a call runs, else null. Boxed, because llama.cpp keeps its address.
     stop: Box<AtomicPtr<c_void>>,
-    /// Freed after the context, which `Drop` frees first; so are the threads.
+    /// Like `threads`, dropped after the context, which `Drop` frees first.
     overlay: Option<Overlay<'w>>,
     threads: Threads,
     _model: PhantomData<&'w LlamaModel>,
@@ -45,8 +47,9 @@ pub(super) struct Context<'w> {
 unsafe impl Send for Context<'_> {}
 
 impl<'w> Context<'w> {
-    /// Callers make one context of a model at a time: making one changes the model. `undo`: rows of a call that
-    /// recurrent layers shall be able to take back.
+    /// Makes a context with `context` positions a slot; `None` if llama.cpp refuses. Callers make one context of a
+    /// model at a time, because that changes the model. `undo`: rows of a call that recurrent layers must be able to
+    /// take back.
     pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32) -> Option<Context<'w>> {
         let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
         let threads = Threads::new(shape.threads)?;
@@ -66,7 +69,7 @@ impl<'w> Context<'w> {
         }
         params.kv_unified = false;
         params.swa_full = true;
-        // llama.cpp wants the rows that can be taken back, and one more, in a part of a call.
+        // These rows and one more must be in the same micro-batch (`llama-memory-recurrent.cpp`).
         params.n_rs_seq = undo.min(params.n_ubatch.saturating_sub(2));
         params.no_perf = true;
         params.abort_callback = Some(asked_to_stop);
@@ -95,14 +98,14 @@ impl<'w> Context<'w> {
         })
     }
 
-    /// Changes what the context computes by these adapters; whether llama.cpp took them.
+    /// Applies these adapters to the context. False if llama.cpp refuses them.
     pub fn lay_over(&mut self, mut overlay: Overlay<'w>) -> bool {
         let taken = overlay.lay_over(self.raw);
         self.overlay = Some(overlay);
         taken
     }
 
-    /// Evaluates `rows` in one call. After a refusal the sequences of the rows must be cut back.
+    /// Evaluates `rows` in one call. After an error the sequences of the rows must be cut back.
     pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), Refusal> {
         if rows.len() > self.rows_max {
             return Err(Refusal::NoRoom);
@@ -147,26 +150,26 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Removes positions from `from` on; whether llama.cpp says it could.
+    /// Removes positions from `from` on. False if llama.cpp reports that it cannot.
     pub fn remove(&mut self, sequence: usize, from: usize) -> bool {
         // SAFETY: `memory` belongs to the live context; any sequence and position is allowed.
         unsafe { sys::llama_memory_seq_rm(self.memory, int(sequence), int(from), -1) }
     }
 
-    /// Rows at the end of a call that recurrent layers can take back; 0 where they cannot.
+    /// Rows at the end of a call that recurrent layers can take back; 0 if none.
     pub fn undo_rows(&self) -> usize {
         // SAFETY: the context is live.
         unsafe { sys::llama_n_rs_seq(self.raw.as_ptr()) as usize }
     }
 
-    /// Positions that a sequence holds.
+    /// How many positions a sequence holds.
     pub fn length(&self, sequence: usize) -> usize {
         // SAFETY: as in `remove`. The answer is -1 for an empty sequence.
         let last = unsafe { sys::llama_memory_seq_pos_max(self.memory, int(sequence)) };
         usize::try_from(last + 1).unwrap_or(0)
     }
 
-    /// The state of a sequence as bytes: of all layers, or only of those that cannot be cut.
+    /// The state of a sequence as bytes: of all layers, or only of those that cannot be cut. `None` if llama.cpp fails.
     pub fn state(&mut self, sequence: usize, part: Part) -> Option<Vec<u8>> {
         // SAFETY: the context is live, and the buffer is as large as llama.cpp says it needs.
         unsafe {
@@ -184,8 +187,8 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Puts a state back; whether all of it was taken. The bytes must come from [`Context::state`] of a context of the
-    /// same model and KV format: `prefix::Fingerprint` is what holds callers to it.
+    /// Restores a state; true if llama.cpp took all of it. The bytes must come from [`Context::state`] of a context of
+    /// the same model and KV format, which `prefix::Fingerprint` ensures.
     pub fn set_state(&mut self, sequence: usize, state: &[u8], part: Part) -> bool {
         // SAFETY: the context is live; llama.cpp reads at most `len` bytes and checks sizes on the way.
         let read = unsafe {
@@ -211,11 +214,11 @@ impl Drop for Context<'_> {
     }
 }
 
-/// Which layers' state is meant.
+/// Which layers a state covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,
-    /// Recurrent layers and sliding windows.
+    /// Only layers that cannot be cut: recurrent layers and sliding windows.
     Uncuttable,
 }
 
@@ -229,7 +232,7 @@ impl Part {
     }
 }
 
-/// Asked by llama.cpp's threads between the nodes of a graph (CPU) or command buffers (Metal); CUDA does not ask.
+/// The abort callback. llama.cpp's threads call it between graph nodes (CPU) or command buffers (Metal); CUDA does not.
 unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
     // SAFETY: `data` is the address of the context's `stop`, which outlives the context.
     let slot = unsafe { &*data.cast::<AtomicPtr<c_void>>() };
@@ -238,14 +241,14 @@ unsafe extern "C" fn asked_to_stop(data: *mut c_void) -> bool {
     !stop.is_null() && unsafe { (*stop)() }
 }
 
-/// The model inside the binding's wrapper.
+/// The model's pointer inside the binding's wrapper.
 pub(super) fn pointer(model: &LlamaModel) -> *mut sys::llama_model {
     // SAFETY: `LlamaModel` and the pointer type inside are both `repr(transparent)` in the version that Cargo.toml pins,
     // so the wrapper *is* the pointer; `tests::the_wrapper_is_the_pointer` would notice a change.
     unsafe { std::mem::transmute_copy::<LlamaModel, *mut sys::llama_model>(model) }
 }
 
-/// The wrapper around a model that was loaded with options the binding does not offer; it frees the model when dropped.
+/// Wraps a model that was loaded with options the binding does not offer. The wrapper frees the model when dropped.
 pub(super) fn wrapped(model: NonNull<sys::llama_model>) -> LlamaModel {
     // SAFETY: as in `pointer`.
     unsafe { std::mem::transmute::<NonNull<sys::llama_model>, LlamaModel>(model) }
@@ -265,7 +268,7 @@ mod tests {
     const PROMPT: usize = 300;
     const GENERATED: usize = 4;
 
-    /// The bits of all logits read while `number` of two threads are used by each call.
+    /// The bits of all logits read, with `number(call)` of two threads used by each call.
     fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
         let shape = Shape { slots: 1, context: 512, kv, threads: 2, chunk: CHUNK };
         let mut context = Context::new(model, &shape, shape.context, 0).expect("a context");

@@ -1,34 +1,34 @@
-//! How many threads a call uses: all, unless they wait for cores that others have. Pure.
+//! Decides how many threads a call uses: all, or fewer if they wait for cores that other programs use. Pure.
 
 use std::time::Duration;
 
-/// Time of calls after which the share that was waited is judged. The clock of a core that is shared ticks every few
-/// milliseconds.
+/// Call time after which the waiting is judged: several ticks of the scheduler, which are a few milliseconds each.
 const WINDOW: Duration = Duration::from_millis(30);
-/// Share of their time that threads waited for a core, above which they are too many. With a core each it is below 0.02;
-/// with one neighbour for two of them a third (measured on two cores).
+/// Threads are too many if they waited for a core for more than this share of their time. Measured on two cores: below
+/// 0.02 when each thread has a core, a third when another program keeps one core busy.
 const CROWDED: f64 = 0.1;
-/// Time of calls without waiting after which more threads are tried, at first and after tries that failed.
+/// Call time without waiting after which more threads are tried: at first, and at most after failed attempts.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
 const PATIENCE_MAX: Duration = Duration::from_secs(8);
 
-/// Fewer threads at once where it is crowded, more after some time of calm, and after a try that failed a longer time: what
-/// senders on a crowded network do.
+/// The number of threads, adapted as senders adapt their rate on a congested network: cut at once when cores are
+/// crowded, raised after a time without waiting, which doubles after each failed attempt.
 #[derive(Clone, Debug)]
 pub struct ThreadCount {
     most: usize,
     now: usize,
-    /// Time of calls since the last judgement.
+    /// Call time since the last judgement.
     wall: Duration,
-    /// Time of calls since it was crowded or the number was changed.
+    /// Call time since the cores were crowded or the number changed.
     calm: Duration,
+    /// How long `calm` must last before more threads are tried.
     patience: Duration,
-    /// More are being tried; so many were used before.
+    /// While more threads are being tried: the number used before.
     before: Option<usize>,
 }
 
 impl ThreadCount {
-    /// At most `most`, of which `first` (1 to `most`) begin.
+    /// Starts with `first` threads (1 to `most`) and never uses more than `most`.
     pub fn new(most: usize, first: usize) -> ThreadCount {
         let (most, zero) = (most.max(1), Duration::ZERO);
         let now = first.clamp(1, most);
@@ -39,27 +39,27 @@ impl ThreadCount {
         self.now
     }
 
-    /// Whether nothing was counted since the last judgement.
+    /// Whether no call was counted since the last judgement.
     pub fn is_new(&self) -> bool {
         self.wall.is_zero()
     }
 
-    /// Whether enough was counted to judge.
+    /// Whether enough call time was counted to judge.
     pub fn is_due(&self) -> bool {
         self.wall >= WINDOW
     }
 
-    /// A call took so long.
+    /// Adds the duration of one call.
     pub fn called(&mut self, wall: Duration) {
         self.wall += wall;
     }
 
-    /// All threads together waited so long for cores since the last judgement.
+    /// Adapts the number. `waited`: how long all threads together waited for cores since the last judgement.
     pub fn judge(&mut self, waited: Duration) {
         let wall = std::mem::take(&mut self.wall);
         let share = waited.as_secs_f64() / (wall.as_secs_f64() * self.now as f64).max(f64::MIN_POSITIVE);
-        // All threads wait for the last one: of `n` threads that waited a share `w` of their time, the call took `n * w` of
-        // its time longer, and one thread less would make it longer by `1 / (n - 1)`. Few threads are worth a little waiting.
+        // A call ends with its slowest thread: if `n` threads waited a share `w` of their time, it took about `n * w`
+        // longer; with one thread less it would take about `1 / (n - 1)` longer. So few threads may wait more.
         let few = 1.0 / (self.now * self.now) as f64;
         if share > few.max(CROWDED) {
             let fewer = self.now - (self.now / 4).max(1).min(self.now - 1);
@@ -72,7 +72,7 @@ impl ThreadCount {
             (self.before, self.patience) = (None, PATIENCE_MIN);
         }
         if self.now < self.most && self.calm >= self.patience {
-            // By half as many again, until that was too many once.
+            // Half as many more, or one more after an attempt has failed.
             let step = if self.patience > PATIENCE_MIN { 1 } else { (self.now / 2).max(1) };
             (self.before, self.calm) = (Some(self.now), Duration::ZERO);
             self.now = (self.now + step).min(self.most);
@@ -88,8 +88,8 @@ mod tests {
 
     const CALL: Duration = Duration::from_millis(10);
 
-    /// Calls on a machine with `cores`, `busy` of which others use: the threads that are too many wait for theirs.
-    /// Gives the number of threads of each call.
+    /// Simulates calls on a machine with `cores`, of which other programs use `busy`: threads beyond the free cores
+    /// wait. Returns the number of threads of each call.
     fn calls(count: &mut ThreadCount, cores: usize, busy: usize, calls: usize) -> Vec<usize> {
         (0..calls)
             .map(|_| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_machine_gives_all_its_cores_and_a_crowded_one_what_is_left() {
+    fn a_quiet_machine_uses_all_cores_and_a_crowded_one_the_free_cores() {
         let mut count = ThreadCount::new(8, 8);
         assert!(calls(&mut count, 8, 0, 500).iter().all(|used| *used == 8));
         let crowded = calls(&mut count, 8, 3, 2_000);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn tries_that_fail_become_rare() {
+    fn failed_attempts_to_use_more_threads_become_rare() {
         let mut count = ThreadCount::new(2, 2);
         let used = calls(&mut count, 2, 1, 6_000);
         let tries = used.iter().filter(|used| **used == 2).count();
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_number_stays_between_one_and_all(most in 0usize..40, first in 0usize..50, waits in proptest::collection::vec(0u64..500, 0..200)) {
+        fn the_number_of_threads_stays_between_one_and_the_maximum(most in 0usize..40, first in 0usize..50, waits in proptest::collection::vec(0u64..500, 0..200)) {
             let mut count = ThreadCount::new(most, first);
             for wait in waits {
                 count.called(CALL * 3);

@@ -1,4 +1,4 @@
-//! A context as the worker drives it: rows in, logits out, and sequences that go back, are copied and come back.
+//! Implements `Decoder` on a llama.cpp context: evaluates rows, and cuts back, saves and restores sequences.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::context::{Context, Part, Refusal};
 use super::{Shape, Weights};
 use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, Vocabulary};
 
-/// Checkpoints kept a sequence. The 24B's are 480 KiB each, so a full set is 15 MiB.
+/// Most checkpoints of one sequence. Those of the 24B model take 480 KiB each, so a full set takes 15 MiB.
 pub const MARKS_MAX: usize = 32;
 
 #[derive(Default)]
 struct Sequence {
     length: usize,
-    /// Rows of its last call, none of which was taken back yet.
+    /// Rows of its last call; 0 once some of them were taken back.
     fresh: usize,
-    /// Checkpoints by length, shortest first.
+    /// Checkpoints, each with the length it was taken at, shortest first.
     marks: Vec<(usize, Arc<[u8]>)>,
-    /// A call on it failed half-way: the next [`Decoder::keep`] has to clean up, whatever length it wants.
+    /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up whatever length it asks for.
     torn: bool,
 }
 
@@ -24,7 +24,7 @@ struct Sequence {
 pub struct LlamaDecoder<'w> {
     context: Context<'w>,
     limits: Limits,
-    /// Recurrent layers cannot be cut, only restored.
+    /// Whether sequences go back by checkpoints, because recurrent layers cannot be cut, only restored.
     checkpoints: bool,
     sequences: Vec<Sequence>,
 }
@@ -52,12 +52,12 @@ impl<'w> LlamaDecoder<'w> {
         0
     }
 
-    /// llama.cpp's "done" does not prove that the cells went away, so the length is asked.
+    /// Cuts a sequence to `length`. llama.cpp may report success without removing cells, so the length is checked.
     fn cut(&mut self, sequence: usize, length: usize) -> bool {
         self.context.remove(sequence, length) && self.context.length(sequence) == length
     }
 
-    /// Takes rows of the last call back, by the states that recurrent layers keep of them.
+    /// Takes back rows of the last call, using the states that recurrent layers keep for them. `None` if it cannot.
     fn undo(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         let Sequence { length, fresh, torn, .. } = self.sequences[sequence];
         let rows = length - wanted;
@@ -68,7 +68,7 @@ impl<'w> LlamaDecoder<'w> {
         Some(wanted)
     }
 
-    /// Puts the latest checkpoint not after `wanted` back, then cuts the attention layers to it.
+    /// Restores the latest checkpoint at or before `wanted` and cuts the attention layers to it. `None` if it cannot.
     fn rewind(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
         let marks = &mut self.sequences[sequence].marks;
         marks.retain(|(length, _)| *length <= wanted);
@@ -131,9 +131,10 @@ impl Decoder for LlamaDecoder<'_> {
         if wanted == 0 {
             return self.clear(sequence);
         }
-        let kept = match self.checkpoints {
-            true => self.undo(sequence, wanted).or_else(|| self.rewind(sequence, wanted)),
-            false => self.cut(sequence, wanted).then_some(wanted),
+        let kept = if self.checkpoints {
+            self.undo(sequence, wanted).or_else(|| self.rewind(sequence, wanted))
+        } else {
+            self.cut(sequence, wanted).then_some(wanted)
         };
         match kept {
             Some(kept) => {
@@ -166,7 +167,8 @@ impl Decoder for LlamaDecoder<'_> {
     }
 }
 
-/// Thins the older half out: a rewind far back then costs a few chunks more, never a whole prompt.
+/// Drops every second checkpoint of the older half once there are too many: going far back then recomputes a few chunks
+/// more, never a whole prompt.
 fn thin(marks: &mut Vec<(usize, Arc<[u8]>)>) {
     if marks.len() > MARKS_MAX {
         let mut number = 0;

@@ -1,12 +1,12 @@
-//! The accelerator that llama.cpp finds, and the memory it has now.
+//! Finds the accelerator that llama.cpp can use, and the memory it has now.
 
 use llama_cpp_2::{LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
 use crate::base::{ACCELERATED, Bytes};
 use crate::budget::machine::{Accelerator, Kind};
 
-/// The first graphics card of this machine that this program was built for; `None` on others. Asking for its memory
-/// wakes its driver, so what that takes is no longer free.
+/// The first graphics card that this build supports, with its memory; `None` if there is none. Asking for the memory
+/// starts the driver, so the memory that the driver takes is no longer free.
 pub fn accelerator() -> Option<Accelerator> {
     if !ACCELERATED {
         return None;
@@ -19,7 +19,7 @@ pub fn accelerator() -> Option<Accelerator> {
         };
         let (kind, shared) = match device.backend.as_str() {
             "CUDA" => (Kind::Cuda, is_part_of_host),
-            // Total is the working set here: what Metal lets one program hold.
+            // For Metal the total is the working set: what one program may hold.
             "Metal" | "MTL" => (Kind::Metal, true),
             "Vulkan" => (Kind::Vulkan, is_part_of_host),
             _ => return None,

@@ -1,6 +1,7 @@
-//! Matrices that are loaded elsewhere than llama.cpp would put them: experts on the host where layers lie on an
-//! accelerator, and matrices outside the tiles of AMX, so that sequences of recurrent layers may share a call (see
-//! [`repack::untiled`]).
+//! Overrides where llama.cpp stores some matrices.
+//!
+//! These are experts on the host while their layers are on an accelerator, and matrices that must not be stored in AMX
+//! tiles, so that sequences of recurrent layers may share a call (see [`repack::untiled`]).
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
@@ -12,14 +13,14 @@ use super::devices;
 use crate::budget::repack::{self, Lies};
 use crate::models::gguf::{self, Tensor};
 
-type Kind = sys::ggml_backend_buffer_type_t;
+type BufferType = sys::ggml_backend_buffer_type_t;
 
-/// Names of matrices, as expressions, and in what kind of memory they shall lie.
+/// Regular expressions for tensor names, each with the buffer type of the matching tensors.
 #[derive(Default)]
-pub(super) struct Elsewhere(Vec<(CString, Kind)>);
+pub(super) struct Elsewhere(Vec<(CString, BufferType)>);
 
 impl Elsewhere {
-    /// The experts of the first `layers` layers on the host.
+    /// Keeps the experts of the first `layers` layers on the host.
     pub fn experts(layers: u32) -> Elsewhere {
         if layers == 0 {
             return Elsewhere::default();
@@ -31,13 +32,13 @@ impl Elsewhere {
         Elsewhere(names.into_iter().map(|names| (names, host)).collect())
     }
 
-    /// What has to be outside the tiles of the model of `file`; whether there is any. None where there are no tiles, and
-    /// none where layers may lie on an accelerator: they would be taken from it.
+    /// Adds the matrices of `file` that must stay out of AMX tiles; returns whether there are any. Adds none if the
+    /// machine has no tiles, or if layers may go on an accelerator, which the override would take them from.
     pub fn untile(&mut self, file: &Path, gpu_layers: u32) -> bool {
         if !repack::has_tiles() || gpu_layers > 0 && devices::accelerator().is_some() {
             return false;
         }
-        // What is no model file, llama.cpp refuses itself.
+        // llama.cpp itself refuses a file that is no model.
         let header = gguf::inspect(file).ok();
         let untiled = header.and_then(|header| untiled(&repack::untiled(&header))).unwrap_or_default();
         let any = !untiled.is_empty();
@@ -45,7 +46,7 @@ impl Elsewhere {
         any
     }
 
-    /// What llama.cpp reads while it loads the model: ended by an empty entry, valid as long as this is.
+    /// The overrides as llama.cpp reads them during a load: ended by an empty entry, valid as long as `self`.
     pub fn entries(&self) -> Vec<sys::llama_model_tensor_buft_override> {
         let entry = |pattern, buft| sys::llama_model_tensor_buft_override { pattern, buft };
         let end = entry(ptr::null(), ptr::null_mut());
@@ -53,15 +54,15 @@ impl Elsewhere {
     }
 }
 
-/// All of `matrices`, each outside the tiles, or nothing.
-fn untiled(matrices: &[(&Tensor, Lies)]) -> Option<Vec<(CString, Kind)>> {
+/// Overrides that keep all of `matrices` out of tiles; `None` if a buffer type is missing.
+fn untiled(matrices: &[(&Tensor, Lies)]) -> Option<Vec<(CString, BufferType)>> {
     let names = |lies: Lies| {
-        let here = matrices.iter().filter(|(_, one)| *one == lies);
-        here.map(|(tensor, _)| tensor.name.replace('.', "\\.")).collect::<Vec<_>>()
+        let matching = matrices.iter().filter(|(_, one)| *one == lies);
+        matching.map(|(tensor, _)| tensor.name.replace('.', "\\.")).collect::<Vec<_>>()
     };
     let (in_rows, as_in_file) = (names(Lies::InRows), names(Lies::AsInFile));
     let mut untiled = Vec::new();
-    for (names, kind) in [(in_rows, rows as fn() -> Option<Kind>), (as_in_file, plain)] {
+    for (names, kind) in [(in_rows, repack_type as fn() -> Option<BufferType>), (as_in_file, plain_type)] {
         if !names.is_empty() {
             untiled.push((CString::new(format!("^({})$", names.join("|"))).ok()?, kind()?));
         }
@@ -69,8 +70,8 @@ fn untiled(matrices: &[(&Tensor, Lies)]) -> Option<Vec<(CString, Kind)>> {
     Some(untiled)
 }
 
-/// Memory as ggml's kernels for rows side by side want it.
-fn rows() -> Option<Kind> {
+/// The buffer type of ggml's kernels that read rows side by side.
+fn repack_type() -> Option<BufferType> {
     const GET: &CStr = c"ggml_backend_dev_get_extra_bufts";
     // SAFETY: devices and what they offer are static; the function that is looked up by this name has this type
     // (`ggml_backend_dev_get_extra_bufts_t`) and answers a list that a null ends.
@@ -80,7 +81,7 @@ fn rows() -> Option<Kind> {
         if get.is_null() {
             return None;
         }
-        type Get = unsafe extern "C" fn(sys::ggml_backend_dev_t) -> *const Kind;
+        type Get = unsafe extern "C" fn(sys::ggml_backend_dev_t) -> *const BufferType;
         let mut kinds = std::mem::transmute::<*mut c_void, Get>(get)(device);
         while !kinds.is_null() && !(*kinds).is_null() {
             if CStr::from_ptr(sys::ggml_backend_buft_name(*kinds)) == c"CPU_REPACK" {
@@ -92,8 +93,8 @@ fn rows() -> Option<Kind> {
     }
 }
 
-/// Plain memory, but not the type that llama.cpp takes as a wish for the quickest there is: that of mapped files.
-fn plain() -> Option<Kind> {
+/// The buffer type of mapped files: plain memory. llama.cpp takes its default host type as a wish for the fastest type.
+fn plain_type() -> Option<BufferType> {
     #[repr(align(64))]
     struct Place([u8; 64]);
     static PLACE: Place = Place([0; 64]);

@@ -1,4 +1,4 @@
-//! LoRA adapters: low-rank changes laid over the weights for one context, while other contexts of them go without.
+//! Loads LoRA adapters and applies them to one context; other contexts of the same weights stay without them.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -11,34 +11,35 @@ use llama_cpp_sys_2 as sys;
 use super::LlamaError;
 use super::context::pointer;
 
-/// The adapters of one context. They are part of the model until dropped, which has to come after the context's end.
+/// The adapters of one context. The model keeps them until this is dropped, which must be after the context is freed.
 pub(super) struct Overlay<'w> {
     adapters: Vec<NonNull<sys::llama_adapter_lora>>,
     scales: Vec<f32>,
-    /// Taking adapters in or out changes the model, as making a context does.
-    making: &'w Mutex<()>,
+    /// Held while the model changes: loading or freeing an adapter changes it, as making a context does.
+    model_lock: &'w Mutex<()>,
 }
 
 // SAFETY: adapters are read by the one thread that owns their context; the list that the model keeps of them is changed
-// under `making` only.
+// under `model_lock` only.
 unsafe impl Send for Overlay<'_> {}
 
 impl<'w> Overlay<'w> {
-    /// Reads `files`, each with its scale. To be called before the context is made, which counts on knowing them.
+    /// Reads `files`, each with its scale. Call it before the context is made: llama.cpp sizes the context's graph by
+    /// the adapters it knows (`graph_max_nodes`).
     pub fn read(
         model: &'w LlamaModel,
-        making: &'w Mutex<()>,
+        model_lock: &'w Mutex<()>,
         files: &[(PathBuf, f32)],
     ) -> Result<Overlay<'w>, LlamaError> {
-        let mut overlay = Overlay { adapters: Vec::new(), scales: Vec::new(), making };
+        let mut overlay = Overlay { adapters: Vec::new(), scales: Vec::new(), model_lock };
         for (file, scale) in files {
-            overlay.adapters.push(one(model, making, file)?);
+            overlay.adapters.push(read_adapter(model, model_lock, file)?);
             overlay.scales.push(*scale);
         }
         Ok(overlay)
     }
 
-    /// Lays all of them over `context`, which must be one of the model they were read for.
+    /// Applies all adapters to `context`, a context of the model they were read for. False if llama.cpp refuses.
     pub fn lay_over(&mut self, context: NonNull<sys::llama_context>) -> bool {
         let count = self.adapters.len();
         let adapters = self.adapters.as_mut_ptr().cast::<*mut sys::llama_adapter_lora>();
@@ -49,11 +50,15 @@ impl<'w> Overlay<'w> {
     }
 }
 
-fn one(model: &LlamaModel, making: &Mutex<()>, file: &Path) -> Result<NonNull<sys::llama_adapter_lora>, LlamaError> {
+fn read_adapter(
+    model: &LlamaModel,
+    model_lock: &Mutex<()>,
+    file: &Path,
+) -> Result<NonNull<sys::llama_adapter_lora>, LlamaError> {
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
     let path = file.to_str().and_then(|path| CString::new(path).ok());
     let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
-    let _making = making.lock().unwrap_or_else(PoisonError::into_inner);
+    let _held = model_lock.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the model is live, and nobody else changes it meanwhile; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
     NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
@@ -61,7 +66,7 @@ fn one(model: &LlamaModel, making: &Mutex<()>, file: &Path) -> Result<NonNull<sy
 
 impl Drop for Overlay<'_> {
     fn drop(&mut self) {
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = self.model_lock.lock().unwrap_or_else(PoisonError::into_inner);
         for adapter in &self.adapters {
             // SAFETY: each was read once and is freed once, before its model; no context uses it any more.
             unsafe { sys::llama_adapter_lora_free(adapter.as_ptr()) };

@@ -1,12 +1,13 @@
-//! Gives back what of a mapped file was only read to be copied: it stays in the system's cache, and this process no longer
-//! counts as its holder.
+//! Releases the pages of a mapped model file that were read only to be copied.
+//!
+//! They stay in the system's file cache, but no longer count as memory of this process.
 
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// Lets go of every page of `file` that this process has mapped to read; what is looked at later comes back by itself.
-/// Does nothing where the system does not say what is mapped (only Linux is asked).
+/// Releases every page of `file` that this process has mapped read-only; a later access loads it again. Does nothing on
+/// systems without `/proc/self/maps`.
 pub(super) fn let_go(file: &Path) {
     let Ok(file) = fs::canonicalize(file) else { return };
     let Ok(maps) = fs::read_to_string("/proc/self/maps") else { return };
@@ -21,12 +22,12 @@ pub(super) fn let_go(file: &Path) {
     }
 }
 
-/// The addresses of a line like `7f00-7f10 r--s 00000000 fe:00 42    /models/a.gguf`, if it is of `file` and read-only.
+/// The address range of a line like `7f00-7f10 r--s 00000000 fe:00 42    /models/a.gguf`, if it maps `file` read-only.
 fn read_only(line: &str, file: &Path) -> Option<Range<usize>> {
     let mut fields = line.splitn(6, ' ');
-    let (range, may) = (fields.next()?, fields.next()?);
+    let (range, permissions) = (fields.next()?, fields.next()?);
     let path = fields.nth(3)?.trim_start();
-    if !may.starts_with("r--") || Path::new(path) != file {
+    if !permissions.starts_with("r--") || Path::new(path) != file {
         return None;
     }
     let (from, to) = range.split_once('-')?;
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_read_only_mappings_of_the_file_are_let_go() {
+    fn only_read_only_mappings_of_the_file_are_released() {
         let file = Path::new("/models/a b.gguf");
         let line = |may: &str, path: &str| format!("7f00-7f10 {may} 00000000 fe:00 42                  {path}");
         assert_eq!(read_only(&line("r--s", "/models/a b.gguf"), file), Some(0x7f00..0x7f10));

@@ -1,9 +1,10 @@
-//! The one door to llama.cpp: weights, contexts, sequences. Everything above speaks of tokens and rows.
+//! The only module that calls llama.cpp: weights, contexts and sequences. Its callers work with tokens and rows.
 //!
-//! Facts this folder rests on, each held by a test in `tests/it/engine.rs`: a prompt is evaluated one sequence a call,
-//! generated tokens may share calls where that was seen to change nothing (`kv_unified = false`, see `sharing`);
-//! recurrent layers cannot be cut, so a checkpoint of them is taken at every `mark` and put back before the attention
-//! layers are cut; sliding windows can, because they keep everything (`swa_full`).
+//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: a call evaluates the prompt of one
+//! sequence only; generated tokens of several sequences share a call only where that was seen to change nothing
+//! (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
+//! which is restored before the attention layers are cut; sliding windows can be cut, because they keep all cells
+//! (`swa_full`).
 
 mod ahead;
 mod context;
@@ -51,7 +52,7 @@ pub enum KvFormat {
 }
 
 impl KvFormat {
-    /// By its name in models.toml.
+    /// The format with this name in models.toml.
     pub fn by_name(name: &str) -> Option<KvFormat> {
         [KvFormat::F16, KvFormat::Q8_0, KvFormat::Q4_0].into_iter().find(|kind| kind.name() == name)
     }
@@ -64,7 +65,7 @@ impl KvFormat {
         }
     }
 
-    /// See [`cache::is_read_in_products`], which the estimate of memory rests on too.
+    /// See [`cache::is_read_in_products`], which the memory estimate uses too.
     pub fn is_read_in_products(self) -> bool {
         cache::is_read_in_products(self.name())
     }
@@ -78,7 +79,7 @@ impl KvFormat {
     }
 }
 
-/// How large a context is to be.
+/// The size of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub slots: usize,
@@ -86,7 +87,7 @@ pub struct Shape {
     pub context: usize,
     pub kv: KvFormat,
     pub threads: usize,
-    /// Rows of one prefill call.
+    /// Most rows of one prefill call.
     pub chunk: usize,
 }
 
@@ -96,17 +97,17 @@ impl Shape {
         self.chunk.max(self.slots)
     }
 
-    /// Rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
-    /// llama.cpp would reserve them for every row: 128 MiB a context with a vocabulary of 65,536 and 512 rows.
+    /// Most rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
+    /// By default llama.cpp reserves logits for every row: 128 MiB a context with a vocabulary of 65,536 and 512 rows.
     pub fn outputs(&self) -> usize {
         self.slots.max(SCORED_ROWS.min(self.rows()))
     }
 }
 
-/// Rows with logits that a scoring call may have; names of tools have fewer tokens nearly always.
+/// Most rows with logits in a scoring call; names of tools nearly always have fewer tokens.
 const SCORED_ROWS: usize = 16;
 
-/// The library's global state, started once a process and never stopped.
+/// The global state of llama.cpp, started once per process and never stopped.
 fn backend() -> Result<&'static LlamaBackend, LlamaError> {
     static BACKEND: OnceLock<Result<LlamaBackend, LlamaError>> = OnceLock::new();
     BACKEND
@@ -118,18 +119,18 @@ fn backend() -> Result<&'static LlamaBackend, LlamaError> {
         .map_err(Clone::clone)
 }
 
-/// What the library was built for and finds here, `AVX512 = 1 | …`. Together with the version of the binding it names
-/// the build whose arithmetic a saved state or a verdict belongs to.
+/// The processor features that llama.cpp was built for and found, as in `AVX512 = 1 | …`. Together with [`BINDING`] it
+/// identifies the build that computed a saved state or a verdict.
 pub fn system_info() -> String {
     // SAFETY: the function has no preconditions and returns a NUL-terminated string that lives as long as the process.
     let text = unsafe { CStr::from_ptr(llama_cpp_sys_2::llama_print_system_info()) };
     text.to_string_lossy().into_owned()
 }
 
-/// Ends the process without the destructors of C++: a thread that is inside a call would find its data gone.
+/// Ends the process without running C++ destructors, which would free data that a thread inside a call still uses.
 pub fn exit(code: i32) -> ! {
     use std::io::Write;
-    // Nobody is left to be told that it failed.
+    // A failed flush cannot be reported any more.
     let _ = (std::io::stdout().flush(), std::io::stderr().flush());
     // SAFETY: the function has no preconditions and does not return.
     unsafe { libc::_exit(code) }
@@ -138,7 +139,7 @@ pub fn exit(code: i32) -> ! {
 /// Version of the binding, which pins that of llama.cpp.
 pub const BINDING: &str = "llama-cpp-2 0.1.160";
 
-/// A size or index as llama.cpp counts. Sizes come from `Shape`, far below the limit.
+/// Converts a size or index to a C int. Sizes come from `Shape` and are far below the limit.
 fn int(value: usize) -> c_int {
     c_int::try_from(value).expect("sizes of a context fit in 31 bits; else this is a bug in the shape")
 }

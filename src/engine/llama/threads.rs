@@ -1,10 +1,10 @@
-//! The threads of a context: llama.cpp's own pool, of which a call uses as many as have a core.
+//! Owns the llama.cpp thread pool of a context; a call uses as many of its threads as have a core.
 //!
-//! They wait for each other some 600 times a token, and do so by spinning, which is quickest as long as each has a core.
-//! As soon as another program takes one, every wait lasts until the thread that is waited for has its core back: on two
-//! cores 6 to 35 tokens a second instead of 120 (SmolLM2-135M), where one thread alone makes 50 to 75. The kernel says
-//! how long threads that could run did not; by that the number follows (see [`ThreadCount`]). It changes no token: threads
-//! share the rows of a matrix among them, and no sum is split.
+//! The threads wait for each other about 600 times a token by spinning, which is fastest as long as each has a core.
+//! Once another program takes a core, every wait lasts until the delayed thread has a core again: on two cores 6 to 35
+//! tokens a second instead of 120 (SmolLM2-135M), while one thread alone makes 50 to 75. The kernel counts how long
+//! threads that were ready to run had no core, and [`ThreadCount`] follows that. The number of threads changes no
+//! token: threads share the rows of a matrix, and no sum is split.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,20 +17,21 @@ use llama_cpp_sys_2 as sys;
 use super::count::ThreadCount;
 use super::int;
 
-/// How long threads look for the next call before they sleep: 131,072 turns a unit, some 9 ms. The next token comes sooner.
+/// How long threads spin before they sleep: 131,072 turns a unit, about 9 ms. The next token comes sooner.
 const POLL: u32 = 1;
-/// After a pause as long as this the machine is looked at anew.
+/// After a pause longer than this, the free cores are counted again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The pool, and how many of it the next call uses.
+/// The pool, and how many of its threads the next call uses.
 pub(super) struct Threads {
     pool: NonNull<sys::ggml_threadpool>,
     count: ThreadCount,
     most: usize,
-    /// Where the kernel counts for each thread, the caller's first; `None` where it does not.
+    /// The kernel's `schedstat` file of each thread, the caller's first; `None` if there are none.
     schedstats: Option<Vec<PathBuf>>,
-    /// What it had counted when the number was judged last.
+    /// The waiting time of each thread when the current judgement period began.
     waited: Vec<Duration>,
+    /// When the last call ended.
     last: Instant,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Threads {
 unsafe impl Send for Threads {}
 
 impl Threads {
-    /// `most` threads, one of which is the caller's.
+    /// A pool of `most` threads, one of which is the caller's; `None` if ggml cannot make it.
     pub fn new(most: usize) -> Option<Threads> {
         let most = most.max(1);
         // SAFETY: returns a plain structure.
@@ -48,7 +49,7 @@ impl Threads {
         // SAFETY: the parameters are read during the call only.
         let schedstats = schedstats_of(|| pool = NonNull::new(unsafe { sys::ggml_threadpool_new(&raw mut params) }));
         let schedstats = schedstats.filter(|files| files.len() == most);
-        let (count, waited) = (ThreadCount::new(most, with_a_core(most)), Vec::new());
+        let (count, waited) = (ThreadCount::new(most, threads_with_a_core(most)), Vec::new());
         Some(Threads { pool: pool?, count, most, schedstats, waited, last: Instant::now() })
     }
 
@@ -56,13 +57,13 @@ impl Threads {
         self.pool.as_ptr()
     }
 
-    /// How many the next call shall use.
+    /// How many threads the next call must use.
     pub fn for_call(&mut self) -> usize {
         if self.schedstats.is_none() {
             return self.most;
         }
         if self.last.elapsed() > PAUSE {
-            self.count = ThreadCount::new(self.most, with_a_core(self.most));
+            self.count = ThreadCount::new(self.most, threads_with_a_core(self.most));
         }
         if self.count.is_new() {
             self.waited = self.waited();
@@ -70,25 +71,25 @@ impl Threads {
         self.count.now()
     }
 
-    /// A call took so long.
+    /// Records that a call took `wall`.
     pub fn called(&mut self, wall: Duration) {
         self.last = Instant::now();
         self.count.called(wall);
         if self.count.is_due() {
             let waited = self.waited();
             let more = waited.iter().zip(&self.waited).map(|(now, before)| now.saturating_sub(*before));
-            // The others of the pool are woken for a moment at each call; whether they wait for that does not matter.
+            // The unused threads are woken briefly at each call too, but their waiting for a core does not matter.
             self.count.judge(more.take(self.count.now()).sum());
         }
     }
 
-    /// Lets every call use `number` threads.
+    /// Makes every call use `number` threads.
     #[cfg(test)]
     pub fn pin(&mut self, number: usize) {
         (self.most, self.schedstats) = (number, None);
     }
 
-    /// How long each thread was able to run and did not, all told.
+    /// How long each thread has been ready to run without a core since it started.
     fn waited(&self) -> Vec<Duration> {
         let waited = |path: &PathBuf| {
             let counted = fs::read_to_string(path).ok()?;
@@ -105,8 +106,8 @@ impl Drop for Threads {
     }
 }
 
-/// Files of the kernel's counts: for the thread that calls, then for those that `make` starts; `None` where there are
-/// none. New threads bear the name of the one that makes them, so it takes one of its own for that time.
+/// The `schedstat` files of the calling thread, then of the threads that `make` starts; `None` if there are none. New
+/// threads inherit the name of the calling thread, so it takes a unique name for that time.
 fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     const OWN: &str = "/proc/thread-self";
     static POOLS: AtomicUsize = AtomicUsize::new(0);
@@ -119,18 +120,18 @@ fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     let threads = fs::read_dir("/proc/self/task").ok()?.flatten().map(|thread| thread.path());
     let is_ours = |thread: &PathBuf| fs::read_to_string(thread.join("comm")).is_ok_and(|comm| comm.trim_end() == name);
     let mut ours: Vec<PathBuf> = threads.filter(is_ours).collect();
-    // In the order in which they were started, which is that in which a call uses them.
+    // Sorted by the order in which they were started, which is the order in which calls use them.
     ours.sort_by_key(|thread| thread.file_name().and_then(|id| id.to_str()?.parse::<u32>().ok()));
     Some([PathBuf::from(OWN)].into_iter().chain(ours).map(|thread| thread.join("schedstat")).collect())
 }
 
-/// How many of `most` threads have a core to themselves now, by what other programs run; all where nobody says.
-fn with_a_core(most: usize) -> usize {
+/// How many of `most` threads would have a core to themselves now, beside other programs; all if that is unknown.
+fn threads_with_a_core(most: usize) -> usize {
     let free = || Some(cores()?.saturating_sub(running()?.saturating_sub(own_running()?)));
     free().map_or(most, |free| free.clamp(1, most))
 }
 
-/// The cores of the machine: not those of this process alone, for others run on all of them.
+/// All cores of the machine, not only those this process may use: other programs run on all of them.
 fn cores() -> Option<usize> {
     let counts = fs::read_to_string("/proc/stat").ok()?;
     let is_core =
@@ -138,15 +139,15 @@ fn cores() -> Option<usize> {
     Some(counts.lines().filter(is_core).count()).filter(|cores| *cores > 0)
 }
 
-/// Threads of the machine that run or could.
+/// Threads of the whole machine that run or are ready to run.
 fn running() -> Option<usize> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split_whitespace().nth(3)?.split('/').next()?.parse().ok()
 }
 
-/// Those of this process: a pool that spins until the next call is no other program.
+/// Those of this process, whose own spinning pool must not count as another program.
 fn own_running() -> Option<usize> {
-    // The state follows the name, which stands in brackets and may hold anything.
+    // The state follows the name, which is in brackets and may contain anything.
     let is_running = |thread: &fs::DirEntry| {
         let stat = fs::read_to_string(thread.path().join("stat"));
         stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')))
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_asked_about_every_thread_of_the_pool_and_no_other() {
+    fn the_schedstat_files_are_those_of_the_threads_of_the_pool() {
         let other = std::thread::Builder::new().name("ggml-other".into()).spawn(std::thread::park).expect("a thread");
         let (one, three) = (Threads::new(1).expect("a pool"), Threads::new(3).expect("a pool"));
         assert_eq!(one.schedstats.as_deref(), Some(&[PathBuf::from("/proc/thread-self/schedstat")][..]));
@@ -175,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_given_more_threads_than_asked_for_or_none() {
-        assert!((1..=2).contains(&with_a_core(2)));
-        assert_eq!(with_a_core(1), 1);
+    fn the_number_of_threads_is_between_one_and_the_maximum() {
+        assert!((1..=2).contains(&threads_with_a_core(2)));
+        assert_eq!(threads_with_a_core(1), 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The weights of a model file, and its vocabulary: immutable, shared by every context made from them.
+//! Loads the weights and the vocabulary of a model file, which are immutable and shared by all contexts made from them.
 
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
@@ -19,24 +19,24 @@ use crate::engine::decoder::{Token, Vocabulary};
 use crate::models::dialect::{Piece, Prompt};
 use crate::models::gguf;
 
-/// Positions in a context are allotted in blocks of this size (llama.cpp pads `n_ctx` to it).
+/// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;
 
-/// What the library says of itself where it was built for AMX and finds it.
+/// Part of [`system_info`] if llama.cpp was built for AMX and the processor has it.
 const AMX: &str = "AMX_INT8 = 1";
 
 /// How weights are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// Layers on the accelerator, the last ones; more than there are means all of them. 0 keeps everything off it.
+    /// How many of the last layers go on the accelerator: 0 for none, more than there are for all.
     pub gpu_layers: u32,
-    /// Of the first so many layers the experts stay on the host.
+    /// The experts of this many first layers stay on the host.
     pub experts_on_host: u32,
-    /// Whether the CPU may copy weights into an order that its kernels read faster. It costs anonymous memory as large
-    /// as what is copied and, on the 24B shape, buys 28 tokens a second instead of 17 (facts of llama.cpp).
+    /// Whether weights may be copied into an order that the CPU kernels read faster. The copies take as much anonymous
+    /// memory as the originals; the 24B model then makes 28 tokens a second instead of 17.
     pub repack: bool,
-    /// Whether the file is mapped. Where matrices are copied small files are read instead: what lies beside the copies is
-    /// then held once and exactly, while of a mapped file whole blocks of up to 2 MiB stay for a look at any part of them.
+    /// Whether the file is memory-mapped. Small files whose matrices are copied are read instead: the rest is then in
+    /// memory once, while an access to a mapped file keeps a whole block of up to 2 MiB.
     pub mapped: bool,
 }
 
@@ -44,12 +44,12 @@ pub struct Loading {
 pub struct Weights {
     model: LlamaModel,
     tokens: Vec<TokenText>,
-    /// Whether every matrix may lie in the order of AMX, Intel's unit for products of tiles.
+    /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none kept out of tiles.
     tiled: bool,
-    /// Rows of a call that recurrent layers can take back.
+    /// Rows at the end of a call that recurrent layers can take back.
     undo: u32,
-    /// Making a context changes the model, so one is made at a time (llama-cpp-2 says the same).
-    making: Mutex<()>,
+    /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
+    model_lock: Mutex<()>,
 }
 
 struct TokenText {
@@ -58,14 +58,14 @@ struct TokenText {
     end: bool,
 }
 
-/// What the progress callback gets to see.
+/// The data of the progress callback.
 struct Watch<'a> {
     progress: &'a mut dyn FnMut(f32) -> bool,
     cancelled: bool,
 }
 
 impl Weights {
-    /// Reads `file`. `progress` is told the share that is done, 0 to 1, and ends the load by answering false.
+    /// Loads `file`. `progress` gets the share that is read, 0 to 1, and cancels the load by returning false.
     pub fn load(file: &Path, loading: Loading, mut progress: impl FnMut(f32) -> bool) -> Result<Weights, LlamaError> {
         backend()?;
         let name = file.display().to_string();
@@ -83,9 +83,9 @@ impl Weights {
         params.n_gpu_layers = i32::try_from(loading.gpu_layers).unwrap_or(i32::MAX);
         params.use_extra_bufts = loading.repack;
         params.load_mode = if loading.mapped { sys::LLAMA_LOAD_MODE_MMAP } else { sys::LLAMA_LOAD_MODE_NONE };
-        params.progress_callback = Some(share_read);
+        params.progress_callback = Some(report_progress);
         params.progress_callback_user_data = (&raw mut watch).cast();
-        // Without this the accelerator would multiply large batches even where no layer lies on it.
+        // Without this, llama.cpp would multiply large batches on the accelerator even if no layer is on it.
         let mut no_devices = [std::ptr::null_mut()];
         if loading.gpu_layers == 0 {
             params.devices = no_devices.as_mut_ptr();
@@ -108,22 +108,22 @@ impl Weights {
         let recurrent = model.is_hybrid() || model.is_recurrent();
         let undo = gguf::inspect(file).ok().filter(|_| recurrent).map_or(0, |header| cache::undo_rows(&header));
         let tiled = tiled && system_info().contains(AMX);
-        Ok(Weights { model, tokens, tiled, undo, making: Mutex::new(()) })
+        Ok(Weights { model, tokens, tiled, undo, model_lock: Mutex::new(()) })
     }
 
-    /// Whether a sequence can only be restored from checkpoints: recurrent layers. Sliding windows can be cut, because
-    /// contexts are made to keep what slid out (`swa_full`): a checkpoint of them would be as large.
+    /// Whether a sequence can only go back to checkpoints, because of recurrent layers. Sliding windows can be cut,
+    /// because contexts keep the cells outside the window too (`swa_full`); a checkpoint of them would be as large.
     pub fn needs_checkpoints(&self) -> bool {
         self.model.is_hybrid() || self.model.is_recurrent()
     }
 
-    /// Whether sequences may share a call. Not those of a sliding window, which are known to differ (facts of llama.cpp);
-    /// and not those of recurrent layers in tiles of AMX (see [`repack::untiled`](crate::budget::repack::untiled)).
+    /// Whether sequences may share a call: not with sliding windows, whose logits are known to differ then, and not
+    /// with recurrent layers in AMX tiles (see [`repack::untiled`](crate::budget::repack::untiled)).
     pub fn may_share(&self) -> bool {
         !(self.slides() || self.needs_checkpoints() && self.tiled)
     }
 
-    /// Whether some layers look back on a window only.
+    /// Whether some layers use a sliding window.
     fn slides(&self) -> bool {
         let architecture = self.model.meta_val_str("general.architecture").unwrap_or_default();
         self.model
@@ -131,18 +131,18 @@ impl Weights {
             .is_ok_and(|window| window.parse::<u64>().is_ok_and(|window| window > 0))
     }
 
-    /// A context with `shape`; it borrows the weights.
+    /// Makes a context with `shape`; it borrows the weights.
     pub fn context(&self, shape: &Shape) -> Result<LlamaDecoder<'_>, LlamaError> {
         self.context_with(shape, &[])
     }
 
-    /// The same with LoRA adapters, each with its scale, laid over the weights for this context alone.
+    /// The same with LoRA adapters, each with its scale, applied to this context alone.
     pub fn context_with(&self, shape: &Shape, adapters: &[(PathBuf, f32)]) -> Result<LlamaDecoder<'_>, LlamaError> {
-        let overlay = Overlay::read(&self.model, &self.making, adapters)?;
+        let overlay = Overlay::read(&self.model, &self.model_lock, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
-        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.model_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let raw = Context::new(&self.model, shape, context, self.undo);
-        drop(making);
+        drop(held);
         let reason = "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned();
         let mut raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;
         if !adapters.is_empty() && !raw.lay_over(overlay) {
@@ -153,8 +153,8 @@ impl Weights {
     }
 }
 
-/// Called by llama.cpp as tensors are read; false ends the load.
-unsafe extern "C" fn share_read(share: f32, watch: *mut c_void) -> bool {
+/// Called by llama.cpp while it reads tensors; false cancels the load.
+unsafe extern "C" fn report_progress(share: f32, watch: *mut c_void) -> bool {
     // SAFETY: `watch` is the address of the `Watch` that `load` holds for the whole of the load, on the same thread.
     let watch = unsafe { &mut *watch.cast::<Watch<'_>>() };
     let go_on = (watch.progress)(share);

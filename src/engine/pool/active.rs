@@ -1,4 +1,4 @@
-//! What a person is told about each model in memory.
+//! Describes each model in memory for the user.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,19 +13,19 @@ pub struct Active {
     pub roles: Vec<Role>,
     pub path: PathBuf,
     pub slots: usize,
-    /// Tokens a slot.
+    /// Tokens per slot.
     pub context: usize,
     pub kv_type: String,
-    /// `None` while it is used.
+    /// Time since its last use; `None` while it is in use.
     pub idle: Option<Duration>,
     pub pinned: bool,
-    /// Its weights are counted with another context of the same file.
+    /// Whether its weights are counted with an earlier context of the same file.
     pub shares_weights: bool,
     /// File names of its adapters.
     pub lora: Vec<String>,
-    /// Where it stands on the ladder, if not at the top.
+    /// What was given up for it to fit, in words; `None` if nothing was.
     pub rung: Option<String>,
-    /// What is held, by purpose.
+    /// Memory held, by purpose.
     pub parts: Vec<(&'static str, Bytes)>,
 }
 
@@ -35,7 +35,7 @@ impl Active {
     }
 }
 
-/// `planner m.gguf 180.0 MiB, pinned`.
+/// As in `planner m.gguf 180.0 MiB (pinned)`.
 impl std::fmt::Display for Active {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.roles.iter().try_for_each(|role| write!(f, "{role} "))?;
@@ -49,7 +49,7 @@ impl std::fmt::Display for Active {
 }
 
 impl Resident {
-    /// Who holds how much, for a refusal.
+    /// All models with their memory, for an error message.
     pub fn told(&self) -> String {
         self.active().iter().map(Active::to_string).collect::<Vec<_>>().join(", ")
     }
@@ -58,11 +58,11 @@ impl Resident {
         let paths: Vec<&Path> = self.entries.iter().map(|entry| entry.key.path.as_path()).collect();
         let described = self.entries.iter().enumerate().map(|(index, entry)| {
             let limits = entry.model.engine.limits();
-            let counted = paths[..index].contains(&entry.key.path.as_path());
+            let weights_counted = paths[..index].contains(&entry.key.path.as_path());
             let weights = |part: &str| part.ends_with("weights");
             let mut parts: Vec<(&'static str, Bytes)> = entry.estimate.parts().to_vec();
             parts.push(("adapters", entry.adapters));
-            parts.retain(|(part, bytes)| *bytes > Bytes::ZERO && !(counted && weights(part)));
+            parts.retain(|(part, bytes)| *bytes > Bytes::ZERO && !(weights_counted && weights(part)));
             Active {
                 roles: entry.roles.clone(),
                 path: entry.key.path.clone(),
@@ -71,7 +71,7 @@ impl Resident {
                 kv_type: entry.spec.kv_type.clone(),
                 idle: entry.model.idle(),
                 pinned: entry.pinned,
-                shares_weights: counted,
+                shares_weights: weights_counted,
                 lora: entry.key.lora.iter().map(|(path, _)| file_name(path)).collect(),
                 rung: entry.model.rung.clone(),
                 parts,

@@ -1,4 +1,4 @@
-//! What a person or a program does to the models in memory: load, unload, swap, pin, ask what a load would take.
+//! Changes the models in memory on request: load, unload, swap, pin; and estimates what a load would take.
 
 use std::sync::Arc;
 
@@ -12,22 +12,21 @@ use crate::budget::{Refused, Wanted};
 use crate::engine::prefix::PrefixStore;
 use crate::models::{ModelSpec, Role};
 
-/// What a load would take.
+/// The memory that a load would take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
     pub file: String,
-    /// Beyond what is in memory already.
+    /// Memory beyond what is loaded already.
     pub needed: Bytes,
     pub free: Bytes,
-    /// What it is made of, `weights 98.0 MiB, KV 85.0 MiB` say.
+    /// What `needed` consists of, as in `weights 98.0 MiB, KV 85.0 MiB`.
     pub parts: String,
-    /// In memory already.
+    /// Whether it is in memory already.
     pub loaded: bool,
 }
 
 impl Pool {
-    /// Loads the model of a role, or a file of the model folder, which then plays no role until it is swapped in.
-    /// Gives what is in memory of it.
+    /// Loads the model of a role, or a file of the model folder, which has no role until a swap. Returns what is loaded.
     pub fn load(&self, name: &str, progress: Progress) -> Result<Active, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
@@ -38,19 +37,19 @@ impl Pool {
             }
             None => inner.load(&inner.file(name, Role::Planner)?, None, progress)?,
         };
-        inner.described(&key)
+        inner.describe(&key)
     }
 
-    /// Gives up every context that `name` means, and waits until its memory is back. Gives what was freed. A model that
-    /// is said not to be loaded holds nothing: what the keep-alive has just sent away is waited for before.
+    /// Unloads every context that `name` matches and waits until its memory is free. Returns the memory freed. Before
+    /// it returns `NotLoaded`, it waits for models that the keep-alive has just unloaded.
     pub fn unload(&self, name: &str) -> Result<Bytes, PoolError> {
         let inner = &self.inner;
         let _changing = inner.change();
         let machine = inner.ledger.machine();
         let before = machine.total(inner.ledger.free());
-        let taken = inner.taken_out(name);
+        let taken = inner.remove_named(name);
         let gone = taken.or_else(|refusal| match refusal {
-            // It may just be leaving: its memory is free before that is said.
+            // The model may just be leaving: wait for its memory before returning the error.
             PoolError::NotLoaded { .. } => inner.released(Vec::new(), None).and(Err(refusal)),
             refusal => Err(refusal),
         })?;
@@ -58,14 +57,14 @@ impl Pool {
         Ok(machine.total(inner.ledger.free()).saturating_sub(before))
     }
 
-    /// Puts `to`, a role or a file, in the place of the loaded model `from`, whose roles it takes over. The memory of
-    /// `from` counts as free; if `to` does not fit even then, nothing changes.
+    /// Replaces the loaded model `from` by `to`, a role or a file, which takes over its roles. The memory of `from`
+    /// counts as free; if `to` does not fit even then, nothing changes.
     pub fn swap(&self, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
         let _changing = self.inner.change();
         self.inner.swap(from, to, progress)
     }
 
-    /// Keeps a loaded model in memory whatever happens, or no longer.
+    /// Pins a loaded model, so that it stays in memory, or unpins it.
     pub fn pin(&self, name: &str, pinned: bool) -> Result<Vec<Active>, PoolError> {
         let mut resident = self.inner.resident();
         let meant = resident.meant(name)?;
@@ -78,7 +77,7 @@ impl Pool {
         Ok(meant.into_iter().map(|index| active[index].clone()).collect())
     }
 
-    /// How a model would be loaded: what an estimate of its memory is made from.
+    /// The settings from which the memory of a model is estimated.
     pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
         let Inner { options, ledger, .. } = &*self.inner;
         Ok(shape::wanted(spec, &shape::of(spec, options)?, options, &ledger.machine()))
@@ -99,7 +98,7 @@ impl Pool {
 }
 
 impl Inner {
-    /// A role's model, or a file with the settings of `like`.
+    /// The model of a role, or a file with the settings of the role `like`.
     fn named(&self, name: &str, like: Role) -> Result<ModelSpec, PoolError> {
         match text_role(name) {
             Some(role) => self.spec(role),
@@ -112,15 +111,15 @@ impl Inner {
         Ok(registry.named(name, like)?)
     }
 
-    fn described(&self, key: &Key) -> Result<Active, PoolError> {
+    fn describe(&self, key: &Key) -> Result<Active, PoolError> {
         let resident = self.resident();
         let index = resident.entries.iter().position(|entry| entry.key == *key);
         let gone = || PoolError::NotLoaded { name: file_name(&key.path), there: resident.told() };
         index.map(|index| resident.active().swap_remove(index)).ok_or_else(gone)
     }
 
-    /// The contexts that `name` means, out of the list; none of them if one is pinned or in use.
-    fn taken_out(&self, name: &str) -> Result<Vec<Entry>, PoolError> {
+    /// Removes the contexts that `name` matches from the list; none of them if one is pinned or in use.
+    fn remove_named(&self, name: &str) -> Result<Vec<Entry>, PoolError> {
         let mut resident = self.resident();
         let meant = resident.meant(name)?;
         for &index in &meant {
@@ -134,13 +133,14 @@ impl Inner {
         let spec = self.named(to, roles.first().copied().unwrap_or(Role::Planner))?;
         let need = self.need(&spec)?;
         if need.key == key {
-            return self.described(&key);
+            return self.describe(&key);
         }
         self.released(Vec::new(), Some(&need))?;
-        let beside = need.amount().fits(self.ledger.free()) && !self.is_full(&need);
-        let new = match beside {
-            true => self.beside(&key, need, &spec, progress)?,
-            false => self.in_place_of(&key, need, &spec, progress)?,
+        let fits_beside = need.amount().fits(self.ledger.free()) && !self.is_full(&need);
+        let new = if fits_beside {
+            self.load_then_unload(&key, need, &spec, progress)?
+        } else {
+            self.unload_then_load(&key, need, &spec, progress)?
         };
         let mut resident = self.resident();
         for role in roles {
@@ -148,7 +148,7 @@ impl Inner {
             resident.assigned.insert(role, spec.clone());
         }
         drop(resident);
-        self.described(&new)
+        self.describe(&new)
     }
 
     fn to_be_replaced(&self, from: &str) -> Result<(Key, Vec<Role>), PoolError> {
@@ -166,8 +166,8 @@ impl Inner {
         need.there.is_none() && self.options.max_loaded.is_some_and(|max| files >= max)
     }
 
-    /// Loads the new model first: the old one goes only once the new one is there.
-    fn beside(
+    /// Loads the new model first and unloads the old one only once that has succeeded.
+    fn load_then_unload(
         self: &Arc<Inner>,
         old: &Key,
         need: Need,
@@ -175,19 +175,19 @@ impl Inner {
         progress: Progress,
     ) -> Result<Key, PoolError> {
         let new = self.load_needed(need, spec, None, progress)?;
-        match self.without(old) {
+        match self.remove_entry(old) {
             Ok(gone) => self.released(gone, None)?,
             Err(error) => {
-                self.released(self.without(&new)?, None)?;
+                self.released(self.remove_entry(&new)?, None)?;
                 return Err(error);
             }
         }
         Ok(new)
     }
 
-    /// Unloads the old model to make room for the new one, which is known to fit then. If it fails all the same (a
-    /// damaged file, a cancelled load), the old one is loaded again.
-    fn in_place_of(
+    /// Unloads the old model to make room for the new one, which fits then. If the load fails all the same (a damaged
+    /// file, a cancelled load), the old one is loaded again.
+    fn unload_then_load(
         self: &Arc<Inner>,
         old: &Key,
         need: Need,
@@ -195,7 +195,7 @@ impl Inner {
         progress: Progress,
     ) -> Result<Key, PoolError> {
         self.fits_without(old, &need)?;
-        let gone = self.without(old)?;
+        let gone = self.remove_entry(old)?;
         let Some((old_spec, roles, pinned)) =
             gone.first().map(|entry| (entry.spec.clone(), entry.roles.clone(), entry.pinned))
         else {
@@ -216,7 +216,7 @@ impl Inner {
         }
     }
 
-    /// Whether the new model fits if the old one goes, and idle ones as needed.
+    /// Fails if the new model does not fit even after the old one and all idle ones are unloaded.
     fn fits_without(&self, old: &Key, need: &Need) -> Result<(), PoolError> {
         let resident = self.resident();
         let contexts = resident.entries.iter().map(|entry| entry.holder(entry.key == *old));
@@ -241,7 +241,8 @@ impl Inner {
         Err(self.no_room(need, refused))
     }
 
-    fn without(&self, key: &Key) -> Result<Vec<Entry>, PoolError> {
+    /// Removes the context `key` from the list, if it is there; fails if it is pinned or in use.
+    fn remove_entry(&self, key: &Key) -> Result<Vec<Entry>, PoolError> {
         let mut resident = self.resident();
         let Some(index) = resident.entries.iter().position(|entry| entry.key == *key) else { return Ok(Vec::new()) };
         resident.entries[index].may_go()?;
@@ -249,7 +250,7 @@ impl Inner {
     }
 }
 
-/// The roles whose models live in a pool.
+/// The role called `name`, if it is one whose models are in a pool.
 fn text_role(name: &str) -> Option<Role> {
     [Role::Planner, Role::Router].into_iter().find(|role| role.to_string().eq_ignore_ascii_case(name))
 }

@@ -1,4 +1,4 @@
-//! Why a model is not in memory, or does not leave it, with what to do about it.
+//! The errors of loading and unloading models, each with what to do about it.
 
 use super::release;
 use crate::budget::Refused;

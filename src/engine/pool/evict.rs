@@ -1,29 +1,29 @@
-//! Chooses which models go when memory or places run out: the longest idle first, and no more than needed. Pure.
+//! Chooses which models to unload when memory or places run out: the longest idle first, and no more than needed. Pure.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::budget::Amount;
 
-/// One context in memory, as far as the choice depends on it.
+/// One context in memory, reduced to what the choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
     pub file: &'a Path,
-    /// What goes with this context.
+    /// Memory that is freed with this context.
     pub context: Amount,
-    /// What goes with the last context of this file.
+    /// Memory that is freed with the last context of this file.
     pub weights: Amount,
-    /// `None` while it is used.
+    /// Time since its last use; `None` while it is in use.
     pub idle: Option<Duration>,
-    /// Pinned, or spared for another reason.
+    /// Never chosen: pinned, or spared for another reason.
     pub kept: bool,
 }
 
-/// Memory and places: what is wanted, or what a choice gives.
+/// Memory and places for files: what is wanted, or what a choice frees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: Amount,
-    /// Model files, each of which counts once however many contexts it has.
+    /// Number of model files; each counts once, however many contexts it has.
     pub files: usize,
 }
 
@@ -33,7 +33,7 @@ impl Room {
     }
 }
 
-/// What is free once the contexts `gone` are.
+/// What unloading the contexts `gone` frees.
 pub fn freed(holders: &[Holder], gone: &[usize]) -> Room {
     let mut room = Room::default();
     for (at, &index) in gone.iter().enumerate() {
@@ -48,13 +48,13 @@ pub fn freed(holders: &[Holder], gone: &[usize]) -> Room {
     room
 }
 
-/// The contexts to give up so that `wanted` more is free; `None`, and nobody goes, if that cannot be had.
+/// The contexts to unload so that `wanted` more is free; `None` if even all idle ones are not enough.
 pub fn victims(holders: &[Holder], wanted: Room) -> Option<Vec<usize>> {
     let mut idle: Vec<usize> = (0..holders.len()).filter(|&i| holders[i].idle.is_some() && !holders[i].kept).collect();
     idle.sort_by_key(|&index| std::cmp::Reverse(holders[index].idle));
     let enough = (0..=idle.len()).find(|&count| freed(holders, &idle[..count]).covers(wanted))?;
     let mut chosen = idle[..enough].to_vec();
-    // The longest idle may be too small to matter once a larger one goes too; it then stays.
+    // An early choice may be unnecessary once a larger one is chosen too; it then stays.
     for index in idle[..enough].iter().rev() {
         let without: Vec<usize> = chosen.iter().copied().filter(|other| other != index).collect();
         if freed(holders, &without).covers(wanted) {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_goes_first_and_nobody_goes_in_vain() {
+    fn the_longest_idle_is_unloaded_first_and_none_if_it_does_not_help() {
         let three = [holder("a", 1, 9, Some(5)), holder("b", 1, 9, Some(50)), holder("c", 1, 90, Some(1))];
         check(&three, 0, 0, Some(&[]));
         check(&three, 10, 0, Some(&[1]));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pinned_and_the_busy_stay() {
+    fn pinned_and_busy_models_stay() {
         let pinned = Holder { kept: true, ..holder("a", 10, 10, Some(100)) };
         check(&[pinned, holder("b", 10, 10, None)], 1, 0, None);
         check(&[pinned, holder("b", 10, 10, Some(0))], 20, 0, Some(&[1]));
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_choice_is_enough_and_none_of_it_is_spare(
+        fn a_choice_frees_enough_and_every_part_is_needed(
             all in proptest::collection::vec((0usize..4, 0u64..50, 0u64..50, proptest::option::of(0u64..9), any::<bool>()), 0..7),
             bytes in 0u64..200,
             files in 0usize..3,

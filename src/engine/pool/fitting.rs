@@ -1,4 +1,4 @@
-//! Where a model stands on the ladder: what it gives up so that all that a run needs fits into memory together.
+//! Chooses what a model gives up on the memory ladder so that all that a run needs fits into memory together.
 
 use super::{Inner, PoolError, shape};
 use crate::base::Bytes;
@@ -9,7 +9,7 @@ use crate::budget::place::{self, Settings};
 use crate::engine::llama::{KvFormat, Shape};
 use crate::models::{ModelSpec, Role};
 
-/// How one model is to be loaded.
+/// How to load one model.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub shape: Shape,
@@ -19,24 +19,24 @@ pub(super) struct Standing {
 }
 
 impl Inner {
-    /// The settings of `spec` that fit beside the other role's model and everything else in memory. What fits on no rung
-    /// is left as asked: the ledger refuses it then, and says why.
+    /// The settings with which `spec` fits beside the other role's model and everything else in memory. If it fits on
+    /// no rung, the settings as asked: the ledger then refuses them with the reason.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<Standing, PoolError> {
         let (shape, machine) = (shape::of(spec, &self.options)?, self.ledger.machine());
         let wanted = shape::wanted(spec, &shape, &self.options, &machine);
         let settings = Settings::asked(&spec.header, wanted, spec.gpu_layers, &machine);
         let as_asked = Standing { shape, settings, rung: None };
-        if let Some(there) = self.stands_already(spec) {
+        if let Some(there) = self.settings_if_loaded(spec) {
             return Ok(there);
         }
         match self.registry {
-            Some(_) => Ok(self.beside_the_other_role(spec, &as_asked, &machine).unwrap_or(as_asked)),
-            None => Ok(self.alone(spec, as_asked, &machine)),
+            Some(_) => Ok(self.fit_with_the_other_role(spec, &as_asked, &machine).unwrap_or(as_asked)),
+            None => Ok(self.fit_alone(spec, as_asked, &machine)),
         }
     }
 
-    /// What is loaded keeps its settings, whatever became free meanwhile.
-    fn stands_already(&self, spec: &ModelSpec) -> Option<Standing> {
+    /// The settings of `spec` if it is loaded already: it keeps them even if more memory is free now.
+    fn settings_if_loaded(&self, spec: &ModelSpec) -> Option<Standing> {
         let resident = self.resident();
         let as_this = |other: &ModelSpec| {
             (&other.path, other.context, other.slots, &other.kv_type)
@@ -46,9 +46,9 @@ impl Inner {
         Some(Standing { shape: entry.key.shape, settings: entry.settings.clone(), rung: entry.model.rung.clone() })
     }
 
-    /// For measurements nothing is changed that changes what is measured: weights may stay in the order of the file, and
-    /// layers on the host.
-    fn alone(&self, spec: &ModelSpec, as_asked: Standing, machine: &Machine) -> Standing {
+    /// Settings for a measurement. Context, slots and KV format stay as asked, because they change what is measured;
+    /// only the order of the weights and the layers on the accelerator may change.
+    fn fit_alone(&self, spec: &ModelSpec, as_asked: Standing, machine: &Machine) -> Standing {
         let (header, asked, free) = (&spec.header, &as_asked.settings, self.ledger.free());
         let fits = |settings: &Settings| place::need(header, settings, machine).all().fits(free);
         let Some(settings) = steps::moves(header, asked, machine).into_iter().find(fits) else { return as_asked };
@@ -57,7 +57,8 @@ impl Inner {
         Standing { settings, rung, ..as_asked }
     }
 
-    fn beside_the_other_role(&self, spec: &ModelSpec, as_asked: &Standing, machine: &Machine) -> Option<Standing> {
+    /// The settings that the ladder finds for `spec` together with the other role's model; `None` if nothing fits.
+    fn fit_with_the_other_role(&self, spec: &ModelSpec, as_asked: &Standing, machine: &Machine) -> Option<Standing> {
         let other = match spec.role {
             Role::Planner => Role::Router,
             _ => Role::Planner,
@@ -83,7 +84,7 @@ impl Inner {
     }
 }
 
-/// `spec` as the ladder is asked for it.
+/// The ladder's input for `spec`.
 fn asked(spec: &ModelSpec, wanted: Wanted) -> Asked {
     Asked {
         name: spec.role.to_string(),

@@ -1,4 +1,4 @@
-//! Unloads models whose keep-alive time is up: one thread a pool, which sleeps until the next one is due.
+//! Unloads models whose keep-alive has expired: one thread per pool, which sleeps until the next model is due.
 
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use super::Inner;
 
-/// Sleeps at most this long: a model in use says nothing when it becomes idle.
+/// Longest sleep: a model that becomes idle does not wake the thread.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 const SLEEP_MIN: Duration = Duration::from_millis(50);
 
 impl Inner {
-    /// Wakes the thread, started with the first load.
+    /// Wakes the keep-alive thread, and starts it at the first load.
     pub(super) fn keep_an_eye(self: &Arc<Inner>) {
         let wake = self.keeper.get_or_init(|| {
             let (wake, woken) = mpsc::channel();
             let pool = Arc::downgrade(self);
-            // Without the thread models stay until memory is needed, which is no reason to fail.
+            // Not an error: without the thread, models stay until memory is needed.
             if let Err(error) = thread::Builder::new().name("keep-alive".into()).spawn(move || watch(&pool, &woken)) {
                 tracing::warn!(%error, "idle models will stay until another needs their memory");
             }
             wake
         });
-        // Nobody listens if the thread could not be started, see above.
+        // Fails if the thread could not be started, see above.
         let _ = wake.send(());
     }
 
-    /// Gives up what is idle longer than it may be; tells how long until the next one is.
+    /// Unloads models that have been idle for their keep-alive; returns the time until the next one is due.
     pub(super) fn sweep(&self) -> Option<Duration> {
         let mut resident = self.resident();
         let mut due: Option<Duration> = None;
@@ -47,13 +47,13 @@ impl Inner {
         }
         resident.see_off(&over);
         drop(resident);
-        // Freeing gigabytes takes time; nobody has to wait for it with the lock in hand.
+        // Freeing gigabytes takes time, so it happens after the lock is released.
         drop(over);
         due
     }
 }
 
-/// Ends when the pool is gone.
+/// The loop of the thread; ends when the pool is dropped.
 fn watch(pool: &Weak<Inner>, woken: &mpsc::Receiver<()>) {
     while let Some(inner) = pool.upgrade() {
         let due = inner.sweep();

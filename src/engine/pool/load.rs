@@ -1,5 +1,6 @@
-//! One load as a sequence: what it needs, room for it, weights, context, engine. Nothing is allocated before its
-//! memory is reserved. Only the holder of the loading lock comes here.
+//! Loads one model step by step: what it needs, room for it, weights, context, engine.
+//!
+//! Nothing is allocated before its memory is reserved. Callers hold the lock `changing`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,35 +20,35 @@ use crate::engine::prefix::Fingerprint;
 use crate::engine::sharing::Verdicts;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role, dialect, digest};
 
-/// Told the file and the share that is read; ends the load by answering false.
+/// Gets the file name and the share that is read, 0 to 1; cancels the load by returning false.
 pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 
 /// What a load needs, known before it begins.
 pub(super) struct Need {
     pub key: Key,
     pub estimate: Estimate,
-    /// Weights that are in memory already; with them only a context is needed.
+    /// The weights and the signal of their release, if they are in memory already; then only a context is needed.
     pub there: Option<(Arc<Held>, Gone)>,
     pub adapters: Bytes,
-    /// All of it, in each memory.
+    /// Memory of weights and context, on host and accelerator.
     takes: Footprint,
-    /// The settings as the shape has them.
+    /// The request with context, slots and KV format as in `key.shape`.
     spec: ModelSpec,
     settings: Settings,
-    /// What was given up for it to fit.
+    /// What was given up for it to fit, in words.
     rung: Option<String>,
 }
 
-/// The right to the memory of one load.
+/// The reserved memory of one load.
 struct Admitted {
-    /// `None` where the weights are there already.
+    /// `None` if the weights are in memory already.
     weights: Option<Reservation>,
     context: Reservation,
     adapters: Option<Reservation>,
 }
 
 impl Need {
-    /// What a load takes beyond what is there.
+    /// The memory that a load takes beyond what is in memory already.
     pub fn amount(&self) -> Amount {
         let weights = if self.there.is_some() { Amount::default() } else { self.takes.weights };
         weights + self.takes.context + self.adapters.into()
@@ -58,7 +59,7 @@ impl Need {
         self.spec.role
     }
 
-    /// `weights 98.0 MiB, KV 85.0 MiB`, of what is not there yet.
+    /// The parts of that memory as text, as in `weights 98.0 MiB, KV 85.0 MiB`.
     pub fn told(&self) -> String {
         let there = |part: &str| self.there.is_some() && part.ends_with("weights");
         let parts = self.estimate.parts().into_iter().chain([("adapters", self.adapters)]);
@@ -66,7 +67,8 @@ impl Need {
         parts.map(|(part, bytes)| format!("{part} {bytes}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Stands for the weights this load counts on: they do not go with whoever else uses them.
+    /// A kept holder of the weights that this load reuses, so that unloading another context of the file is not
+    /// expected to free them.
     pub fn anchor(&self) -> Option<Holder<'_>> {
         let (context, weights) = (Amount::default(), self.takes.weights);
         let anchor = Holder { file: &self.key.path, context, weights, idle: None, kept: true };
@@ -75,7 +77,7 @@ impl Need {
 }
 
 impl Inner {
-    /// What `spec` needs now.
+    /// What loading `spec` needs now.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
         let Standing { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
@@ -98,7 +100,7 @@ impl Inner {
         })
     }
 
-    /// Brings a model into memory if it is not there, giving up idle ones for it but never the one that plays `spare`.
+    /// Loads a model if it is not in memory, unloading idle ones for it but never the one with the role `spare`.
     pub(super) fn load(
         self: &Arc<Inner>,
         spec: &ModelSpec,
@@ -108,6 +110,7 @@ impl Inner {
         self.load_needed(self.need(spec)?, spec, spare, progress)
     }
 
+    /// [`Inner::load`] with the need already computed.
     pub(super) fn load_needed(
         self: &Arc<Inner>,
         need: Need,
@@ -124,13 +127,13 @@ impl Inner {
         let name = file_name(&spec.path);
         self.resident().loading = Some(Loading { file: name.clone(), share: 0.0 });
         let inner = self.clone();
-        let told = Box::new(move |_: &str, share| {
+        let report = Box::new(move |_: &str, share| {
             if let Some(loading) = &mut inner.resident().loading {
                 loading.share = share;
             }
             progress(&name, share)
         });
-        let loaded = self.bring_in(need, admitted, spec, told);
+        let loaded = self.load_admitted(need, admitted, spec, report);
         self.resident().loading = None;
         let entry = loaded?;
         let key = entry.key.clone();
@@ -139,10 +142,10 @@ impl Inner {
         Ok(key)
     }
 
-    /// Gives up idle models as far as this one needs it, if that is enough for it.
+    /// Unloads idle models if this load needs their memory and place and that is enough. Fails if a place is missing.
     fn make_room(&self, need: &Need, spare: Option<Role>) -> Result<(), PoolError> {
         self.released(Vec::new(), Some(need))?;
-        // Copies of sequences cost least to make again.
+        // Copies of sequences are dropped first: they are cheapest to compute again.
         if let Some(prefixes) = &self.options.memory.prefixes {
             prefixes.make_room(need.amount().host);
         }
@@ -154,15 +157,15 @@ impl Inner {
         if self.give_up(wanted, spare, need)?
             || self.could_give_up(Room { bytes: Amount::default(), ..wanted }, spare, need)
         {
-            // What memory lacks is said by the ledger.
+            // If memory is still short, the reservation fails with the reason.
             return Ok(());
         }
         let (model, max) = (file_name(&need.key.path), self.options.max_loaded.unwrap_or(0));
         Err(PoolError::Full { model, max, loaded: self.resident().told() })
     }
 
-    /// All of it must be reserved before any of it is taken; the parts are booked apart, because weights outlive a
-    /// context.
+    /// Reserves all memory of the load before any of it is allocated. The parts have entries of their own, because
+    /// weights outlive a context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
         let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
         let Footprint { weights, context } = need.takes;
@@ -177,7 +180,8 @@ impl Inner {
         Ok(Admitted { weights, context, adapters })
     }
 
-    fn bring_in(
+    /// Loads weights and context, and starts the engine.
+    fn load_admitted(
         self: &Arc<Inner>,
         need: Need,
         admitted: Admitted,
@@ -221,7 +225,7 @@ impl Inner {
         })
     }
 
-    /// Reads the file.
+    /// Reads the weights from the file into the `reserved` memory.
     fn weights(
         &self,
         need: &Need,
@@ -249,23 +253,23 @@ impl Inner {
         ))
     }
 
-    /// The thread that owns a context. What it holds is given back in this order: context, weights, memory, word of it.
+    /// Starts the thread that owns the context. It frees context, weights and memory in this order, then signals.
     fn start(&self, need: &Need, held: Arc<Held>, leases: Vec<Lease>, farewell: Farewell) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));
         let lora = need.key.lora.clone();
-        let beyond = self.options.memory.clone();
-        let extra = format!("{} {}", placed(&held.settings), overlaid(&lora));
+        let memory = self.options.memory.clone();
+        let extra = format!("{} {}", placement(&held.settings), adapters_of(&lora));
         let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
         Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {
                 let on = |what: &str| {
                     let name = format!("{}{what}.json", fingerprint.as_str());
-                    beyond.verdicts.as_ref().map_or_else(Verdicts::default, |folder| Verdicts::open(folder.join(name)))
+                    memory.verdicts.as_ref().map_or_else(Verdicts::default, |folder| Verdicts::open(folder.join(name)))
                 };
                 (inbox.verdicts, inbox.splits) = (on(""), on("-splits"));
-                inbox.prefixes = beyond.prefixes.map(|store| store.of(fingerprint));
+                inbox.prefixes = memory.prefixes.map(|store| store.of(fingerprint));
             }
             let served = held
                 .weights
@@ -280,18 +284,18 @@ impl Inner {
     }
 }
 
-/// Files of this size are mapped though their matrices are copied: the 24B shape is there in 11 s instead of 25 when the
-/// system has it in its cache, in 21 to 33 instead of 34 to 36 when not, and blocks held beside the copies are a small share.
+/// Files of at least this size are mapped although their matrices are copied: the 24B model loads in 11 s instead of 25
+/// from the file cache, and in 21 to 33 s instead of 34 to 36 from disk. Blocks held beside the copies are few.
 const MAPPED_FROM: Bytes = Bytes::gib(4);
 
-/// What the place of its weights adds to a model's fingerprint: other units of the machine give other last bits.
-fn placed(settings: &Settings) -> String {
+/// The placement of the weights, for a fingerprint: another placement or order gives other last bits.
+fn placement(settings: &Settings) -> String {
     let Settings { wanted, layers_on_host, experts_on_host } = settings;
     format!("repack={} host={layers_on_host},{experts_on_host}", wanted.repack)
 }
 
-/// What adapters add to a fingerprint: a file that was changed is another adapter.
-fn overlaid(lora: &[(PathBuf, f32)]) -> String {
+/// The adapters, for a fingerprint: with size and modification time, so that a changed file counts as another adapter.
+fn adapters_of(lora: &[(PathBuf, f32)]) -> String {
     let one = |(path, scale): &(PathBuf, f32)| {
         let changed = std::fs::metadata(path).and_then(|about| Ok((about.len(), about.modified()?)));
         format!("{} {scale} {changed:?}", path.display())
@@ -299,10 +303,10 @@ fn overlaid(lora: &[(PathBuf, f32)]) -> String {
     lora.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// What the lines of a model's account are called after its file.
+/// What follows the file name in the labels of a model's ledger entries.
 pub(super) const PARTS: [&str; 3] = ["weights", "context", "adapters"];
 
-/// A line of the account: `m.gguf weights`.
+/// The label of a ledger entry, as in `m.gguf weights`.
 fn label(need: &Need, part: &str) -> String {
     format!("{} {part}", file_name(&need.key.path))
 }

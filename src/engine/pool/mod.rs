@@ -1,4 +1,4 @@
-//! Lends models by role: loads one when it is first needed, gives up idle ones when memory is short or their time is up.
+//! Lends models by role: loads them when first needed, unloads idle ones to free memory or after their keep-alive.
 
 mod active;
 mod control;
@@ -35,16 +35,16 @@ pub use resident::Loading;
 use resident::{Model, Resident};
 use usage::Usage;
 
-/// A model on loan, with all that a caller needs to speak to it. Cheap to clone; hold it for one call, not longer: a
-/// model on loan is never given up.
+/// A model on loan, with all that a caller needs to use it. Cheap to clone. Hold it for one call only, because a model
+/// on loan is never unloaded.
 #[derive(Clone)]
 pub struct Leased {
-    /// What it was asked for.
+    /// The role it was asked for.
     pub role: Role,
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
-    /// The capability is what the user has said; nothing measured counts against that.
+    /// Whether the user declared the capability, which then overrides the measured one.
     pub said: bool,
     /// What the probe found, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
@@ -56,24 +56,24 @@ pub struct Leased {
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
     pub threads: usize,
-    /// Slots a model when models.toml does not ask for fewer.
+    /// Slots per model, unless models.toml asks for fewer.
     pub slots: usize,
     pub tool_call_format: Option<String>,
-    /// Model files in memory at once; `None` leaves it to the memory.
+    /// Most model files in memory at once; `None` if only memory limits them.
     pub max_loaded: Option<usize>,
-    /// Matrices may be copied into the order that the CPU code likes best.
+    /// Whether matrices may be copied into the order that the CPU kernels read fastest.
     pub repack: bool,
     pub memory: EngineMemory,
 }
 
-/// What engines remember beyond their own life.
+/// What is kept when a model is unloaded.
 #[derive(Clone, Debug, Default)]
 pub struct EngineMemory {
     /// Copies of sequences that left their slots.
     pub prefixes: Option<PrefixStore>,
-    /// Folder of what is known of each model on this machine.
+    /// Folder of the verdicts on shared and split calls of each model on this machine.
     pub verdicts: Option<PathBuf>,
-    /// Folder of what the probe found.
+    /// Folder of probe results.
     pub capabilities: Option<PathBuf>,
 }
 
@@ -84,16 +84,16 @@ pub struct Pool {
 }
 
 struct Inner {
-    /// Without one, only what is resident from the start can be leased.
+    /// `None` if only models that are resident from the start can be leased by role.
     registry: Option<Registry>,
     ledger: Ledger,
     permit: Permit,
     options: PoolOptions,
-    /// Held for moments only, so that whoever asks what is in memory never waits for a load.
+    /// Locked for moments only, so that asking what is in memory never waits for a load.
     resident: Mutex<Resident>,
-    /// One change at a time: what a second load may use depends on what the first takes.
+    /// Locked during a load or unload: what a second load may use depends on what the first takes.
     changing: Mutex<()>,
-    /// Wakes the thread that unloads models whose time is up; there is none before the first load.
+    /// Wakes the keep-alive thread, which is started at the first load.
     keeper: OnceLock<mpsc::Sender<()>>,
 }
 
@@ -154,7 +154,7 @@ impl Pool {
         self.inner.lease(role, Box::new(progress))
     }
 
-    /// A model file on its own, for benchmarks and checks: `slots` and `context` as given.
+    /// Loads a model file without a role, for benchmarks and checks, with the `slots` and `context` of `spec`.
     pub fn open_alone(
         &self,
         spec: &ModelSpec,
@@ -165,7 +165,7 @@ impl Pool {
         self.inner.lend(spec.role, &key)
     }
 
-    /// What is in memory now. Never waits for a load.
+    /// The models in memory now. Never waits for a load.
     pub fn active(&self) -> Vec<Active> {
         self.inner.resident().active()
     }
@@ -174,40 +174,40 @@ impl Pool {
         &self.inner.ledger
     }
 
-    /// What the ledger holds that no model of this pool does.
+    /// Host memory on the ledger that does not belong to models of this pool, by label.
     pub fn others(&self) -> Vec<(String, Bytes)> {
         self.inner.others()
     }
 
-    /// The model files at hand.
+    /// Paths of the model files that the registry has found.
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.inner.registry.as_ref().map(Registry::files).unwrap_or_default();
         files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// Where what the probe finds is kept.
+    /// Folder of probe results.
     pub fn capabilities(&self) -> Option<&PathBuf> {
         self.inner.options.memory.capabilities.as_ref()
     }
 
-    /// How far the model of `role` goes by itself, as models.toml says.
+    /// The tier that models.toml gives the model of `role`.
     pub fn tier_of(&self, role: Role) -> Option<Tier> {
         self.inner.spec(role).ok()?.tier
     }
 
-    /// The file that plays `role`, loaded or not.
+    /// The model file of `role`, loaded or not.
     pub fn file_of(&self, role: Role) -> Option<PathBuf> {
         self.inner.spec(role).ok().map(|spec| spec.path)
     }
 
-    /// The load that is under way.
+    /// The load under way, if there is one.
     pub fn loading(&self) -> Option<Loading> {
         self.inner.resident().loading.clone()
     }
 }
 
 impl Inner {
-    /// A poisoned lock still guards the truth: what is behind it is changed in single steps.
+    /// The content is changed in single steps, so a poisoned lock is ignored.
     fn resident(&self) -> MutexGuard<'_, Resident> {
         self.resident.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -221,7 +221,7 @@ impl Inner {
             return Ok(leased);
         }
         let spec = self.spec(role)?;
-        // The planner is never given up for the router, which it can play; else they would take turns in memory.
+        // The planner can play the router too, so it is never unloaded for it; else the two would evict each other.
         let spare = (role == Role::Router).then_some(Role::Planner);
         let key = match self.load(&spec, spare, progress) {
             Err(error @ (PoolError::Memory { .. } | PoolError::Full { .. })) if role == Role::Router => {
@@ -237,7 +237,7 @@ impl Inner {
 
     fn lend(&self, role: Role, key: &resident::Key) -> Result<Leased, PoolError> {
         let resident = self.resident();
-        // A model that nobody has asked for yet may be given up between its load and this.
+        // A model that is not on loan yet may be unloaded between its load and this call.
         let entry = resident
             .find(key)
             .ok_or_else(|| PoolError::NotLoaded { name: resident::file_name(&key.path), there: resident.told() })?;
@@ -248,7 +248,7 @@ impl Inner {
         self.resident().entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| entry.key.clone())
     }
 
-    /// What plays `role`: what a swap gave it, else what models.toml says.
+    /// The model of `role`: the one that a swap assigned, otherwise that of models.toml.
     fn spec(&self, role: Role) -> Result<ModelSpec, PoolError> {
         if let Some(assigned) = self.resident().assigned.get(&role) {
             return Ok(assigned.clone());

@@ -1,4 +1,4 @@
-//! Gives models up: chosen ones, or as many idle ones as a load needs; and waits until their memory is back.
+//! Unloads models, given ones or as many idle ones as a load needs, and waits until their memory is free.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,10 +15,11 @@ use crate::models::Role;
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Gives up idle models so that `wanted` is free; answers false, and leaves all, where that would not be enough.
+    /// Unloads idle models so that `wanted` is free, but none with the role `spare`. If that would not be enough,
+    /// unloads none and returns false.
     pub(super) fn give_up(&self, wanted: Room, spare: Option<Role>, need: &Need) -> Result<bool, PoolError> {
         let mut resident = self.resident();
-        let Some(mut chosen) = chosen(&resident, wanted, spare, need) else { return Ok(false) };
+        let Some(mut chosen) = choose(&resident, wanted, spare, need) else { return Ok(false) };
         chosen.sort_unstable();
         let gone: Vec<Entry> = chosen.into_iter().rev().map(|index| resident.entries.remove(index)).collect();
         drop(resident);
@@ -26,12 +27,13 @@ impl Inner {
         Ok(true)
     }
 
+    /// Whether [`Inner::give_up`] would return true.
     pub(super) fn could_give_up(&self, wanted: Room, spare: Option<Role>, need: &Need) -> bool {
-        chosen(&self.resident(), wanted, spare, need).is_some()
+        choose(&self.resident(), wanted, spare, need).is_some()
     }
 
     /// Drops contexts and waits until their memory is back in the ledger, and that of weights which no other context
-    /// and no coming one counts on; those included that the keep-alive sent away a moment ago.
+    /// and no `coming` load uses. Also waits for what the keep-alive has just unloaded.
     pub(super) fn released(&self, gone: Vec<Entry>, coming: Option<&Need>) -> Result<(), PoolError> {
         let mut resident = self.resident();
         resident.see_off(&gone);
@@ -47,13 +49,13 @@ impl Inner {
         }
     }
 
-    /// A role's own model is known by the role, any other by its file.
+    /// The name of a model in messages: its role if it is the role's own model, otherwise its file.
     pub(super) fn known_as(&self, need: &Need) -> String {
         let of_role = self.spec(need.role()).is_ok_and(|spec| spec.path == need.key.path);
         if of_role { need.role().to_string() } else { file_name(&need.key.path) }
     }
 
-    /// Lines of the account that are not this pool's.
+    /// Host memory on the ledger that does not belong to this pool, by label.
     pub(super) fn others(&self) -> Vec<(String, Bytes)> {
         let own = |label: &str| PARTS.iter().any(|part| label.ends_with(&format!(" {part}")));
         let mut others: BTreeMap<String, Bytes> = BTreeMap::new();
@@ -63,23 +65,20 @@ impl Inner {
         others.into_iter().collect()
     }
 
-    /// A refusal of the ledger, with who holds what.
+    /// The error for a reservation that the ledger refused, with a list of who holds what.
     pub(super) fn no_room(&self, need: &Need, refused: Refused) -> PoolError {
         let mut loaded = self.resident().told();
         for (label, bytes) in self.others() {
             let comma = if loaded.is_empty() { "" } else { ", " };
             loaded.push_str(&format!("{comma}{label} {bytes}"));
         }
-        let parts = match refused.parts.is_empty() {
-            true => need.told(),
-            false => refused.parts.clone(),
-        };
+        let parts = if refused.parts.is_empty() { need.told() } else { refused.parts.clone() };
         PoolError::Memory { refused: Box::new(Refused { parts, ..refused }), loaded }
     }
 }
 
-/// The contexts to give up for `need`, never those that play `spare`.
-fn chosen(resident: &Resident, wanted: Room, spare: Option<Role>, need: &Need) -> Option<Vec<usize>> {
+/// The contexts to unload for `need`, never those with the role `spare`; `None` if that is not enough.
+fn choose(resident: &Resident, wanted: Room, spare: Option<Role>, need: &Need) -> Option<Vec<usize>> {
     let spared = |entry: &Entry| spare.is_some_and(|role| entry.roles.contains(&role));
     let contexts = resident.entries.iter().map(|entry| entry.holder(spared(entry)));
     let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();

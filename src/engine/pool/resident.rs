@@ -1,4 +1,4 @@
-//! What is in memory: contexts, the roles they play, who uses them, and what a person is told about each.
+//! The list of models in memory: contexts, their roles and who uses them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role};
 
-/// A context is shared by all who ask for the same file, settings and adapters.
+/// Identifies a context, which is shared by all callers that ask for the same file, settings and adapters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
     pub path: PathBuf,
@@ -25,15 +25,15 @@ pub struct Key {
     pub lora: Vec<(PathBuf, f32)>,
 }
 
-/// What a caller is lent.
+/// A running model with all that a loan of it needs.
 pub struct Model {
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
-    /// The user has said so.
+    /// Whether the user declared the capability.
     pub said: bool,
     pub measured: Option<Measured>,
-    /// What was given up for it to fit.
+    /// What was given up for it to fit, in words.
     pub rung: Option<String>,
     pub usage: Usage,
 }
@@ -52,7 +52,7 @@ impl Model {
         }
     }
 
-    /// `None` while somebody has it on loan, or kept a handle of a loan.
+    /// Time since its last use; `None` while it is on loan or a handle from a loan still exists.
     pub fn idle(&self) -> Option<Duration> {
         self.usage.idle().filter(|_| self.engine.handles() == 1)
     }
@@ -61,29 +61,30 @@ impl Model {
 /// One context in memory.
 pub struct Entry {
     pub key: Key,
-    /// As it was asked for; what it stands on if it has to be loaded again.
+    /// The request for it, with which it can be loaded again.
     pub spec: ModelSpec,
     pub roles: Vec<Role>,
     pub model: Model,
     pub pinned: bool,
-    /// How it was loaded, and what that takes.
+    /// How it was loaded.
     pub settings: Settings,
+    /// The memory it takes.
     pub need: Footprint,
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,
-    /// Word that the memory of the context, and that of the weights, is given back.
+    /// The signals that the memory of the context and of the weights is freed.
     pub context_gone: Gone,
     pub weights_gone: Gone,
 }
 
 impl Entry {
-    /// Everything that goes with this context.
+    /// All memory that is freed with this context.
     pub fn context(&self) -> Amount {
         self.need.context + self.adapters.into()
     }
 
-    /// Whether it may be taken out of memory now.
+    /// Fails if it may not be unloaded now, because it is in use or pinned.
     pub fn may_go(&self) -> Result<(), PoolError> {
         match (self.model.idle(), self.pinned) {
             (None, _) => Err(PoolError::InUse(file_name(&self.key.path))),
@@ -92,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// Two roles on one context: it is kept as the more demanding of them wants.
+    /// Adds the wishes of another role on this context: it stays in memory for as long as either role wants.
     pub fn kept_as(&mut self, spec: &ModelSpec) {
         self.pinned |= spec.pinned;
         let (ours, theirs) = (self.spec.keep_alive, spec.keep_alive);
@@ -109,7 +110,7 @@ impl Entry {
         }
     }
 
-    /// Whether a person means it by `name`: its role, its path, its file's name.
+    /// Whether `name` is one of its roles, its path or the name of its file.
     fn is_called(&self, name: &str) -> bool {
         let file = file_name(&self.key.path).to_lowercase();
         let lower = name.to_lowercase();
@@ -126,19 +127,19 @@ impl Entry {
 #[derive(Default)]
 pub struct Resident {
     pub entries: Vec<Entry>,
-    /// Roles that a swap gave to another model than models.toml does.
+    /// The models that swaps assigned to roles in place of those of models.toml.
     pub assigned: HashMap<Role, ModelSpec>,
-    /// Models that were there from the start and stay: the scripted ones of tests.
+    /// Models that are there from the start and are never unloaded: the scripted ones of tests.
     pub fixed: HashMap<Role, Model>,
     pub loading: Option<Loading>,
-    /// What was sent away without waiting for it.
+    /// What was unloaded without waiting for its memory.
     pub leaving: Vec<Leaving>,
 }
 
-/// Memory that is about to come back.
+/// Memory that is about to be freed.
 pub struct Leaving {
     pub path: PathBuf,
-    /// Of weights, or of a context.
+    /// True for weights, false for a context.
     pub weights: bool,
     pub word: Gone,
 }
@@ -147,11 +148,12 @@ pub struct Leaving {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loading {
     pub file: String,
-    /// 0 to 1.
+    /// The share of the file that is read, 0 to 1.
     pub share: f32,
 }
 
 impl Resident {
+    /// A loan of the model of `role`, if it is in memory.
     pub fn of(&self, role: Role) -> Option<Leased> {
         let loaded = self.entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| &entry.model);
         loaded.or_else(|| self.fixed.get(&role)).map(|model| model.lend(role))
@@ -161,7 +163,7 @@ impl Resident {
         self.entries.iter().find(|entry| entry.key == *key)
     }
 
-    /// Weights of a file that a context still stands on.
+    /// The weights of a file, if a context in memory uses them, with the signal of their release.
     pub fn weights(&self, path: &Path) -> Option<(Arc<Held>, Gone)> {
         let of_file = self.entries.iter().filter(|entry| entry.key.path == path);
         of_file.into_iter().find_map(|entry| Some((entry.held.upgrade()?, entry.weights_gone.clone())))
@@ -172,7 +174,7 @@ impl Resident {
         self.entries.iter().map(|entry| &entry.key.path).collect::<BTreeSet<_>>().len()
     }
 
-    /// Notes what has to be waited for when these go: each context, and weights that nobody else stands on.
+    /// Records what must be waited for when `gone` are dropped: each context, and weights that no other context uses.
     pub fn see_off(&mut self, gone: &[Entry]) {
         self.leaving.retain(|one| !one.word.wait(Instant::now()));
         for entry in gone {
@@ -184,7 +186,7 @@ impl Resident {
         }
     }
 
-    /// Gives `role` to the context `key`, and to no other.
+    /// Gives `role` to the context `key`, and takes it from all others.
     pub fn assign(&mut self, role: Role, key: &Key) {
         for entry in &mut self.entries {
             entry.roles.retain(|other| *other != role);
@@ -195,7 +197,8 @@ impl Resident {
         }
     }
 
-    /// The contexts a person means by a role, a file or a part of its name; of a part, only one file may have it.
+    /// The contexts that match a role, a file or a part of a file's name. An error if none matches or the matches are
+    /// of several files.
     pub fn meant(&self, name: &str) -> Result<Vec<usize>, PoolError> {
         let those = |test: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
             (0..self.entries.len()).filter(|&index| test(&self.entries[index])).collect()

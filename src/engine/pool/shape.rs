@@ -1,4 +1,4 @@
-//! How large a model's context and its calls are to be, from its settings, its header and the machine.
+//! Computes the size of a model's context and calls from its settings, its header and the machine.
 
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
@@ -8,7 +8,7 @@ use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
 
-/// The context a role's settings ask for, as far as the model and the run allow it.
+/// The context that a role's settings ask for, limited by the model and the run.
 pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
     let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
     let context = (spec.context as usize).min(trained(&spec.header));
@@ -17,7 +17,7 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
     Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, kv, context) })
 }
 
-/// What `shape` asks of memory.
+/// The settings from which the memory of `shape` is estimated.
 pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &Machine) -> Wanted {
     Wanted {
         context: shape.context as u32,
@@ -25,14 +25,14 @@ pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &
         kv_type: spec.kv_type.clone(),
         rows: shape.rows() as u32,
         outputs: shape.outputs() as u32,
-        // Beside an accelerator llama.cpp keeps matrices of the host where the accelerator can fetch them.
+        // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
         repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
         marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
         swa_full: true,
     }
 }
 
-/// Positions a model was trained on; 0 in a header means it does not say.
+/// Positions a model was trained on; no limit if the header says 0, which means unknown.
 fn trained(header: &Header) -> usize {
     match header.context_train as usize {
         0 => usize::MAX,
@@ -40,22 +40,25 @@ fn trained(header: &Header) -> usize {
     }
 }
 
-/// Rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row costs
-/// only its arithmetic. A call that nobody wants any more is stopped in its middle, so its length costs no waiting; only
-/// answers of other slots wait for its end.
+/// Most rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row
+/// costs only its arithmetic. A call that is no longer wanted is stopped midway, so only the answers of other slots
+/// wait for its end.
 const CHUNK_ROWS: usize = 256;
-/// Fewest rows where memory is what decides; from here on attention is computed in tiles of 64 rows.
+/// Fewest rows if memory decides; from 64 rows on attention is computed in tiles of 64 rows.
 const CHUNK_ROWS_MIN: usize = 64;
-/// Most that a call's attention scores may take.
+/// Most memory that a call's attention scores may take.
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
-/// Rows of a prefill call: from the model and its context alone, never from a stopwatch, because the size of chunks shows
-/// in the last bits of the logits and a run must give the same tokens as the one before. Where attention is computed in
-/// products, every head keeps the scores of each row with all cells, and long contexts take fewer rows.
+/// Rows of a prefill call, computed from the model and its context alone and never from measured time: the chunk size
+/// changes the last bits of the logits, and every run must give the same tokens. If attention is computed as matrix
+/// products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
 pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize) -> usize {
-    let scores_of = |rows: usize| match kv.is_read_in_products() {
-        true => Bytes(SCORE_BYTES * u64::from(header.heads) * rows as u64 * context as u64),
-        false => Bytes::ZERO,
+    let scores_of = |rows: usize| {
+        if kv.is_read_in_products() {
+            Bytes(SCORE_BYTES * u64::from(header.heads) * rows as u64 * context as u64)
+        } else {
+            Bytes::ZERO
+        }
     };
     let halves = std::iter::successors(Some(CHUNK_ROWS), |rows| Some(rows / 2));
     halves
@@ -64,5 +67,5 @@ pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize) -> usize {
         .unwrap_or(CHUNK_ROWS_MIN)
 }
 
-/// A score in f32 and its copy in f16 (`budget::estimate`).
+/// Bytes of a score: in f32, and its copy in f16 (`budget::estimate`).
 const SCORE_BYTES: u64 = 6;

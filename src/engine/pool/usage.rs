@@ -1,9 +1,9 @@
-//! Who uses a model now, since when nobody does, and when its memory is given back.
+//! Counts who uses a model, tells how long it has been idle, and signals when its memory is freed.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The loans of one model. Clones count together.
+/// The loans of one model. Clones share the count.
 #[derive(Clone, Debug)]
 pub struct Usage(Arc<Mutex<Count>>);
 
@@ -28,13 +28,13 @@ impl Usage {
         Loan(self.clone())
     }
 
-    /// How long nobody has used it; `None` while somebody does.
+    /// How long it has been unused; `None` while it is on loan.
     pub fn idle(&self) -> Option<Duration> {
         let count = self.count();
         (count.loans == 0).then(|| count.since.elapsed())
     }
 
-    /// Changed in single steps that cannot panic half-way, so a poisoned lock still guards the truth.
+    /// Each change is a single step that cannot panic midway, so a poisoned lock is ignored.
     fn count(&self) -> MutexGuard<'_, Count> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,11 +54,11 @@ impl Drop for Loan {
     }
 }
 
-/// Tells when something is gone: the other end is its [`Farewell`].
+/// Waits for something to be dropped; its [`Farewell`] gives the signal.
 #[derive(Clone, Debug, Default)]
 pub struct Gone(Arc<(Mutex<bool>, Condvar)>);
 
-/// Kept beside what is to go, as its last field; says so when dropped.
+/// Signals its [`Gone`] when dropped. As the last field of a struct it is dropped after the others.
 #[derive(Debug)]
 pub struct Farewell(Gone);
 
@@ -68,16 +68,16 @@ impl Gone {
         (gone.clone(), Farewell(gone))
     }
 
-    /// Waits, at most until `deadline`; false if it is still there then.
+    /// Waits, at most until `deadline`; false if it is not dropped by then.
     pub fn wait(&self, deadline: Instant) -> bool {
-        let (gone, told) = &*self.0;
+        let (gone, condvar) = &*self.0;
         let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
         while !*gone {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            gone = told.wait_timeout(gone, left).unwrap_or_else(PoisonError::into_inner).0;
+            gone = condvar.wait_timeout(gone, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
@@ -85,9 +85,9 @@ impl Gone {
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        let (gone, told) = &*self.0.0;
+        let (gone, condvar) = &*self.0.0;
         *gone.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        told.notify_all();
+        condvar.notify_all();
     }
 }
 

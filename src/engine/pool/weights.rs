@@ -1,4 +1,4 @@
-//! The weights of one file with the right to their memory, shared by every context made from them.
+//! The weights of one file with the lease of their memory, shared by every context made from them.
 
 use crate::budget::Lease;
 use crate::budget::place::Settings;
@@ -8,16 +8,16 @@ use crate::models::dialect::Prompt;
 
 use super::usage::Farewell;
 
-/// Given back in this order: the weights, their memory, word of it.
+/// The order of the fields is the order of release: the weights, their memory, then the signal.
 pub struct Held {
     pub weights: Weights,
-    /// Where they lie, and in which order.
+    /// How they were loaded: on which device, and in which order.
     pub settings: Settings,
     pub _lease: Lease,
     pub _farewell: Farewell,
 }
 
-/// The tokens of weights that live as long as someone can read them.
+/// The vocabulary of loaded weights; keeps the weights in memory.
 pub struct HeldVocabulary(pub std::sync::Arc<Held>);
 
 impl Vocabulary for HeldVocabulary {

@@ -1,8 +1,8 @@
-//! Fixed preambles on disk, so that a new process does not compute them again.
+//! Keeps fixed preambles on disk, so that a new process need not compute them again.
 //!
-//! One folder a fingerprint, one file a preamble: `MBKV2\n`, a JSON line (number of tokens, cuts, sizes, SHA-256 of the rest),
-//! then tokens (i32), state and marks as they lie in memory, little-endian. `seen` lists hashes of preambles that were
-//! met once.
+//! One folder per fingerprint, one file per preamble: `MBKV2\n`, a JSON line (number of tokens, cuts, sizes, SHA-256 of
+//! the rest), then tokens (i32), state and marks as in memory, little-endian. The file `seen` lists hashes of preambles
+//! that were met once.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use crate::engine::decoder::{Saved, Token};
 const MAGIC: &str = "MBKV2\n";
 /// Longest JSON line of a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
-/// Preambles met once that are remembered, by hash.
+/// Most hashes kept in `seen`.
 const SEEN_MAX: usize = 256;
 
 /// A folder of preambles.
@@ -28,7 +28,7 @@ const SEEN_MAX: usize = 256;
 pub struct Disk {
     folder: PathBuf,
     bytes_max: Bytes,
-    /// Tokens of the files of each model that was asked about.
+    /// The files of each model that was asked about.
     known: Mutex<HashMap<Fingerprint, Vec<Known>>>,
 }
 
@@ -41,10 +41,10 @@ struct Known {
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     tokens: usize,
-    /// Where the prefill calls ended that computed them.
+    /// Lengths after each of the prefill calls that computed them, see `slot`.
     cuts: Vec<usize>,
     state: usize,
-    /// Length and bytes of each.
+    /// Length and size in bytes of each checkpoint.
     marks: Vec<(usize, usize)>,
     sha256: String,
 }
@@ -55,17 +55,17 @@ impl Disk {
         Disk { folder, bytes_max, known: Mutex::default() }
     }
 
-    /// Tokens of `prompt` that the best file covers. A file counts only as a whole: its last token is where it was cut.
+    /// How many tokens of `prompt` the best file covers. A file counts only if `prompt` begins with all its tokens.
     pub fn shared(&self, model: &Fingerprint, prompt: &[Token]) -> usize {
         self.with(model, |known| best(known, prompt).map_or(0, |found| found.tokens.len()))
     }
 
-    /// Reads the best file for `prompt`. One that is damaged is removed.
+    /// Reads the best file for `prompt`; a damaged one is removed.
     pub fn read(&self, model: &Fingerprint, prompt: &[Token]) -> Option<Copied> {
         let found = self.with(model, |known| best(known, prompt).cloned())?;
         match read(&found.file) {
             Ok(copied) if copied.tokens == found.tokens => {
-                // The time of the last change is the time of the last use; it decides who goes first.
+                // The modification time serves as the time of the last use, which `make_room` goes by.
                 let _ = File::options().append(true).open(&found.file).and_then(|file| file.set_modified(now()));
                 Some(copied)
             }
@@ -78,7 +78,7 @@ impl Disk {
         }
     }
 
-    /// Whether a preamble should be written: it was met before and is not here yet. Notes that it was met.
+    /// Whether a preamble should be written: it was met before and is not on disk yet. Records that it was met.
     pub fn wants(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
         if self.shared(model, tokens) == tokens.len() {
             return false;
@@ -99,7 +99,7 @@ impl Disk {
         false
     }
 
-    /// Writes a preamble under a temporary name, then gives it its own; old ones make room.
+    /// Writes a preamble to a temporary file, then renames it; the least recently used files are removed to make room.
     pub fn write(&self, model: &Fingerprint, tokens: &[Token], cuts: &[usize], saved: &Saved) -> io::Result<()> {
         let mut body = Vec::with_capacity(saved.bytes() + 4 * tokens.len());
         body.extend(tokens.iter().flat_map(|token| token.0.to_le_bytes()));
@@ -120,7 +120,7 @@ impl Disk {
         fs::create_dir_all(&folder)?;
         let file = folder.join(format!("{}.kv", name(tokens)));
         let partial = folder.join(format!("{}.{}.partial", name(tokens), std::process::id()));
-        let mut out = private(&partial)?;
+        let mut out = create_private(&partial)?;
         let written = out
             .write_all(MAGIC.as_bytes())
             .and_then(|()| out.write_all(serde_json::to_string(&head)?.as_bytes()))
@@ -139,12 +139,13 @@ impl Disk {
         self.folder.join(model.as_str())
     }
 
+    /// Runs `look` on the files of `model`, which are listed on first use.
     fn with<T>(&self, model: &Fingerprint, look: impl FnOnce(&mut Vec<Known>) -> T) -> T {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         look(known.entry(model.clone()).or_insert_with(|| list(&self.folder_of(model))))
     }
 
-    /// Removes the longest unused files of all models until `more` fits.
+    /// Removes the least recently used files of all models until `more` fits.
     fn make_room(&self, more: Bytes) -> io::Result<()> {
         let mut files = Vec::new();
         for model in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -166,7 +167,7 @@ impl Disk {
     }
 }
 
-/// The longest file that the prompt begins with and goes on after.
+/// The longest file whose tokens the prompt begins with.
 fn best<'a>(known: &'a [Known], prompt: &[Token]) -> Option<&'a Known> {
     known.iter().filter(|one| prompt.starts_with(&one.tokens)).max_by_key(|one| one.tokens.len())
 }
@@ -233,8 +234,8 @@ fn now() -> std::time::SystemTime {
     std::time::SystemTime::now()
 }
 
-/// A new file that only its owner can read: a state is a text in other clothes.
-fn private(path: &Path) -> io::Result<File> {
+/// Creates a file that only its owner can read, because a state reveals the text it was computed from.
+fn create_private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_by_the_next_process() {
+    fn a_written_preamble_is_read_by_the_next_process() {
         let folder = tempfile::tempdir().unwrap();
         let (first, model) = disk(&folder);
         first.write(&model, &some(0, 64), &[32, 64], &saved(64)).unwrap();
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preamble_is_wanted_when_it_is_met_again() {
+    fn a_preamble_is_written_when_it_is_met_again() {
         let folder = tempfile::tempdir().unwrap();
         let (disk, model) = disk(&folder);
         let tokens = some(0, 64);
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unused_files_make_room() {
+    fn the_least_recently_used_files_are_removed_to_make_room() {
         let folder = tempfile::tempdir().unwrap();
         let (disk, model) = disk(&folder);
         for first in 0..6 {

@@ -1,7 +1,7 @@
-//! Beginnings of prompts that need not be computed again: copies of sequences in host memory, and fixed ones on disk.
+//! The prefix cache: saved sequences from which prompts continue, in host memory and, for fixed preambles, on disk.
 //!
-//! A slot remembers what it computed last; this folder remembers what slots had to give up, what a model held when it
-//! was unloaded, and the preambles that are the same in every run.
+//! A slot holds what it computed last. This folder keeps what slots had to give up, what a model held when it was
+//! unloaded, and the preambles that are the same in every run.
 
 mod disk;
 mod store;
@@ -19,18 +19,18 @@ pub use tree::Tree;
 
 use super::llama::{self, Shape};
 
-/// Names everything that decides the bits of a saved state: model file, KV format, chunk, threads, slots, adapters and
-/// build. States of different fingerprints are never mixed.
+/// Identifies everything that decides the bits of a saved state: model file, KV format, chunk, threads, slots, adapters
+/// and build. A state is never used under another fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(String);
 
-/// Bytes read from each of the places that stand for a whole model file.
+/// Bytes hashed at each of three places of a model file.
 const SAMPLE: u64 = 1 << 20;
 
 impl Fingerprint {
-    /// Of a model file as it is loaded. A file of 13 GiB takes half a minute to hash, so its length, the time of its
-    /// last change and a MiB each from beginning, middle and end stand for it. `extra` names what else changes the
-    /// arithmetic: adapters, where layers lie, whether weights are repacked.
+    /// The fingerprint of a model file and how it is loaded. Hashing a file of 13 GiB takes half a minute, so only its
+    /// length, its modification time and 1 MiB each from beginning, middle and end are hashed. `extra` names what else
+    /// changes the arithmetic: adapters, where layers are, whether weights are repacked.
     pub fn of(file: &Path, shape: &Shape, extra: &str) -> io::Result<Fingerprint> {
         let mut hash = Sha256::new();
         let mut opened = File::open(file)?;
@@ -42,7 +42,7 @@ impl Fingerprint {
             Read::by_ref(&mut opened).take(SAMPLE).read_to_end(&mut sample)?;
             hash.update(&sample);
         }
-        // The number of slots is part of the format of a state; how long a slot is, is not.
+        // The format of a state depends on the number of slots, but not on their length.
         let rest = format!(
             "{} {} {} {} slots={} kv={} products={} threads={} chunk={} {extra}",
             about.len(),

@@ -1,4 +1,4 @@
-//! Copies of sequences in host memory, on the ledger and under a cap; the longest unused goes first.
+//! Keeps copies of sequences in host memory, reserved on the ledger and under a cap, and drops the least recently used.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use crate::budget::{Lease, Ledger};
 use crate::engine::decoder::{Saved, Token};
 use crate::engine::slot::FIXED_MIN;
 
-/// Fewer tokens are computed again faster than anyone notices; they would only crowd others out.
+/// Shorter prefixes are not copied: computing them again takes no noticeable time, and they would displace others.
 pub const TOKENS_MIN: usize = FIXED_MIN;
 
 /// A sequence in host memory.
 #[derive(Clone, Debug)]
 pub struct Copied {
     pub tokens: Vec<Token>,
-    /// Where the prefill calls ended that computed the start, see `slot`.
+    /// Lengths after each of the prefill calls that computed the start, see `slot`.
     pub cuts: Vec<usize>,
     pub saved: Saved,
 }
@@ -35,8 +35,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Copies {
-    /// By age: the key is when it was last used.
+    /// By the clock of their last use, oldest first.
     by_use: BTreeMap<u64, Entry>,
+    /// For each model, the keys of `by_use` by tokens.
     trees: HashMap<Fingerprint, Tree<u64>>,
     clock: u64,
     bytes: Bytes,
@@ -61,7 +62,7 @@ impl PrefixStore {
         Prefixes { store: self.clone(), model }
     }
 
-    /// Gives copies up until the ledger has `needed` free, or none is left.
+    /// Drops copies until the ledger has `needed` free, or none is left.
     pub fn make_room(&self, needed: Bytes) {
         let mut copies = self.copies();
         while self.0.ledger.free().host < needed && copies.drop_oldest() {}
@@ -72,7 +73,7 @@ impl PrefixStore {
         self.copies().bytes
     }
 
-    /// Copies are changed in whole steps, so a poisoned lock still guards the truth.
+    /// Each change is complete or absent even after a panic, so a poisoned lock is ignored.
     fn copies(&self) -> MutexGuard<'_, Copies> {
         self.0.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,7 +87,7 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// Tokens that the best copy shares with the start of `prompt`, in memory or on disk.
+    /// How many tokens the best copy shares with the start of `prompt`, in memory or on disk.
     pub fn shared(&self, prompt: &[Token]) -> usize {
         let copies = self.store.copies();
         let held = copies.trees.get(&self.model).and_then(|tree| tree.longest(prompt)).map_or(0, |(shared, _)| shared);
@@ -94,7 +95,7 @@ impl Prefixes {
         held.max(on_disk)
     }
 
-    /// The best copy for `prompt`; reading one from disk may fail, then there is none.
+    /// The best copy for `prompt`; `None` if there is none or reading it from disk fails.
     pub fn best(&self, prompt: &[Token]) -> Option<Copied> {
         let mut copies = self.store.copies();
         let held =
@@ -109,7 +110,7 @@ impl Prefixes {
         }
     }
 
-    /// Keeps a copy if it is worth it and there is room; older copies make room for it.
+    /// Keeps a copy if it is long enough, not covered by another and fits; older copies are dropped for it.
     pub fn put(&self, copied: Copied) {
         let bytes = Bytes((copied.saved.bytes() + size_of_val(copied.tokens.as_slice())) as u64);
         if copied.tokens.len() < TOKENS_MIN || bytes > self.store.0.bytes_max {
@@ -125,7 +126,7 @@ impl Prefixes {
             match self.store.0.ledger.reserve("prefix copies", bytes) {
                 Ok(reservation) => break reservation,
                 Err(_) if copies.drop_oldest() => {}
-                // Models come first: without room there is no copy, and the prompt is computed again.
+                // Models have precedence: without room nothing is kept, and the prompt is computed again.
                 Err(_) => return,
             }
         };
@@ -133,15 +134,15 @@ impl Prefixes {
         copies.insert(Entry { model: self.model.clone(), copied, bytes, _lease });
     }
 
-    /// Memory for a state that its owner keeps, not the store; copies make room for it. `None` if there is none.
+    /// Reserves memory for a state kept outside the store, and drops copies for it. `None` if there is too little.
     pub fn lease(&self, bytes: usize) -> Option<Lease> {
         let bytes = Bytes(bytes as u64);
         self.store.make_room(bytes);
         Some(self.store.0.ledger.reserve("parked sequence", bytes).ok()?.commit(bytes))
     }
 
-    /// Files a preamble that later runs will begin with. Written when it is seen for the second time, so that a text of
-    /// one run does not reach the disk.
+    /// Writes a preamble to disk for later runs. It is written when it is met for the second time, so that a text that
+    /// is used once does not reach the disk.
     pub fn preamble(&self, tokens: &[Token], cuts: &[usize], save: impl FnOnce() -> Option<Saved>) {
         let Some(disk) = &self.store.0.disk else { return };
         if tokens.len() < TOKENS_MIN || !disk.wants(&self.model, tokens) {
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unused_copy_makes_room() {
+    fn the_least_recently_used_copy_is_dropped_to_make_room() {
         let (_, prefixes) = store(1 << 20, 2500);
         let (a, b, c) = (copied(0, 100, 600), copied(1000, 100, 600), copied(2000, 100, 600));
         let kept = |one: &Copied| prefixes.shared(&one.tokens) == 100;
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_covered_beginnings_are_not_kept() {
+    fn short_and_covered_prefixes_are_not_kept() {
         let (_, prefixes) = store(1 << 20, 1 << 20);
         prefixes.put(copied(0, TOKENS_MIN - 1, 10));
         assert_eq!(prefixes.store.bytes(), Bytes::ZERO);

@@ -1,8 +1,8 @@
-//! A radix tree over tokens: which of the texts at hand shares the longest beginning with a prompt.
+//! A radix tree over tokens: finds the stored sequence that shares the longest prefix with a prompt.
 
 use crate::engine::decoder::Token;
 
-/// Values by token sequence. Sequences that begin alike share the nodes of what they share.
+/// Values by token sequence. Sequences with a common prefix share its nodes.
 #[derive(Debug)]
 pub struct Tree<V> {
     root: Node<V>,
@@ -10,10 +10,10 @@ pub struct Tree<V> {
 
 #[derive(Debug)]
 struct Node<V> {
-    /// Tokens on the way from the parent to here; empty only at the root.
+    /// Tokens from the parent to this node; empty only at the root.
     label: Vec<Token>,
     value: Option<V>,
-    /// No two begin with the same token.
+    /// No two labels begin with the same token.
     children: Vec<Node<V>>,
 }
 
@@ -24,7 +24,7 @@ impl<V> Default for Tree<V> {
 }
 
 impl<V> Tree<V> {
-    /// Files `value` under `tokens`; gives back what lay there.
+    /// Stores `value` under `tokens`; returns the value it replaces.
     pub fn insert(&mut self, tokens: &[Token], value: V) -> Option<V> {
         self.root.insert(tokens, value)
     }
@@ -33,8 +33,8 @@ impl<V> Tree<V> {
         self.root.remove(tokens)
     }
 
-    /// The greatest number of tokens at the start of `prompt` that some filed sequence begins with too, and the value
-    /// of the shortest such sequence on the way. `None` if nothing shares a token.
+    /// The length of the longest prefix that `prompt` shares with a stored sequence, and the value of a sequence that
+    /// has that prefix. `None` if no sequence shares a token.
     pub fn longest(&self, prompt: &[Token]) -> Option<(usize, &V)> {
         let (mut node, mut shared) = (&self.root, 0);
         loop {
@@ -70,7 +70,7 @@ impl<V> Node<V> {
         child.insert(&tokens[shared..], value)
     }
 
-    /// Cuts the label at `at`: what lay here moves one node down.
+    /// Cuts the label at `at`: value and children move into a new child.
     fn split(&mut self, at: usize) {
         let rest = self.label.split_off(at);
         let below = Node { label: rest, value: self.value.take(), children: std::mem::take(&mut self.children) };
@@ -91,7 +91,7 @@ impl<V> Node<V> {
         Some(removed)
     }
 
-    /// A node with neither value nor branching becomes one with its only child.
+    /// Merges a node that has no value and one child with that child.
     fn join(&mut self) {
         if self.value.is_none() && self.children.len() == 1 {
             let only = self.children.remove(0);
@@ -101,7 +101,7 @@ impl<V> Node<V> {
         }
     }
 
-    /// The value here or, going down first children, below.
+    /// The value of this node or else of the first one with a value when following first children.
     fn nearest(&self) -> Option<&V> {
         let mut node = self;
         loop {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_shared_beginning_is_found_inside_an_edge_too() {
+    fn the_longest_shared_prefix_is_found_inside_an_edge_too() {
         let mut tree = Tree::default();
         tree.insert(&tokens(&[1, 2, 3, 4]), 'a');
         tree.insert(&tokens(&[1, 2, 9]), 'b');
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Deed {
+    enum Operation {
         Insert(Vec<i32>, u8),
         Remove(Vec<i32>),
     }
@@ -151,25 +151,25 @@ mod tests {
     }
 
     proptest! {
-        /// Against the plainest thing that could work: a map and a scan.
+        /// Compares the tree with a map and a scan of all its keys.
         #[test]
-        fn it_answers_like_a_scan_of_everything(
-            deeds in proptest::collection::vec(
+        fn the_tree_agrees_with_a_scan_of_all_sequences(
+            operations in proptest::collection::vec(
                 prop_oneof![
-                    (sequence(), any::<u8>()).prop_map(|(key, value)| Deed::Insert(key, value)),
-                    sequence().prop_map(Deed::Remove),
+                    (sequence(), any::<u8>()).prop_map(|(key, value)| Operation::Insert(key, value)),
+                    sequence().prop_map(Operation::Remove),
                 ],
                 0..40,
             ),
             prompt in sequence(),
         ) {
             let (mut tree, mut map) = (Tree::default(), BTreeMap::new());
-            for deed in deeds {
-                match deed {
-                    Deed::Insert(key, value) => {
+            for operation in operations {
+                match operation {
+                    Operation::Insert(key, value) => {
                         prop_assert_eq!(tree.insert(&tokens(&key), value), map.insert(tokens(&key), value));
                     }
-                    Deed::Remove(key) => prop_assert_eq!(tree.remove(&tokens(&key)), map.remove(&tokens(&key))),
+                    Operation::Remove(key) => prop_assert_eq!(tree.remove(&tokens(&key)), map.remove(&tokens(&key))),
                 }
             }
             let prompt = tokens(&prompt);

@@ -1,8 +1,8 @@
-//! Entropy-adaptive sampling: sure tokens are taken as they are, and where the model is lost the draw widens.
+//! Entropy-adaptive sampling: takes the likeliest token if the model is sure, and widens the draw if it is very unsure.
 //!
-//! After Entropix (xjdr-alt/entropix, `sampler.py`), as far as logits alone carry it: what it reads from attention scores
-//! llama.cpp does not give out, and its inserted questions are no business of a sampler. Its thresholds are in bits; a bit is
-//! ln 2 nats.
+//! After Entropix (xjdr-alt/entropix, `sampler.py`), but on logits alone: llama.cpp does not give out the attention
+//! scores that it also uses, and inserting questions into the text is not the task of a sampler. Its thresholds are in
+//! bits; a bit is ln 2 nats.
 
 use kernels::Entropy;
 
@@ -15,13 +15,13 @@ const SURE_VARENTROPY: f32 = 0.1 * BIT * BIT;
 /// Above both of these the draw widens (`med_ent_thresh` 3, `high_vent_thresh` 5).
 const LOST_ENTROPY: f32 = 3.0 * BIT;
 const LOST_VARENTROPY: f32 = 5.0 * BIT * BIT;
-/// Temperature is multiplied by this where the model is lost (`hehv_attn_vent_offset`).
+/// Temperature is multiplied by this when the draw widens (`hehv_attn_vent_offset`).
 const LOST_TEMPERATURE: f32 = 2.0;
-/// The least min-p there: Entropix narrows top-p by the attention's entropy; a min-p, which scales with the distribution by
-/// itself, keeps the hotter draw off the tail (0.1: Nguyen et al., 2024, recommend 0.05 to 0.1 for high temperatures).
+/// Smallest min-p of a widened draw. Entropix narrows top-p by the attention's entropy instead; min-p scales with the
+/// distribution and keeps unlikely tokens out (Nguyen et al., 2024, recommend 0.05 to 0.1 for high temperatures).
 const LOST_MIN_P: f32 = 0.1;
 
-/// `sampling` as the next token's `uncertainty` asks for it.
+/// `sampling` adapted to the `uncertainty` of the next token.
 pub fn adapt(sampling: &Sampling, uncertainty: Entropy) -> Sampling {
     let Entropy { entropy, varentropy } = uncertainty;
     if entropy < SURE_ENTROPY && varentropy < SURE_VARENTROPY {
@@ -45,16 +45,16 @@ mod tests {
     }
 
     #[test]
-    fn the_sure_are_taken_at_their_word_and_the_lost_look_wider() {
+    fn low_entropy_is_greedy_and_high_entropy_widens_the_draw() {
         let mut sure = vec![0.0; 100];
         sure[7] = 30.0;
         check(&sure, 0.0, 0.05);
         check(&[0.0, 0.0, 0.0], 0.7, 0.05);
-        // Half of the weight on one token, the rest spread over a great many: unlike surprises, large on average.
+        // Half of the probability on one token, the rest spread over many: high entropy and high varentropy.
         let mut lost = vec![0.0; 10_001];
         lost[0] = 10_000f32.ln();
         check(&lost, 1.4, 0.1);
-        // Spread evenly: large, but all alike.
+        // Spread evenly: high entropy, no varentropy.
         check(&vec![0.0; 10_000], 0.7, 0.05);
     }
 }

@@ -10,8 +10,8 @@ pub use sampling::{Dry, Sampling, SamplingError};
 use super::decoder::Token;
 use truncate::Candidate;
 
-/// A chosen token and how sure the model was: entropy and varentropy of the whole distribution (what a grammar forbids
-/// left out), before anything of [`Sampling`] changed it.
+/// A chosen token and how sure the model was: entropy and varentropy of the distribution, without tokens that a grammar
+/// forbids, before [`Sampling`] changed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     pub token: Token,
@@ -21,20 +21,21 @@ pub struct Choice {
     pub varentropy: f32,
 }
 
-/// The next token. `logits` are changed in place; entries of minus infinity are never chosen, unless there is nothing
+/// Chooses the next token. Changes `logits` in place; entries of minus infinity are chosen only if there is nothing
 /// else. Ties go to the lowest index, so that greedy decoding is reproducible.
 pub fn choose(sampling: &Sampling, logits: &mut [f32], generated: &[Token], random: &mut fastrand::Rng) -> Choice {
     let uncertainty = kernels::entropy(logits);
     penalise::apply(sampling, logits, generated);
     let sampling = if sampling.adaptive { adaptive::adapt(sampling, uncertainty) } else { *sampling };
-    let index = match sampling.temperature > 0.0 {
-        true => draw(&sampling, logits, random).unwrap_or_else(|| argmax(logits)),
-        false => argmax(logits),
+    let index = if sampling.temperature > 0.0 {
+        draw(&sampling, logits, random).unwrap_or_else(|| argmax(logits))
+    } else {
+        argmax(logits)
     };
     Choice { token: Token(index as i32), entropy: uncertainty.entropy, varentropy: uncertainty.varentropy }
 }
 
-/// `None` if nothing can be drawn from.
+/// Draws from the truncated distribution; `None` if it is empty.
 fn draw(sampling: &Sampling, logits: &[f32], random: &mut fastrand::Rng) -> Option<usize> {
     let mut candidates = truncate::top_k(logits, sampling.top_k);
     truncate::top_p(&mut candidates, sampling.top_p);
@@ -46,7 +47,7 @@ fn draw(sampling: &Sampling, logits: &[f32], random: &mut fastrand::Rng) -> Opti
         left -= weight(candidate);
         left < 0.0
     });
-    // Rounding may leave a hair after the last one.
+    // Rounding may leave a small remainder after the last candidate.
     drawn.or(candidates.last()).map(|candidate| candidate.index)
 }
 

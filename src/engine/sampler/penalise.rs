@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::{Dry, Sampling};
 use crate::engine::decoder::Token;
 
-/// Tokens that repetition, frequency and presence penalties look back on (llama.cpp's default).
+/// How many of the latest tokens repetition, frequency and presence penalties apply to (llama.cpp's default).
 const WINDOW: usize = 64;
-/// Most that DRY takes off: finite, so that a token is never forbidden, only last.
+/// Largest DRY penalty: finite, so that a token becomes the last choice but is never forbidden.
 const DRY_MOST: f32 = 1e30;
 
 /// Applies every penalty of `sampling` to `logits`. `generated` are the tokens since the prompt, oldest first.
@@ -44,7 +44,7 @@ fn counts(window: &[Token]) -> HashMap<Token, usize> {
 }
 
 fn penalty(dry: &Dry, length: usize) -> f32 {
-    // A window is far shorter than what an i32 counts.
+    // The window is short, so the difference fits into an i32.
     let excess = (length - dry.allowed_length) as i32;
     (dry.multiplier * dry.base.powi(excess)).min(DRY_MOST)
 }
@@ -56,7 +56,7 @@ fn repetitions(window: &[Token], shortest: usize) -> HashMap<Token, usize> {
     let mut longest = HashMap::new();
     for (start, length) in common_prefixes(&backwards).into_iter().enumerate().skip(1) {
         if length >= shortest.max(1) {
-            // What followed the copy stands before it, read backwards.
+            // Read backwards, the token that followed the copy is the one before it.
             let known = longest.entry(backwards[start - 1]).or_insert(0);
             *known = length.max(*known);
         }
@@ -67,7 +67,7 @@ fn repetitions(window: &[Token], shortest: usize) -> HashMap<Token, usize> {
 /// For every start, how long the text from there agrees with the text's beginning (the Z function, in linear time).
 fn common_prefixes<T: PartialEq>(text: &[T]) -> Vec<usize> {
     let mut lengths = vec![0; text.len()];
-    // The stretch known to equal the beginning that reaches furthest.
+    // Of the ranges known to equal the beginning, the one that reaches furthest.
     let (mut left, mut right) = (0, 0);
     for start in 1..text.len() {
         let mut length = if start < right { lengths[start - left].min(right - start) } else { 0 };
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_followed_a_copy_of_the_end_would_go_on_with_it() {
+    fn dry_finds_the_tokens_that_would_continue_a_repetition() {
         check("abccbcyabc", 1, &[('b', 1), ('c', 3), ('y', 2)]);
         check("abccbcyabc", 2, &[('c', 3), ('y', 2)]);
         check("abcd", 1, &[]);

@@ -1,8 +1,8 @@
-//! How tokens are to be chosen: the options of the chain, and which of their values make sense.
+//! The options of the sampling chain, and the ranges of their values.
 
 /// How tokens are chosen. Order and formulas are those of llama.cpp's default chain: penalties (repetition, frequency,
-/// presence), DRY, top-k, top-p, min-p, temperature. Penalties look at generated tokens only, not at the prompt: what a
-/// request says must be free to come back in its answer.
+/// presence), DRY, top-k, top-p, min-p, temperature. Penalties look at generated tokens only, not at the prompt, so
+/// that an answer may repeat words of its request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 takes the likeliest token.
@@ -15,11 +15,11 @@ pub struct Sampling {
     pub min_p: f32,
     /// Divides the logits of recent tokens; 1 leaves them alone.
     pub repetition_penalty: f32,
-    /// Taken off a recent token's logit each time it occurs.
+    /// Subtracted from a recent token's logit for each occurrence.
     pub frequency_penalty: f32,
-    /// Taken off a recent token's logit once.
+    /// Subtracted from a recent token's logit once.
     pub presence_penalty: f32,
-    /// Penalises tokens that go on with a repetition.
+    /// Penalises tokens that continue a repetition.
     pub dry: Option<Dry>,
     /// Lets each token's entropy and varentropy decide between the likeliest token, the draw described above, and a
     /// wider draw (`sampler/adaptive.rs`).
@@ -27,20 +27,20 @@ pub struct Sampling {
     pub seed: u64,
 }
 
-/// "Don't repeat yourself": a token that would go on with a repetition of `n` tokens loses `multiplier * base^(n -
-/// allowed_length)` of its logit. Unlike llama.cpp's it knows no sequence breakers.
+/// The "don't repeat yourself" penalty: `multiplier * base^(n - allowed_length)` is subtracted from the logit of a
+/// token that would continue a repetition of `n` tokens. Unlike llama.cpp's it has no sequence breakers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dry {
     pub multiplier: f32,
     pub base: f32,
-    /// Repetitions shorter than this are free.
+    /// Repetitions shorter than this are not penalised.
     pub allowed_length: usize,
-    /// Tokens looked back on.
+    /// How many of the latest tokens are searched for repetitions.
     pub window: usize,
 }
 
 impl Dry {
-    /// llama.cpp's defaults with a strength of its own; 0.8 is the usual one.
+    /// `base` and `allowed_length` are llama.cpp's defaults; the usual `multiplier` is 0.8.
     pub fn new(multiplier: f32) -> Dry {
         Dry { multiplier, base: 1.75, allowed_length: 2, window: 64 }
     }
@@ -63,17 +63,16 @@ impl Sampling {
         }
     }
 
-    /// Greedy, but moved off what was just said: keeps small models from repeating themselves (1.05 is what the
-    /// LFM2 cards recommend).
+    /// Greedy with a light repetition penalty, which keeps small models from repeating themselves (1.05 is recommended
+    /// by the LFM2 model cards).
     pub fn prose() -> Sampling {
         Sampling { repetition_penalty: 1.05, ..Sampling::greedy() }
     }
 
-    /// The first value that makes no sense, as a sentence.
+    /// These options, or an error for the first value that is out of range.
     pub fn checked(self) -> Result<Sampling, SamplingError> {
-        let must = |holds: bool, name, given: f32, range| match holds {
-            true => Ok(()),
-            false => Err(SamplingError::Range { name, given, range }),
+        let must = |holds: bool, name, given: f32, range| {
+            if holds { Ok(()) } else { Err(SamplingError::Range { name, given, range }) }
         };
         must((0.0..=10.0).contains(&self.temperature), "temperature", self.temperature, "0 (greedy) to 10")?;
         must(self.top_p > 0.0 && self.top_p <= 1.0, "top-p", self.top_p, "above 0, at most 1 (off)")?;
@@ -89,14 +88,11 @@ impl Sampling {
             must((0.0..=100.0).contains(&dry.multiplier), "DRY multiplier", dry.multiplier, "0 (off) to 100")?;
             must((1.0..=10.0).contains(&dry.base), "DRY base", dry.base, "1 to 10")?;
         }
-        match self.adaptive && self.temperature == 0.0 {
-            true => Err(SamplingError::AdaptiveGreedy),
-            false => Ok(self),
-        }
+        if self.adaptive && self.temperature == 0.0 { Err(SamplingError::AdaptiveGreedy) } else { Ok(self) }
     }
 }
 
-/// A value of [`Sampling`] that makes no sense.
+/// A value of [`Sampling`] that is out of range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SamplingError {
     #[error("a {name} of {given} makes no sense; it is {range}")]
@@ -110,12 +106,12 @@ mod tests {
     use super::*;
 
     fn check(sampling: Sampling, expected: Option<&str>) {
-        let said = sampling.checked().err().map(|error| error.to_string());
-        assert_eq!(said.as_deref(), expected, "{sampling:?}");
+        let message = sampling.checked().err().map(|error| error.to_string());
+        assert_eq!(message.as_deref(), expected, "{sampling:?}");
     }
 
     #[test]
-    fn what_makes_no_sense_is_named_with_its_range() {
+    fn a_value_out_of_range_is_named_with_its_range() {
         let greedy = Sampling::greedy();
         check(greedy, None);
         check(Sampling::prose(), None);

@@ -1,4 +1,4 @@
-//! The chain as a whole: what is never drawn, what is always the same, what breaks a loop.
+//! Tests the sampling chain as a whole: masked tokens, reproducibility, penalties and truncation.
 
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn a_choice_carries_the_uncertainty_before_truncation() {
 
 #[test]
 fn dry_breaks_a_loop_that_greedy_is_caught_in() {
-    // The model says 0, 1, 2 round and round; 3 is its second choice everywhere.
+    // The model repeats 0, 1, 2; token 3 is always its second choice.
     let run = |sampling: Sampling| {
         let mut generated = vec![Token(0)];
         for _ in 0..30 {

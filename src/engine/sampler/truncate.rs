@@ -14,12 +14,12 @@ fn by_likelihood(a: &Candidate, b: &Candidate) -> Ordering {
     b.logit.total_cmp(&a.logit).then(a.index.cmp(&b.index))
 }
 
-/// The `k` likeliest tokens in no order, or all for a `k` of 0. Entries of minus infinity (and NaN) are never among them.
+/// The `k` likeliest tokens in no particular order; all if `k` is 0. Logits of minus infinity and NaN are left out.
 pub fn top_k(logits: &[f32], k: usize) -> Vec<Candidate> {
     let k = if k == 0 { logits.len() } else { k.min(logits.len()) };
     let room = (2 * k).min(logits.len());
     let mut kept: Vec<Candidate> = Vec::with_capacity(room);
-    // Whatever is not above the k-th best so far cannot be among the k best: an equal of a higher index loses to it.
+    // A logit not above the k-th best so far cannot be among the k best: of equals the lower index wins.
     let mut floor = f32::NEG_INFINITY;
     for (index, &logit) in logits.iter().enumerate() {
         if logit > floor {
@@ -34,7 +34,7 @@ pub fn top_k(logits: &[f32], k: usize) -> Vec<Candidate> {
     kept
 }
 
-/// Leaves the `k` likeliest, the last of them at `k - 1`.
+/// Keeps the `k` likeliest, with the k-th of them at index `k - 1`.
 fn keep_best(candidates: &mut Vec<Candidate>, k: usize) {
     if k > 0 && candidates.len() > k {
         candidates.select_nth_unstable_by(k - 1, by_likelihood);
@@ -45,7 +45,7 @@ fn keep_best(candidates: &mut Vec<Candidate>, k: usize) {
 /// The first guess at how many candidates top-p keeps; four times as many are tried next.
 const GUESS: usize = 64;
 
-/// Leaves the fewest likeliest candidates whose probabilities, among the candidates, sum up to at least `p`.
+/// Keeps the fewest of the likeliest candidates whose probabilities, among all candidates, sum to at least `p`.
 pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     if p >= 1.0 {
         return;
@@ -54,7 +54,7 @@ pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     let weight = |candidate: &Candidate| f64::from(candidate.logit - greatest).exp();
     let wanted = f64::from(p) * candidates.iter().map(weight).sum::<f64>();
     let mut sorted = GUESS.min(candidates.len());
-    // Ends: the sum over all candidates is at least `wanted`, and `sorted` grows until it covers them all.
+    // Terminates: the sum over all candidates is at least `wanted`, and `sorted` grows until it covers them all.
     loop {
         if sorted < candidates.len() {
             candidates.select_nth_unstable_by(sorted - 1, by_likelihood);
@@ -73,7 +73,7 @@ pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     }
 }
 
-/// Leaves the candidates at least `p` times as likely as the likeliest.
+/// Keeps the candidates at least `p` times as likely as the likeliest.
 pub fn min_p(candidates: &mut Vec<Candidate>, p: f32) {
     if p > 0.0 {
         let least = greatest(candidates) + p.ln();

@@ -1,4 +1,4 @@
-//! One more token for slots that generate: together where that was proved to change nothing, else one by one.
+//! Generates one more token for each slot: in a shared call if that was proved to change nothing, else one by one.
 
 use super::{Decoder, Finish, Progress, Task, Update, Worker};
 use crate::engine::decoder::{Row, Sharing};
@@ -6,20 +6,20 @@ use crate::engine::sampler;
 use crate::engine::sharing::{Regime, Verdict};
 
 impl<D: Decoder> Worker<'_, D> {
-    /// One more token for every slot in `indices`, or several where they were guessed. A guess has a call of its own,
-    /// so that it depends on no neighbour.
+    /// Generates one more token for every slot in `indices`, or several if tokens were guessed. A guess is verified in
+    /// a call of its own, so that it does not depend on other slots.
     pub(super) fn decode(&mut self, indices: &[usize]) {
         let unguessed: Vec<usize> = indices.iter().copied().filter(|&index| !self.verify(index)).collect();
         let rows: Vec<Row> = unguessed.iter().filter_map(|&index| self.next_row(index)).collect();
         if rows.len() < 2 || self.limits.sharing == Sharing::Always {
-            return self.together(&rows);
+            return self.decode_together(&rows);
         }
         let lengths: Vec<usize> = rows.iter().map(|row| row.position).collect();
         let regime = Regime::of(&lengths);
         match self.verdicts.on(regime) {
-            Verdict::Proved => self.together(&rows),
-            Verdict::Refuted => rows.iter().for_each(|row| self.together(std::slice::from_ref(row))),
-            Verdict::Open => self.both_ways(&rows, regime),
+            Verdict::Proved => self.decode_together(&rows),
+            Verdict::Refuted => rows.iter().for_each(|row| self.decode_together(std::slice::from_ref(row))),
+            Verdict::Open => self.decode_both_ways(&rows, regime),
         }
     }
 
@@ -29,8 +29,8 @@ impl<D: Decoder> Worker<'_, D> {
         Some(Row { sequence: index, position: occupied.slot.tokens.len(), token, logits: true })
     }
 
-    /// All rows in one call.
-    fn together(&mut self, rows: &[Row]) {
+    /// Evaluates all rows in one call.
+    fn decode_together(&mut self, rows: &[Row]) {
         if let Err(error) = self.decoder.decode(rows, &|| false) {
             let indices: Vec<usize> = rows.iter().map(|row| row.sequence).collect();
             return self.abort(&indices, &error);
@@ -42,8 +42,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// All rows in one call, then taken back and computed one by one; only the latter counts.
-    fn both_ways(&mut self, rows: &[Row], regime: Regime) {
+    /// Evaluates all rows in one call, takes them back, and evaluates them one by one. The latter results count.
+    fn decode_both_ways(&mut self, rows: &[Row], regime: Regime) {
         rows.iter().for_each(|row| self.decoder.mark(row.sequence));
         let shared: Option<Vec<Vec<f32>>> = match self.decoder.decode(rows, &|| false) {
             Ok(()) => Some((0..rows.len()).map(|number| self.decoder.logits(number).to_vec()).collect()),
@@ -70,7 +70,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.verdicts.found(regime, equal);
     }
 
-    /// Chooses the next token from `logits`, sends it out, and ends the job where it ends.
+    /// Chooses the next token from `logits`, sends it out, and ends the job if it is complete.
     pub(super) fn take_token(&mut self, index: usize, mut logits: Vec<f32>) {
         let held = self.slots[index].slot.tokens.len();
         let Some(active) = &mut self.slots[index].active else { return };
@@ -107,7 +107,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
         // A closed stream is noticed before the next call.
         let _ = active.job.updates.send(Update::Token(choice));
-        // A benchmark wants its tokens whatever they are.
+        // A benchmark (`ignore_end`) wants all its tokens, even repeated ones.
         if stopped {
             self.finish(index, Finish::End);
         } else if !request.ignore_end && repetition.push(generated) {
@@ -120,7 +120,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 }
 
-/// Whether two rows of logits are the same to the last bit.
+/// Whether two rows of logits are equal bit by bit.
 pub(super) fn same_bits(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

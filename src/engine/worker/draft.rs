@@ -1,23 +1,23 @@
-//! Several tokens of one slot in a call: guessed from the text, taken as far as the model itself chooses them.
+//! Verifies guessed tokens: evaluates several tokens of one slot in a call and keeps those that the model chooses.
 
 use super::{Decoder, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row, Token};
 use crate::engine::lookup::{GUESSED_MIN, Lookup};
 
-/// Rows of a call that verifies: kernels on processors take that many at half the price of eight, a row each.
+/// Most rows of a verifying call: on processors a row costs half as much in a call of 16 rows as in one of eight.
 const ROWS: usize = 16;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// What guesses for the job of `prompt`, if it asks for that and rejected rows can be taken back.
+    /// The source of guesses for a job with `prompt`, if its request wants them and rejected rows can be taken back.
     pub(super) fn lookup(&self, task: &Task, prompt: &[Token]) -> Option<Lookup> {
         let asks = matches!(task, Task::Generate { request, .. } if request.lookup);
         (asks && self.limits.undo >= GUESSED_MIN).then(|| Lookup::new(prompt))
     }
 
-    /// Evaluates the last token of slot `index` with a guess behind it and takes the tokens that follow, up to the
-    /// first that was guessed wrong. False if there was no guess.
+    /// Evaluates the last token of slot `index` and a guess after it, and takes the next tokens up to the first wrong
+    /// guess. False if there was no guess.
     pub(super) fn verify(&mut self, index: usize) -> bool {
-        let Some(rows) = self.guessed(index) else { return false };
+        let Some(rows) = self.guess_rows(index) else { return false };
         let held = self.slots[index].slot.tokens.len();
         let Some(active) = &self.slots[index].active else { return false };
         match self.decoder.decode(&rows, &|| active.job.is_over()) {
@@ -55,9 +55,9 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// The last token of slot `index` and a guess behind it: as many rows as the call, the context and the request
-    /// leave.
-    fn guessed(&self, index: usize) -> Option<Vec<Row>> {
+    /// Rows for the last token of slot `index` and a guess after it, as many as the call, the context and the request
+    /// allow; `None` without a guess.
+    fn guess_rows(&self, index: usize) -> Option<Vec<Row>> {
         let occupied = &self.slots[index];
         let active = occupied.active.as_ref()?;
         let (Progress::Decode { generated, lookup: Some(lookup), .. }, Task::Generate { request, .. }) =

@@ -1,4 +1,4 @@
-//! What a handle asks of a worker, and what it hears back.
+//! The messages between a handle and its worker: jobs, updates, and the number of waiting jobs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ pub enum Task {
     Score { prefix: Vec<Token>, continuations: Vec<Vec<Token>>, priority: Priority },
 }
 
-/// What the worker sends back. `Finished`, `Scored` and `Failed` are last.
+/// What the worker sends back. `Finished`, `Scored` and `Failed` end the stream.
 #[derive(Debug)]
 pub enum Update {
     Token(Choice),
@@ -44,22 +44,22 @@ pub struct Inbox {
     pub ready: Sender<Result<Limits, String>>,
     pub pressure: Arc<Pressure>,
     pub permit: Permit,
-    /// Copies of this model's sequences outside its slots, where there is a store for them.
+    /// The prefix store of this model, if there is one.
     pub prefixes: Option<Prefixes>,
-    /// On slots that share a call.
+    /// Verdicts on slots that share a call.
     pub verdicts: Verdicts,
-    /// On prefill calls that are made in two parts.
+    /// Verdicts on prefill calls that are made in two parts.
     pub splits: Verdicts,
 }
 
-/// How many jobs wait for a slot, by priority. Written by handles and the worker, read in the middle of calls.
+/// How many jobs wait for a slot, by priority. Written by handles and the worker, read during calls.
 #[derive(Debug, Default)]
 pub struct Pressure {
     levels: [AtomicUsize; 3],
 }
 
 impl Pressure {
-    /// One more waits; gives how many waited before.
+    /// Counts one more waiting job; returns how many waited before.
     pub fn enter(&self, priority: Priority) -> usize {
         let before = self.waiting();
         self.levels[priority as usize].fetch_add(1, Ordering::SeqCst);
@@ -74,7 +74,7 @@ impl Pressure {
         self.levels.iter().map(|level| level.load(Ordering::SeqCst)).sum()
     }
 
-    /// Whether somebody more urgent than `priority` waits.
+    /// Whether a job of a higher priority than `priority` waits.
     pub fn above(&self, priority: Priority) -> bool {
         self.levels[priority as usize + 1..].iter().any(|level| level.load(Ordering::Relaxed) > 0)
     }
@@ -88,7 +88,7 @@ impl Job {
         }
     }
 
-    /// Takes the prompt out: the job has a slot now.
+    /// Moves the prompt out of the job once it has a slot.
     pub fn take_prompt(&mut self) -> Vec<Token> {
         match &mut self.task {
             Task::Generate { request, .. } => std::mem::take(&mut request.prompt),
@@ -122,13 +122,13 @@ impl Job {
         }
     }
 
-    /// Whether nobody listens any more, or its time is up.
+    /// Whether its receiver was dropped or its deadline has passed.
     pub fn is_over(&self) -> bool {
         self.updates.is_closed() || self.submitted.elapsed() > self.deadline
     }
 
     pub fn fail(&self, error: EngineError) {
-        // Nobody may listen any more: then there is nobody to tell.
+        // Sending fails only if the receiver was dropped, and then nobody needs the error.
         let _ = self.updates.send(Update::Failed(error));
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that owns a model: takes jobs in, gives slots away, makes one call after another, sends tokens out.
+//! The thread that owns a model: takes jobs, gives them slots, makes one call after another and sends tokens out.
 
 mod decode;
 mod draft;
@@ -27,7 +27,7 @@ use super::slot::{Prefill, Slot};
 use crate::budget::permit::{Permit, Priority};
 
 impl Inbox {
-    /// Serves jobs until every handle is gone, then leaves copies of what the slots hold.
+    /// Serves jobs until every handle is dropped, then copies the slots to the prefix store.
     pub fn serve(self, decoder: impl Decoder, vocabulary: &dyn Vocabulary) -> Result<(), String> {
         let limits = decoder.limits();
         let slots = (0..limits.sequences).map(|_| Occupied::default()).collect();
@@ -63,27 +63,29 @@ struct Occupied {
 
 struct Active {
     job: Job,
-    /// All prompt tokens; for a score its prefix.
+    /// All prompt tokens; for a score job, its prefix.
     prompt: Vec<Token>,
-    /// In which calls they are evaluated.
+    /// The calls in which they are evaluated.
     prefill: Prefill,
     started: Instant,
+    /// When the whole prompt was evaluated.
     prompted: Option<Instant>,
+    /// Prompt tokens that were reused.
     cached: usize,
-    /// When it last got a call: by the worker's clock, and by the wall's.
+    /// When it last got a call, by the worker's clock and as time.
     served: u64,
     served_at: Instant,
     /// How urgent it was when it got its slot.
     urgency: u64,
     /// How often it had to give its slot up.
     parked: u8,
-    /// How often the chunk at work was stopped for somebody more urgent.
+    /// How often its current chunk was stopped for a more urgent job.
     stopped: u8,
     progress: Progress,
 }
 
 enum Progress {
-    /// Prompt tokens are being evaluated; `Slot::tokens` says how far it is.
+    /// Prompt tokens are being evaluated; `Slot::tokens` holds those that are done.
     Prompt,
     /// Tokens are being generated; the last one is not in the slot yet.
     Decode { generated: Vec<Token>, random: fastrand::Rng, repetition: Repetition, lookup: Option<Lookup> },
@@ -98,15 +100,16 @@ struct Worker<'v, D> {
     permit: Permit,
     pressure: Arc<Pressure>,
     prefixes: Option<Prefixes>,
+    /// Verdicts on slots that share a call.
     verdicts: Verdicts,
-    /// Whether calls may be split, by the length at their end.
+    /// Verdicts on prefill calls that are split, by the length at their end.
     splits: Verdicts,
     slots: Vec<Occupied>,
     waiting: VecDeque<Waiter>,
     scheduler: Scheduler,
-    /// Counts calls and admissions, to tell what is older.
+    /// Counts calls and admissions; orders slots and jobs by age.
     clock: u64,
-    /// Mean time a job holds a slot, for the expected wait.
+    /// Moving average of the time a job holds a slot, for the expected wait; 0 before the first.
     service_ms: f64,
 }
 
@@ -127,7 +130,7 @@ impl<D: Decoder> Worker<'_, D> {
                     Err(TryRecvError::Disconnected) => break,
                 }
             }
-            self.drop_the_abandoned();
+            self.drop_abandoned_jobs();
             self.admit();
             let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
             let work = self.scheduler.next(&views, self.limits.sharing != Sharing::Never);
@@ -139,12 +142,12 @@ impl<D: Decoder> Worker<'_, D> {
         self.waiting.is_empty() && self.slots.iter().all(|slot| slot.active.is_none())
     }
 
-    /// Ends jobs whose stream was dropped or whose time is up.
-    fn drop_the_abandoned(&mut self) {
+    /// Ends jobs whose stream was dropped or whose deadline has passed.
+    fn drop_abandoned_jobs(&mut self) {
         let pressure = &self.pressure;
         self.waiting.retain(|waiter| {
             let job = waiter.job();
-            // Asked once: a stream that is dropped meanwhile would otherwise leave the queue uncounted.
+            // Checked once: a stream dropped between two checks would leave the queue without leaving `pressure`.
             let over = job.is_over();
             if over {
                 job.fail(EngineError::Deadline(job.deadline));
@@ -197,7 +200,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// A call failed: its jobs get the error, their sequences are cleared, all other jobs go on.
+    /// Ends the jobs of a failed call with its error and clears their sequences; all other jobs go on.
     fn abort(&mut self, indices: &[usize], error: &DecodeError) {
         for &index in indices {
             if let Some(active) = self.slots[index].active.take() {
@@ -207,7 +210,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Shortens a slot to at most `length` tokens; gives how many are left.
+    /// Shortens a slot to at most `length` tokens; returns how many are left.
     fn cut_back(&mut self, index: usize, length: usize) -> usize {
         let kept = self.decoder.keep(index, length);
         self.slots[index].slot.truncate(kept);

@@ -1,4 +1,4 @@
-//! Gives slots to jobs: whom next, which slot, whose slot if none is free, and with what beginning already in it.
+//! Gives slots to waiting jobs: which job is next, which slot it gets, whom it preempts, and which prefix it reuses.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,7 +17,7 @@ const PARKED_MAX: u8 = 3;
 /// A job without a slot.
 pub(super) enum Waiter {
     Fresh(Box<Job>),
-    /// It had one, and gave it up to somebody more urgent.
+    /// It had a slot, and gave it up to a more urgent job.
     Parked(Box<Parked>),
 }
 
@@ -46,14 +46,14 @@ impl Waiter {
 }
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Gives slots to waiting jobs as far as they go, and tells the others where they stand.
+    /// Gives slots to waiting jobs while it can, and updates the queue position and expected wait of the others.
     pub(super) fn admit(&mut self) {
         while let Some((next, urgency)) = self.next_waiting() {
             let Some(index) = self.free_slot(self.waiting[next].prompt()).or_else(|| self.preempted_slot(urgency))
             else {
                 break;
             };
-            // Parking puts its job at the end of the queue, so `next` still counts.
+            // Parking puts a job at the end of the queue, so the index `next` is still right.
             let Some(waiter) = self.waiting.remove(next) else { break };
             self.pressure.leave(waiter.job().priority());
             self.clock += 1;
@@ -70,12 +70,12 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     fn next_waiting(&self) -> Option<(usize, u64)> {
-        let waiting: Vec<Waiting> = self.waiting.iter().map(|waiter| self.standing(waiter)).collect();
+        let waiting: Vec<Waiting> = self.waiting.iter().map(|waiter| self.as_waiting(waiter)).collect();
         let next = scheduler::admit(&waiting)?;
         Some((next, waiting[next].urgency()))
     }
 
-    fn standing(&self, waiter: &Waiter) -> Waiting {
+    fn as_waiting(&self, waiter: &Waiter) -> Waiting {
         let job = waiter.job();
         Waiting {
             priority: job.priority(),
@@ -84,7 +84,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Whether a prompt at work, at least as urgent, is still computing what `job` could then copy.
+    /// Whether a running prompt of at least the same priority is still computing a prefix that `job` could then copy.
     fn follows(&self, job: &Job) -> bool {
         let prefill = self.prefill_of(job, job.prompt());
         let usable = |tokens: &[Token], held: Held<'_>| {
@@ -113,8 +113,8 @@ impl<D: Decoder> Worker<'_, D> {
         Prefill::new(prompt.len(), job.fixed(), self.limits.chunk)
     }
 
-    /// The idle slot to use: one that holds the beginning and little else; then the longest unused, so that what is
-    /// used again and again survives in its slot.
+    /// The idle slot to use: one that holds a prefix of `prompt` and little else, otherwise the least recently used, so
+    /// that prefixes in frequent use stay in their slots.
     fn free_slot(&self, prompt: &[Token]) -> Option<usize> {
         let idle =
             || self.slots.iter().enumerate().filter(|(_, one)| one.active.is_none()).map(|(i, one)| (i, &one.slot));
@@ -126,7 +126,7 @@ impl<D: Decoder> Worker<'_, D> {
         in_place.or_else(|| idle().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index))
     }
 
-    /// The slot of the least urgent job, after that job was parked. Without memory for its state it goes on.
+    /// Parks the least urgent job and returns its slot. `None` if no job is less urgent or memory is short.
     fn preempted_slot(&mut self, urgency: u64) -> Option<usize> {
         let running: Vec<Running> = self
             .slots
@@ -149,7 +149,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.pressure.enter(active.job.priority());
         let held = &mut self.slots[index].slot;
         let slot = held.clone();
-        // Nobody needs another copy of it.
+        // The parked state is already a copy.
         held.generated = false;
         self.waiting.push_back(Waiter::Parked(Box::new(Parked { active, slot, saved, _lease: lease })));
         Some(index)
@@ -160,7 +160,7 @@ impl<D: Decoder> Worker<'_, D> {
         let reuse = job.reuse();
         let prompt = job.take_prompt();
         let prefill = self.prefill_of(&job, &prompt);
-        self.fetch(index, &prompt, prefill, reuse);
+        self.fetch_prefix(index, &prompt, prefill, reuse);
         let held = &self.slots[index].slot;
         let wanted = prefill.reusable(held.shared(&prompt), held.held(), reuse, |end| self.may_split(end));
         if wanted + TOKENS_MIN <= held.tokens.len() {
@@ -209,9 +209,9 @@ impl<D: Decoder> Worker<'_, D> {
         self.slots[index].active = Some(active);
     }
 
-    /// Brings the longest beginning of `prompt` into slot `index`, from another slot or a copy, where that is worth a
-    /// copy more than what lies there.
-    fn fetch(&mut self, index: usize, prompt: &[Token], prefill: Prefill, reuse: Reuse) {
+    /// Restores the longest known prefix of `prompt` into slot `index`, from another slot or the prefix store, if it
+    /// saves at least [`TOKENS_MIN`] tokens over what the slot holds.
+    fn fetch_prefix(&mut self, index: usize, prompt: &[Token], prefill: Prefill, reuse: Reuse) {
         let usable = |tokens: &[Token], held: Held<'_>| {
             prefill.reusable(slot::shared(tokens, prompt), held, reuse, |end| self.may_split(end))
         };
@@ -225,24 +225,24 @@ impl<D: Decoder> Worker<'_, D> {
         {
             let slot = Slot::of(copied.tokens, copied.cuts);
             if usable(&slot.tokens, slot.held()) >= here.max(there) + TOKENS_MIN {
-                return self.put_in(index, slot, &copied.saved);
+                return self.restore_into(index, slot, &copied.saved);
             }
         }
         if there >= here + TOKENS_MIN
             && let Some(saved) = self.decoder.save(other)
         {
             let Slot { tokens, cuts, exact, .. } = self.slots[other].slot.clone();
-            self.put_in(index, Slot { tokens, cuts, exact, ..Slot::default() }, &saved);
+            self.restore_into(index, Slot { tokens, cuts, exact, ..Slot::default() }, &saved);
         }
     }
 
-    fn put_in(&mut self, index: usize, slot: Slot, saved: &Saved) {
+    fn restore_into(&mut self, index: usize, slot: Slot, saved: &Saved) {
         self.leave_copy(index);
         let restored = self.decoder.restore(index, saved);
         self.slots[index].slot = if restored { slot } else { Slot::default() };
     }
 
-    /// Copies what a slot holds to the store before it is overwritten.
+    /// Copies what a slot holds to the prefix store before it is overwritten, if it is long enough and was generated.
     fn leave_copy(&mut self, index: usize) {
         let Some(prefixes) = &self.prefixes else { return };
         let Slot { tokens, cuts, generated, .. } = &self.slots[index].slot;
@@ -254,7 +254,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// The model is about to be unloaded: what it holds comes back when it is loaded again.
+    /// Copies all slots to the prefix store before the model is unloaded, for when it is loaded again.
     pub(super) fn leave_copies(&mut self) {
         (0..self.slots.len()).for_each(|index| self.leave_copy(index));
     }

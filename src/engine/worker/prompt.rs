@@ -1,4 +1,4 @@
-//! Evaluates prompts, a chunk a call.
+//! Evaluates prompts, one chunk per call.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -8,14 +8,14 @@ use crate::engine::decoder::{DecodeError, Row};
 use crate::engine::repetition::Repetition;
 use crate::engine::slot::Prefill;
 
-/// How often one chunk may be stopped for somebody more urgent before it runs to its end. What a stopped call computed
-/// is lost, so this bounds how long a prompt can be kept from going on.
+/// How often one chunk may be stopped for a more urgent job before it runs to its end. What a stopped call computed is
+/// lost, so this bounds how long a prompt can be delayed.
 const STOPPED_MAX: u8 = 3;
-/// Rows of a part of a chunk: a quarter of it, which costs a tenth more time a row.
+/// Rows of a part of a chunk: a quarter of a full chunk, which takes a tenth more time per row.
 const PART_ROWS: usize = 64;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Evaluates the next chunk of a prompt, or a part of it, and takes the first token after its end.
+    /// Evaluates the next chunk of a prompt, or a part of it; after the last one it takes the first generated token.
     pub(super) fn chunk(&mut self, index: usize) {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return };
         let (from, end) = (slot.tokens.len(), active.prefill.end(slot));
@@ -46,8 +46,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Evaluates these positions of a prompt in one call, which ends early for somebody more urgent. Logits come out
-    /// after the last position of the prompt, or of the call if they are `wanted`.
+    /// Evaluates these positions of a prompt in one call, which stops early for a more urgent job. Logits are computed
+    /// after the last position of the prompt, and of the call if they are `wanted`.
     pub(super) fn evaluate(&mut self, index: usize, positions: Range<usize>, wanted: bool) -> Result<(), DecodeError> {
         let Some(active) = &self.slots[index].active else { return Err(DecodeError::Stopped) };
         let end = positions.end;
@@ -60,13 +60,13 @@ impl<D: Decoder> Worker<'_, D> {
         };
         let rows: Vec<Row> = positions.map(row).collect();
         let (pressure, permit, priority) = (&self.pressure, &self.permit, active.job.priority());
-        let patient = active.stopped >= STOPPED_MAX;
+        let must_finish = active.stopped >= STOPPED_MAX;
         let stop =
-            || active.job.is_over() || (!patient && (pressure.above(priority) || permit.is_wanted_above(priority)));
+            || active.job.is_over() || (!must_finish && (pressure.above(priority) || permit.is_wanted_above(priority)));
         self.decoder.decode(&rows, &stop)
     }
 
-    /// A call came to nothing: its sequence is what it was before.
+    /// Discards the result of a call: cuts the sequence back to what it was before.
     fn stopped(&mut self, index: usize, from: usize) {
         self.cut_back(index, from);
         if let Some(active) = &mut self.slots[index].active {
@@ -74,8 +74,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
     }
 
-    /// Whether the call that ends at `end` is made in parts: because somebody no less urgent generates meanwhile, and
-    /// would wait for its end, or because it was stopped before, and a part is lost less easily.
+    /// Whether the call that ends at `end` is made in parts: because a job of at least the same priority generates
+    /// meanwhile and would wait for its end, or because it was stopped before, and stopping a part loses less.
     fn goes_in_parts(&self, index: usize, end: usize) -> bool {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return false };
         let priority = active.job.priority();
@@ -85,7 +85,7 @@ impl<D: Decoder> Worker<'_, D> {
         slot.is_exact() && self.may_split(end) && is_waited_for()
     }
 
-    /// At its end the part that is the same in every run is offered to the disk, if it was computed as from cold.
+    /// Offers the fixed prefix to the disk cache at its end, if it was computed as in a cold run.
     fn keep_preamble(&mut self, index: usize, to: usize) {
         let (Some(prefixes), Some(active)) = (&self.prefixes, &self.slots[index].active) else { return };
         let held = &self.slots[index].slot;

@@ -5,7 +5,7 @@ use crate::engine::decoder::{Row, Token};
 use crate::engine::sampler;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Evaluates the next continuation of a score job and goes back to the end of its prefix.
+    /// Evaluates the next continuation of a score job and cuts the sequence back to the end of its prefix.
     pub(super) fn score_one(&mut self, index: usize) {
         let Some(active) = &self.slots[index].active else { return };
         let (Progress::Score { after, sums }, Task::Score { continuations, .. }) = (&active.progress, &active.job.task)
@@ -41,6 +41,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.finish_score_if_done(index);
     }
 
+    /// Sends the scores and ends the job once every continuation is scored.
     pub(super) fn finish_score_if_done(&mut self, index: usize) {
         let done = match &self.slots[index].active {
             Some(Active { progress: Progress::Score { sums, .. }, job, .. }) => {

@@ -1,9 +1,9 @@
 //! Finds out, by comparing logits, whether a prefill call may be made in two parts without changing a bit.
 //!
-//! Where it may, a prompt that begins like an earlier one is computed from the place where they part and not from the
-//! last whole call before it, and a call need not be long while somebody waits. Whether it may depends on kernels: it
-//! holds for dense models where a row's sums do not depend on the rows beside it, and not for experts, which get other
-//! rows. So nothing is taken on trust, as with slots that share calls: see `sharing`.
+//! If it may, a prompt that shares a prefix with an earlier one is computed from where they differ instead of from the
+//! last whole call before that, and calls can be short while another job waits. It depends on the kernels: it holds for
+//! dense models whose sums for a row do not depend on the other rows, and not for mixtures of experts, whose experts
+//! get other rows. So it is measured, as for slots that share calls (see `sharing`).
 
 use super::decode::same_bits;
 use super::{DecodeError, Decoder, Worker};
@@ -18,8 +18,8 @@ impl<D: Decoder> Worker<'_, D> {
             || self.limits.cuts_anywhere && self.splits.on(regime(end)) == Verdict::Proved
     }
 
-    /// Where the call of slot `index` that ends at `end` should be split to find out; `None` if that is known, or if
-    /// such a call would tell nothing.
+    /// Where to split the call of slot `index` that ends at `end` to find out; `None` if that is known or this call cannot
+    /// show it.
     pub(super) fn proof_of_splits(&self, index: usize, end: usize) -> Option<usize> {
         let slot = &self.slots[index].slot;
         let from = slot.tokens.len();
@@ -30,8 +30,8 @@ impl<D: Decoder> Worker<'_, D> {
         (self.limits.cuts_anywhere && is_open && is_whole && part > from).then_some(part)
     }
 
-    /// Computes positions from `part` to `end` again, in a call of their own. Whether the logits are those of the whole
-    /// call, which was the last one; if not, or if the call was stopped, the sequence is to be cut back to its beginning.
+    /// Computes positions from `part` to `end` again in a call of their own, and returns whether the logits are those
+    /// of the whole call, which must be the last one made. If false, or if stopped, cut back to `from`.
     pub(super) fn prove_split(
         &mut self,
         index: usize,
@@ -55,7 +55,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 }
 
-/// Kernels are chosen by the rows of a call and by the length of what they look back on.
+/// Kernels are chosen by the number of rows of a call and by the context length.
 fn regime(end: usize) -> Regime {
     Regime { rows: SPLIT, ..Regime::of(&[end]) }
 }

@@ -1,4 +1,4 @@
-//! Reads files on every core while what was read is written: SQLite takes one writer, parsing takes the rest.
+//! Processes a list on several threads and hands the results to one writer in batches, because SQLite takes one writer.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -8,13 +8,13 @@ use super::stop;
 use crate::base::Cancel;
 use crate::index::IndexError;
 
-/// Threads that parse. More do not help: SQLite writes from one.
+/// Most threads that parse. More do not help, because one thread writes.
 const READERS_MAX: usize = 4;
-/// Files that wait to be written, a thread: enough that nobody waits for a large file, few enough to bound the memory.
+/// Results per thread that may wait to be written: enough to bridge a large file, few enough to bound memory.
 const WAITING: usize = 32;
 
-/// Reads every item once, on a few threads, and hands the results to `write` in batches of at most `batch`, in no order.
-/// Ends early when `write` fails or `cancel` is set; what was not handed over by then is lost.
+/// Calls `read` once per item on a few threads, and `write` with batches of at most `batch` results, in no particular order.
+/// Ends early when `write` fails or `cancel` is set; results not written by then are lost.
 pub fn read<'a, I: Sync, T: Send>(
     items: &'a [I],
     batch: usize,
@@ -25,7 +25,7 @@ pub fn read<'a, I: Sync, T: Send>(
     read_with(items, READERS_MAX, batch, || (), |(), item| read(item), cancel, write)
 }
 
-/// The same on at most `threads`, each with something of its own that it makes at the start.
+/// Like `read`, on at most `threads` threads, each with its own state from `start`.
 pub fn read_with<'a, I: Sync, T: Send, S>(
     items: &'a [I],
     threads: usize,
@@ -42,18 +42,18 @@ pub fn read_with<'a, I: Sync, T: Send, S>(
         for _ in 0..threads {
             let (sender, next, ended, start, read) = (sender.clone(), &next, &ended, &start, &read);
             scope.spawn(move || {
-                let mut own = start();
+                let mut state = start();
                 while !ended.load(Ordering::Relaxed) {
                     let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                    // Nobody listens any more after an error or a cancellation.
-                    if sender.send((item, read(&mut own, item))).is_err() {
+                    // The receiver is gone after an error or a cancellation.
+                    if sender.send((item, read(&mut state, item))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        let mut all = || -> Result<(), IndexError> {
+        let mut write_all = || -> Result<(), IndexError> {
             let mut waiting = Vec::new();
             loop {
                 stop(cancel)?;
@@ -65,15 +65,15 @@ pub fn read_with<'a, I: Sync, T: Send, S>(
             }
             if waiting.is_empty() { Ok(()) } else { write(waiting) }
         };
-        let outcome = all();
+        let outcome = write_all();
         ended.store(true, Ordering::Relaxed);
-        // A reader that waits for room is woken by this.
+        // This wakes a thread that waits for room in the channel.
         drop(receiver);
         outcome
     })
 }
 
-/// `of` every item, in order, on a few threads.
+/// Applies `of` to every item on a few threads; the results keep the order of the items.
 pub fn map<I: Sync, T: Send>(items: &[I], of: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from).clamp(1, READERS_MAX);
     let part = items.len().div_ceil(threads).max(1);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancellation_and_a_failed_write_end_it_without_waiting_for_the_rest() {
+    fn a_cancellation_or_a_failed_write_ends_the_run_early() {
         let items: Vec<usize> = (0..100_000).collect();
         let reads = AtomicUsize::new(0);
         let count = |_: &usize| reads.fetch_add(1, Ordering::Relaxed);

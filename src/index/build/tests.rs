@@ -1,4 +1,4 @@
-//! Tests of the module above.
+//! Tests of refreshing an index: an incremental index must equal a clean one.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,7 +19,7 @@ fn refresh(index: &Index) -> Report {
     index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap()
 }
 
-/// Everything an index holds that can be asked for, as text.
+/// Everything that can be read from an index, as text.
 fn contents(index: &Index) -> String {
     let store = index.reader();
     let paths: Vec<String> =
@@ -157,7 +157,7 @@ fn an_unchanged_project_is_not_read_again_and_a_touched_one_not_parsed() {
 }
 
 #[test]
-fn a_deleted_file_leaves_no_ghost() {
+fn a_deleted_file_leaves_no_symbols_and_no_edges() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.ts", "export function alpha() {}\n");
     write(folder.path(), "b.ts", "import { alpha } from './a';\nexport function beta() { alpha(); }\n");
@@ -196,7 +196,7 @@ fn a_cancelled_run_is_finished_by_the_next() {
 }
 
 #[test]
-fn what_is_skipped_is_said() {
+fn skipped_files_are_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.ts", "export function alpha() {}\n");
     write(folder.path(), "a.min.js", &"var a=1;".repeat(5_000));
@@ -222,7 +222,7 @@ fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
     write(folder.path(), "b.ts", "import { alpha } from './a';\nexport function beta() { alpha(); }\n");
     let index = Index::open(folder.path()).unwrap();
     refresh(&index);
-    // The name goes from a file that is read, while the file that refers to it stays as it was.
+    // The name disappears from one file, while the file that refers to it stays unchanged.
     write(folder.path(), "a.ts", "export function other() { return 1; }\n");
     let cancel = Cancel::new();
     let ended = index.refresh_lexical(
@@ -244,7 +244,7 @@ fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
 }
 
 #[test]
-fn status_says_what_is_behind_and_what_is_left_out() {
+fn status_lists_changed_removed_and_skipped_files() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.ts", "export function alpha() {}\n");
     write(folder.path(), "b.py", "def beta():\n    return 1\n");
@@ -267,7 +267,7 @@ fn status_says_what_is_behind_and_what_is_left_out() {
 }
 
 #[test]
-fn what_much_refers_to_is_embedded_first() {
+fn the_most_referenced_file_is_embedded_first() {
     let folder = tempfile::tempdir().unwrap();
     let body = "  const value = 'a line that makes every function a chunk of its own';\n".repeat(11);
     for number in 0..200 {

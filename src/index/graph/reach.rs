@@ -1,4 +1,4 @@
-//! What lies further away: who is affected by a change, how one symbol leads to another, which chunks are near.
+//! Searches the graph over several steps: the impact of a change, the path between two symbols, nearby chunks.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -9,7 +9,7 @@ use petgraph::visit::EdgeRef;
 use super::{Graph, Neighbour};
 use crate::index::resolve::EdgeKind;
 
-/// Edges along which a change is felt, and along which a way leads.
+/// Edges that carry the impact of a change, and that a path may follow.
 const USES: &[EdgeKind] = &[EdgeKind::Calls, EdgeKind::References, EdgeKind::Extends, EdgeKind::Imports];
 
 /// A symbol found some steps away.
@@ -18,13 +18,13 @@ pub struct Reached {
     /// The symbol, with the edge that led to it.
     pub near: Neighbour,
     pub steps: usize,
-    /// Product of the confidences along the way.
+    /// Product of the confidences along the path.
     pub confidence: f64,
     /// Name of the symbol one step nearer to the start.
     pub by: String,
 }
 
-/// How far a search goes.
+/// Limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
     pub steps_max: usize,
@@ -32,17 +32,17 @@ pub struct Reach {
 }
 
 impl Graph {
-    /// Symbols that lead to `symbol` by calls, uses, bases or imports, nearest first: what a change may break.
+    /// Symbols that depend on `symbol` by calls, references, bases or imports, nearest first: a change may break these.
     pub fn impact(&self, symbol: &str, reach: Reach) -> Vec<Reached> {
         self.within(symbol, Direction::Incoming, USES, reach)
     }
 
-    /// Callers of callers, nearest first.
+    /// Direct and indirect callers, nearest first.
     pub fn callers_within(&self, symbol: &str, reach: Reach) -> Vec<Reached> {
         self.within(symbol, Direction::Incoming, &[EdgeKind::Calls], reach)
     }
 
-    /// Callees of callees, nearest first.
+    /// Direct and indirect callees, nearest first.
     pub fn callees_within(&self, symbol: &str, reach: Reach) -> Vec<Reached> {
         self.within(symbol, Direction::Outgoing, &[EdgeKind::Calls], reach)
     }
@@ -66,7 +66,7 @@ impl Graph {
         found
     }
 
-    /// One step further from a symbol that lies so many steps, with such a confidence, from the start; surest first.
+    /// Symbols one step beyond `at`, which is `steps` steps from the start and reached with `confidence`; most certain first.
     fn onward(
         &self,
         (at, steps, confidence): (NodeIndex, usize, f64),
@@ -90,42 +90,43 @@ impl Graph {
         next
     }
 
-    /// The shortest way from one symbol to another: by calls if there is one, else also by uses, bases and imports. Empty if none.
+    /// The shortest path from one symbol to another: over calls if there is one, else also over references, bases and imports.
+    /// Empty if there is none.
     pub fn path(&self, from: &str, to: &str, steps_max: usize) -> Vec<Reached> {
         let ends: HashSet<NodeIndex> = self.indices(to).into_iter().collect();
-        let calls = self.way(from, &ends, &[EdgeKind::Calls], steps_max);
-        if calls.is_empty() { self.way(from, &ends, USES, steps_max) } else { calls }
+        let calls = self.shortest(from, &ends, &[EdgeKind::Calls], steps_max);
+        if calls.is_empty() { self.shortest(from, &ends, USES, steps_max) } else { calls }
     }
 
-    fn way(&self, from: &str, ends: &HashSet<NodeIndex>, kinds: &[EdgeKind], steps_max: usize) -> Vec<Reached> {
+    fn shortest(&self, from: &str, ends: &HashSet<NodeIndex>, kinds: &[EdgeKind], steps_max: usize) -> Vec<Reached> {
         let starts = self.indices(from);
-        let mut before: HashMap<NodeIndex, Option<(NodeIndex, Reached)>> =
+        let mut came_from: HashMap<NodeIndex, Option<(NodeIndex, Reached)>> =
             starts.iter().map(|at| (*at, None)).collect();
         let mut queue: VecDeque<(NodeIndex, usize, f64)> = starts.into_iter().map(|at| (at, 0, 1.0)).collect();
         while let Some((at, steps, confidence)) = queue.pop_front().filter(|(_, steps, _)| *steps < steps_max) {
             for (other, reached) in self.onward((at, steps, confidence), Direction::Outgoing, kinds) {
-                if before.contains_key(&other) {
+                if came_from.contains_key(&other) {
                     continue;
                 }
                 queue.push_back((other, reached.steps, reached.confidence));
-                before.insert(other, Some((at, reached)));
+                came_from.insert(other, Some((at, reached)));
                 if ends.contains(&other) {
-                    let mut way = Vec::new();
+                    let mut path = Vec::new();
                     let mut next = Some(other);
-                    while let Some((earlier, reached)) = next.and_then(|at| before.remove(&at)).flatten() {
-                        way.push(reached);
+                    while let Some((earlier, reached)) = next.and_then(|at| came_from.remove(&at)).flatten() {
+                        path.push(reached);
                         next = Some(earlier);
                     }
-                    way.reverse();
-                    return way;
+                    path.reverse();
+                    return path;
                 }
             }
         }
         Vec::new()
     }
 
-    /// Chunks near any of `seeds` along calls, references, bases and containment, with the distance in steps from the nearest seed
-    /// other than themselves; nearest first, at most `count_max` a seed.
+    /// Chunks near any of the chunks `seeds`, along edges of any kind: (chunk, steps to the nearest other seed), nearest first, at
+    /// most `count_max` per seed.
     pub fn near(&self, seeds: &[i64], steps_max: usize, count_max: usize) -> Vec<(i64, usize)> {
         let mut nearest: HashMap<i64, usize> = HashMap::new();
         for (chunk, steps) in seeds.iter().flat_map(|seed| self.near_one(*seed, steps_max, count_max)) {
@@ -154,9 +155,9 @@ impl Graph {
         found
     }
 
-    /// Chunks of the symbols one step away, in the order of their ids; files as such are left out, they are near everything in them.
+    /// Chunks of the symbols one step away, by id. Modules are left out, because a file is near everything in it.
     fn linked_chunks(&self, at: NodeIndex) -> Vec<i64> {
-        /// A symbol with more links than this (a logger, a base type) is near everything and says nothing.
+        /// A symbol with more links than this (a logger, a base type) is near everything, so its links say nothing.
         const LINKS_MAX: usize = 64;
         let links: Vec<NodeIndex> = self.graph.neighbors_undirected(at).take(LINKS_MAX + 1).collect();
         if links.len() > LINKS_MAX {

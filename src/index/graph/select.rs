@@ -1,4 +1,4 @@
-//! Which symbols a person means: `name`, `Container.name`, `path::name`, `path:line`, `path`.
+//! Finds the symbols that a text refers to: `name`, `Container.name`, `path::name`, `path:line`, `path`.
 
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
@@ -8,8 +8,8 @@ use super::{Graph, Node};
 use crate::index::resolve::EdgeKind;
 
 impl Graph {
-    /// Symbols that are meant by `symbol`: a name, `Container.name` or `Container::name`; `path::name` and `path:line` say which
-    /// one, a path alone means the file.
+    /// Symbols that `symbol` refers to: a name, `Container.name` or `Container::name`; `path::name` and `path:line` select by
+    /// file, a path alone is the file's module.
     pub fn named(&self, symbol: &str) -> Vec<&Node> {
         self.indices(symbol).into_iter().map(|at| &self.graph[at]).collect()
     }
@@ -57,8 +57,8 @@ impl Graph {
         self.graph.node_indices().filter(around).min_by_key(|at| self.graph[*at].end - self.graph[*at].start)
     }
 
-    /// What a name may mean, each with the words that say which; overloads, and a type with a value of its name, are one. At most one
-    /// entry: the name is clear.
+    /// Symbols that a name may refer to, each with its handle; overloads, and a type and a value of one name, are one entry.
+    /// With at most one entry the name is unambiguous.
     pub fn candidates(&self, symbol: &str) -> Vec<(String, &Node)> {
         let mut found: Vec<(String, &Node)> = Vec::new();
         for node in self.named(symbol) {
@@ -70,7 +70,7 @@ impl Graph {
         found
     }
 
-    /// `path::Container.name`, which `named` understands.
+    /// The unambiguous form `path::Container.name`, which `named` accepts.
     pub fn handle(&self, node: &Node) -> String {
         if self.modules.get(&node.path).is_some_and(|at| self.graph[*at].id == node.id) {
             return node.path.clone();
@@ -81,7 +81,7 @@ impl Graph {
         }
     }
 
-    /// Names and paths that look like `symbol`, nearest first.
+    /// Names and paths similar to `symbol`, nearest first.
     pub fn similar(&self, symbol: &str, count_max: usize) -> Vec<String> {
         let wanted = symbol.rsplit("::").next().unwrap_or(symbol).rsplit('.').next().unwrap_or(symbol).to_lowercase();
         let whole = symbol.to_lowercase();
@@ -94,7 +94,8 @@ impl Graph {
     }
 }
 
-/// How far two names are apart: edits, or a little more than none where one holds the other; `None` if they are not alike.
+/// Distance of two names: edits, or 1 plus a quarter of the difference in length if one contains the other; `None` if they
+/// are not similar.
 fn distance(name: &str, wanted: &str) -> Option<usize> {
     /// Longer names are not compared letter by letter.
     const NAME_BYTES_MAX: usize = 60;
@@ -111,7 +112,7 @@ fn distance(name: &str, wanted: &str) -> Option<usize> {
     Some(edits(name, wanted)).filter(|far| *far <= allowed)
 }
 
-/// Letters to change, add, drop or swap with their neighbour to turn one word into the other.
+/// Edit distance: letters to replace, insert, delete or swap with their neighbour (optimal string alignment).
 fn edits(one: &str, other: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -122,9 +123,10 @@ fn edits(one: &str, other: &str) -> usize {
             } else {
                 let change = usize::from(a[i - 1] != b[j - 1]);
                 let plain = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-                match i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    true => plain.min(rows[i - 2][j - 2] + 1),
-                    false => plain,
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    plain.min(rows[i - 2][j - 2] + 1)
+                } else {
+                    plain
                 }
             };
         }
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_were_meant_are_near() {
+    fn misspelled_names_are_near() {
         let check = |name: &str, wanted: &str, expected: Option<usize>| assert_eq!(distance(name, wanted), expected);
         check("parse", "parse", Some(0));
         check("parse", "prase", Some(1));

@@ -1,4 +1,4 @@
-//! Tests of the module above, on projects that are indexed, edited and indexed again.
+//! Tests of the code graph, on projects that are indexed, edited and indexed again.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_name_is_told_apart_by_path_container_or_line() {
+fn a_path_container_or_line_makes_a_name_unambiguous() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), FILES);
     let index = Index::open(folder.path()).unwrap();
@@ -61,7 +61,7 @@ fn a_name_is_told_apart_by_path_container_or_line() {
 }
 
 #[test]
-fn impact_and_ways_follow_the_edges() {
+fn impact_and_paths_follow_the_edges() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), FILES);
     let index = Index::open(folder.path()).unwrap();
@@ -80,7 +80,7 @@ fn impact_and_ways_follow_the_edges() {
 }
 
 #[test]
-fn what_a_barrel_or_a_setting_says_reaches_files_that_did_not_change() {
+fn a_changed_barrel_or_tsconfig_updates_the_edges_of_unchanged_files() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), FILES);
     write(
@@ -110,7 +110,7 @@ fn what_a_barrel_or_a_setting_says_reaches_files_that_did_not_change() {
 }
 
 #[test]
-fn a_result_whose_type_changes_moves_calls_in_other_files() {
+fn a_changed_result_type_updates_calls_in_other_files() {
     let folder = tempfile::tempdir().unwrap();
     write(
         folder.path(),

@@ -1,11 +1,11 @@
-//! Go: a folder is a package, found by the path of its module; its files share their names.
+//! Resolves Go packages: a folder is a package, found by the path of its module, and its files share their names.
 
 use super::names::Target;
 use super::project::Project;
 use super::python::folder_of;
 use crate::index::syntax::Kind;
 
-/// Methods of the standard library's types: a method of the project that shares such a name is usually not what is called.
+/// Methods of the standard library: a call by such a name on an unknown receiver seldom means a method of the project. Sorted.
 pub(super) const COMMON_METHODS: &[&str] = &[
     "Add",
     "Close",
@@ -59,7 +59,7 @@ pub(super) fn module(path: &str, text: &str) -> Option<(String, String)> {
 impl Project<'_> {
     /// The files of the package that an import names, by path; tests last, since others cannot see them.
     pub(super) fn go_package(&self, source: &str) -> &[usize] {
-        // The module of the longest path holds it: modules may lie in modules.
+        // Modules may be nested: the one with the longest path contains the package.
         let inside = self.go_modules.iter().filter_map(|(folder, path)| {
             let rest = source.strip_prefix(path.as_str())?;
             (rest.is_empty() || rest.starts_with('/')).then(|| (path.len(), join(folder, rest.trim_start_matches('/'))))
@@ -73,11 +73,12 @@ impl Project<'_> {
         self.go_package(source).first().copied()
     }
 
+    /// The Go files in the folder of `file`.
     fn beside(&self, file: usize) -> &[usize] {
         self.go_folders.get(folder_of(&self.files[file].path)).map_or(&[], Vec::as_slice)
     }
 
-    /// A name at the top of any file of the same package.
+    /// A definition at the top of any file of the same package.
     pub(super) fn go_name(&self, file: usize, name: &str) -> Option<Target> {
         let find = |file: &usize| {
             let found = self.members.get(&(*file, None, name))?;
@@ -88,7 +89,7 @@ impl Project<'_> {
         self.beside(file).iter().find_map(find)
     }
 
-    /// A method of a type, in whichever file of the package it stands.
+    /// A method of a type, in any file of the package.
     pub(super) fn go_method(&self, file: usize, owner: &str, name: &str) -> Option<Target> {
         let find = |file: &usize| {
             let found = self.members.get(&(*file, None, name))?;
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_methods_can_be_searched() {
+    fn common_methods_are_sorted() {
         assert!(COMMON_METHODS.is_sorted());
     }
 
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_belong_to_their_receivers_type_wherever_they_stand() {
+    fn methods_belong_to_their_receivers_type_in_any_file() {
         calls(
             &[
                 MODULE,

@@ -1,4 +1,4 @@
-//! Answers single questions about names, for those who follow a name instead of drawing edges.
+//! Answers single questions about names, for callers that follow one name instead of building all edges.
 
 use super::Resolution;
 use super::names::Target;
@@ -6,7 +6,7 @@ use super::project::Project;
 use super::references;
 use crate::index::syntax::{Import, Reference, ReferenceKind};
 
-/// What a name leads to.
+/// What a name resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
     File(usize),
@@ -44,13 +44,14 @@ impl<'a> Project<'a> {
         self.path(file, path).map(Lead::from)
     }
 
-    /// A name that its own file does not bind: of the same Go package, or brought in by an import of everything.
+    /// What a name means that its own file does not declare: a name of the same Go package, or an imported one.
     pub fn free_lead(&self, file: usize, name: &str) -> Option<Lead> {
         let package = self.go_name(file, name).filter(|_| self.is_go(file));
         package.or_else(|| self.imported(file, name)).map(Lead::from)
     }
 
-    /// What `receiver.name` may mean: the target, and the alias that leads to it. The receiver's type is known where the outline has the call.
+    /// What `receiver.name` may mean: the target, then the alias that leads to it. The type of the receiver is known only if
+    /// the outline has the reference.
     pub fn member_leads(
         &self,
         file: usize,
@@ -63,7 +64,7 @@ impl<'a> Project<'a> {
         let own = |r: &&Reference| r.name == name && r.from == from && r.receiver.is_some();
         let alike = |r: &&Reference| own(r) && r.receiver.as_ref() == Some(receiver) && r.line <= line;
         let here = |r: &&Reference| own(r) && r.line == line && r.kind == ReferenceKind::Call;
-        // The outline has what is written alike once, at its first line; calls are listed before other uses.
+        // The outline has equal references once, at their first line; calls are preferred to other uses.
         let known = all.iter().filter(alike).max_by_key(|r| (r.kind == ReferenceKind::Call, r.line));
         let known = known.or_else(|| all.iter().find(here).filter(|_| all.iter().filter(here).count() == 1));
         if let Some(known) = known {
@@ -86,7 +87,8 @@ impl<'a> Project<'a> {
         self.named_in(file, from, name).map(Lead::from)
     }
 
-    /// A receiver that begins with the value a method is called on, as the outline writes it: `self.store` for `s.store`.
+    /// Replaces the method's own receiver name at the beginning of a receiver by `self`, as the outline does: `self.store` for
+    /// `s.store`.
     fn as_self(&self, file: usize, from: Option<usize>, receiver: &str) -> String {
         let definition = from.map(|at| &self.files[file].outline.definitions[at]);
         let own = match self.files[file].language.as_str() {
@@ -104,7 +106,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// Whether types of the language's own library have methods of that name.
+    /// Whether types of the language's standard library have methods of that name.
     pub fn is_common(&self, file: usize, name: &str) -> bool {
         references::is_common(&self.files[file].language, name)
     }

@@ -1,4 +1,4 @@
-//! Turns what files say (imports, calls, bases) into edges between definitions, each with how sure it is and why.
+//! Resolves imports, calls and base classes to edges between definitions, each with a confidence and a reason.
 
 mod go;
 mod leads;
@@ -20,9 +20,9 @@ use super::syntax::types::Binding;
 use super::syntax::{Outline, ReferenceKind};
 use names::Target;
 
-/// In the same file, by scope.
+/// Confidence of a name found in the same file, by scope.
 const IN_SCOPE: f64 = 1.0;
-/// Through an import, along re-exports; or a member of a class that is known.
+/// Confidence of a name found through an import and its re-exports, or of a member of a known class.
 const BY_IMPORT: f64 = 0.95;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,7 +61,7 @@ impl EdgeKind {
     }
 }
 
-/// From one symbol to another; ids as in `ids`.
+/// An edge from one symbol to another, by their ids (see `ids`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
     pub source: i64,
@@ -72,7 +72,7 @@ pub struct Edge {
     pub reason: &'static str,
     /// Line in the source's file, counted from 1.
     pub line: usize,
-    /// Whether it arises outside every function, when the file is loaded.
+    /// Whether the reference is outside every function, so that it runs when the file is loaded.
     pub at_load: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct Unresolved {
     pub reason: String,
 }
 
-/// The edges one file gives rise to.
+/// The edges and unresolved references of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resolution {
     pub edges: Vec<Edge>,
@@ -100,7 +100,7 @@ impl Resolution {
     }
 
     fn edge(&mut self, source: i64, target: i64, kind: EdgeKind, confidence: f64, reason: &'static str, line: usize) {
-        // A function may call itself; nothing else leads to itself.
+        // A function may call itself; no other edge leads from a symbol to itself.
         if source != target || kind == EdgeKind::Calls {
             self.edges.push(Edge { source, target, kind, confidence, reason, line, at_load: false });
         }
@@ -111,7 +111,8 @@ impl Resolution {
     }
 }
 
-/// Changes whenever another file's edges could: what it defines, where, and what it hands out; all that a manifest says.
+/// Hash of everything in a file that edges of other files may depend on: definitions, values of local names, bases, exports
+/// and imports. For a manifest it is `content`, the hash of its text.
 pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     if is_manifest(path) {
         return content;
@@ -120,8 +121,8 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     for (definition, id) in outline.definitions.iter().zip(ids::symbols(path, outline)) {
         text.push_str(&format!("{id} {} {:?} {:?};", definition.exported, definition.container, definition.typing));
     }
-    // What local names hold decides what functions without a written type give back. Their lines shift with every edit; what counts is
-    // whether a name is still bound at the end of its definition, and which of two is the inner one.
+    // The values of local names decide what functions without a written type return. Their lines shift with every edit, so only
+    // two facts of them count: whether a name is still bound at the end of its definition, and which of two is the inner one.
     let mut counts: HashMap<(Option<usize>, &str), usize> = HashMap::new();
     outline.bindings.iter().for_each(|b| *counts.entry((b.inside, b.name.as_str())).or_default() += 1);
     for binding in &outline.bindings {
@@ -133,13 +134,13 @@ pub fn interface(path: &str, outline: &Outline, content: i64) -> i64 {
     }
     let bases = outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends);
     bases.for_each(|r| text.push_str(&format!("{} {:?} {:?};", r.name, r.receiver, r.from)));
-    let handed_out = outline.exports.iter().map(|e| format!("{} {} {:?};", e.name, e.local, e.source));
-    let brought_in = outline.imports.iter().map(|i| format!("{} {} {};", i.name, i.local, i.source));
-    handed_out.chain(brought_in).for_each(|line| text.push_str(&line));
+    let exports = outline.exports.iter().map(|e| format!("{} {} {:?};", e.name, e.local, e.source));
+    let imports = outline.imports.iter().map(|i| format!("{} {} {};", i.name, i.local, i.source));
+    exports.chain(imports).for_each(|line| text.push_str(&line));
     ids::key(&[&text])
 }
 
-/// Resolves everything one file says. `file` is its position in the project.
+/// Resolves all imports, exports and references of one file. `file` is its position in the project.
 pub fn resolve(project: &Project, file: usize) -> Resolution {
     let mut out = Resolution::default();
     contains(project, file, &mut out);
@@ -169,7 +170,7 @@ fn imports(project: &Project, file: usize, out: &mut Resolution) {
         let line = import.line;
         match project.module_of_import(file, import) {
             Some(target) => {
-                // A Go import brings in every file of the package.
+                // A Go import means every file of the package.
                 let package = if project.is_go(file) { project.go_package(&import.source) } else { &[target] };
                 for target in package {
                     out.edge(module, project.id(*target, None), EdgeKind::Imports, BY_IMPORT, "import", line);

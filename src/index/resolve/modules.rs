@@ -1,4 +1,4 @@
-//! Finds the file that an import speaks of.
+//! Finds the file that an import refers to.
 
 mod packages;
 
@@ -10,7 +10,7 @@ pub(super) use packages::Packages;
 pub use packages::is_manifest;
 
 impl Project<'_> {
-    /// The file an import brings in, if it is in the project.
+    /// The file that an import refers to, if it is in the project.
     pub(super) fn module_of_import(&self, file: usize, import: &Import) -> Option<usize> {
         if self.is_script(file) || self.is_go(file) {
             return self.module(file, &import.source);
@@ -27,7 +27,7 @@ impl Project<'_> {
         }
     }
 
-    /// The module that a source names: `./x`, `crate::a::b`.
+    /// The file of the module that an import source names: `./x`, `crate::a::b`.
     pub(super) fn module(&self, file: usize, source: &str) -> Option<usize> {
         match self.files[file].language.as_str() {
             "python" => return self.python_module(file, source),
@@ -49,9 +49,10 @@ impl Project<'_> {
                 name => format!("crate `{name}` is outside the project"),
             };
         }
-        match source.starts_with('.') {
-            true => format!("no file for `{source}`"),
-            false => format!("package `{source}` is outside the project"),
+        if source.starts_with('.') {
+            format!("no file for `{source}`")
+        } else {
+            format!("package `{source}` is outside the project")
         }
     }
 
@@ -75,7 +76,8 @@ impl Project<'_> {
         let slash = |folder: &str| if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let beside = slash(folder);
         let below = format!("{beside}{stem}/");
-        // `mod.rs`, `lib.rs`, `main.rs` and other crate roots have their children beside them, all others in a folder of their name.
+        // `mod.rs`, `lib.rs` and `main.rs` have their children beside them, all others in a folder of their name; the other place is
+        // tried second.
         let folders = if matches!(stem, "mod" | "lib" | "main") { [&beside, &below] } else { [&below, &beside] };
         let candidates = folders.into_iter().flat_map(|f| [format!("{f}{name}.rs"), format!("{f}{name}/mod.rs")]);
         candidates.filter_map(|path| self.by_path.get(path.as_str()).copied()).find(|child| *child != file)

@@ -1,9 +1,9 @@
-//! Finds what a name means: in its scope, through imports and re-exports, as a member.
+//! Resolves names: by scope, through imports and re-exports, and as members of types.
 
 use super::project::{Memo, Project};
 use crate::index::syntax::{Import, Kind, ReferenceKind};
 
-/// What a name stands for.
+/// What a name resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Module(usize),
@@ -15,8 +15,8 @@ pub(super) enum Target {
 const CHAIN_MAX: usize = 32;
 
 impl Project<'_> {
-    /// A name as seen from inside `from`: its own members outwards to the top of the file.
-    /// An error if a parameter or local variable of that name hides everything further out.
+    /// Looks a name up in `from` and in the definitions around it, up to the top of the file.
+    /// An error if a parameter or local variable of that name hides outer definitions.
     pub(super) fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Target>, String> {
         let outline = &self.files[file].outline;
         let mut scope = from;
@@ -33,7 +33,7 @@ impl Project<'_> {
         Ok(None)
     }
 
-    /// The same without looking at local names.
+    /// Like `in_scope`, without looking at local names.
     pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Target> {
         let definitions = &self.files[file].outline.definitions;
         let mut scope = from;
@@ -46,7 +46,7 @@ impl Project<'_> {
         None
     }
 
-    /// A definition that is in scope by its bare name directly inside `scope`.
+    /// A definition directly inside `scope` that is visible there by its bare name.
     fn declared_in(&self, file: usize, scope: Option<usize>, name: &str) -> Option<Target> {
         let definitions = &self.files[file].outline.definitions;
         // Members of a class are not in scope by their bare names.
@@ -54,10 +54,9 @@ impl Project<'_> {
             matches!(definitions[s].kind, Kind::Function | Kind::Method | Kind::Module | Kind::Variable)
         });
         let found = self.members.get(&(file, scope, name)).filter(|_| bare)?;
-        let script = !self.is_rust(file);
-        // Methods of objects, and functions that are assigned to members, are no names of their scope.
+        // Methods of objects, and functions assigned to members, are not visible by their bare names.
         let mut plain = found.iter().filter(|d| !matches!(definitions[**d].kind, Kind::Impl | Kind::Method));
-        let best = plain.next().or(found.first().filter(|_| !script));
+        let best = plain.next().or(found.first().filter(|_| self.is_rust(file)));
         best.map(|d| Target::Symbol(file, *d))
     }
 
@@ -74,7 +73,7 @@ impl Project<'_> {
         })
     }
 
-    /// A name as others see it who import it from this file.
+    /// What a name means to a file that imports it from this one.
     pub(super) fn exported(&self, file: usize, name: &str) -> Option<Target> {
         self.once(true, file, name, |project| {
             match project.files[file].language.as_str() {
@@ -106,7 +105,7 @@ impl Project<'_> {
             let everything =
                 exports.iter().filter(|e| e.name == "*").filter_map(|e| project.holder(file, e.source.as_deref()?));
             let target = everything.filter(|_| name != "default").find_map(|holder| project.inside(holder, name));
-            // `require` of a file that fills `exports` gives all of it.
+            // `require` of a file that assigns to `exports` gives the whole module.
             target
                 .or_else(|| (name == "default" && !rust && !exports.is_empty()).then_some(Target::Module(file)))
                 .or_else(|| project.imported(file, name).filter(|_| rust))
@@ -134,12 +133,9 @@ impl Project<'_> {
         }
     }
 
-    /// What a source stands for: a module, or in Rust also an enum whose variants are brought in.
+    /// What an import source means: a module, or in Rust also an enum whose variants are imported.
     fn holder(&self, file: usize, source: &str) -> Option<Target> {
-        match self.is_rust(file) {
-            true => self.path(file, source),
-            false => self.module(file, source).map(Target::Module),
-        }
+        if self.is_rust(file) { self.path(file, source) } else { self.module(file, source).map(Target::Module) }
     }
 
     fn inside(&self, holder: Target, name: &str) -> Option<Target> {
@@ -159,7 +155,7 @@ impl Project<'_> {
         let mut target = match segments.next()? {
             "crate" => Target::Module(self.crate_root(file)),
             "self" => Target::Module(file),
-            // In `mod tests { use super::*; }` super is the file itself; at the top of a file it is the parent module.
+            // The parent module, as at the top of a file. In an inline `mod tests { use super::*; }` it would be the file itself.
             "super" => Target::Module(self.parents.get(&file).copied().unwrap_or(file)),
             name => {
                 let own = self.in_scope(file, None, name).ok().flatten().or_else(|| self.imported(file, name));
@@ -213,7 +209,7 @@ impl Project<'_> {
         self.member_after(1, holder, name)
     }
 
-    /// A member of the definition (0) or of what comes after it in the order of bases (1).
+    /// A member of the definition or of its bases, in order of distance; `first` = 1 leaves out the definition itself.
     fn member_after(&self, first: usize, holder: Target, name: &str) -> Option<(Target, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
@@ -221,17 +217,13 @@ impl Project<'_> {
             let definitions = &self.files[file].outline.definitions;
             let own = &definitions[at];
             // A Rust type has its members in impl blocks of its name, here or in another file of the crate.
-            let blocks: Vec<(usize, usize)> = match self.is_rust(file) && own.kind.has_members() {
-                true => {
-                    let same_name = self.named(&own.name).into_iter();
-                    let same_crate = same_name.filter(|(f, _)| self.crate_root(*f) == self.crate_root(file));
-                    same_crate
-                        .filter(|(f, d)| {
-                            self.files[*f].outline.definitions[*d].kind == Kind::Impl || (*f, *d) == (file, at)
-                        })
-                        .collect()
-                }
-                false => vec![(file, at)],
+            let blocks: Vec<(usize, usize)> = if self.is_rust(file) && own.kind.has_members() {
+                let same_name = self.named(&own.name).into_iter();
+                let same_crate = same_name.filter(|(f, _)| self.crate_root(*f) == self.crate_root(file));
+                let is_block = |f: usize, d: usize| self.files[f].outline.definitions[d].kind == Kind::Impl;
+                same_crate.filter(|(f, d)| is_block(*f, *d) || (*f, *d) == (file, at)).collect()
+            } else {
+                vec![(file, at)]
             };
             let found = blocks
                 .iter()
@@ -250,7 +242,7 @@ impl Project<'_> {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
                             Some(Target::Module(module)) => self.exported(module, &base.name),
-                            // Not `member`, which would look into its bases, this one among them.
+                            // Not `member`, which would look into its bases and come back to this one.
                             Some(Target::Symbol(f, d)) => {
                                 self.members.get(&(f, Some(d), &base.name)).map(|m| Target::Symbol(f, m[0]))
                             }
@@ -265,7 +257,7 @@ impl Project<'_> {
         None
     }
 
-    /// Looks a name up unless that very look-up is under way or has failed in this question; what was found is remembered.
+    /// Runs a look-up and remembers its result. `None` if the same look-up is running already or has failed in this query.
     fn once(
         &self,
         exported: bool,

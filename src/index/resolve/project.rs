@@ -1,4 +1,4 @@
-//! Every file's outline side by side, with the tables that names are looked up in.
+//! Holds the outlines of all files and the tables in which names are looked up.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use crate::index::ids;
 use crate::index::syntax::types::Binding;
 use crate::index::syntax::{Kind, Outline};
 
-/// What is known of one file.
+/// Path, language and outline of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     pub path: String,
@@ -24,18 +24,21 @@ pub struct Project<'a> {
     pub files: &'a [Facts],
     pub(super) by_path: HashMap<&'a str, usize>,
     ids: Vec<Vec<i64>>,
-    /// Definitions that stand directly in a container, by name; container `None` is the file itself.
+    /// Definitions directly inside a container, by (file, container, name); container `None` is the file itself.
     pub(super) members: HashMap<(usize, Option<usize>, &'a str), Vec<usize>>,
     by_name: HashMap<&'a str, Vec<(usize, usize)>>,
+    /// Positions in `Outline::imports`, by (file, local name).
     pub(super) imports: HashMap<(usize, &'a str), Vec<usize>>,
+    /// Positions in `Outline::exports`, by (file, exported name).
     pub(super) exports: HashMap<(usize, &'a str), Vec<usize>>,
+    /// Parameters and local variables: (file, definition around it, name).
     pub(super) locals: HashSet<(usize, usize, &'a str)>,
     bindings: HashMap<(usize, &'a str), Vec<usize>>,
-    /// Files whose `mod name;` brings a Rust file in, by the child.
+    /// For a Rust file, the file whose `mod name;` includes it.
     pub(super) parents: HashMap<usize, usize>,
     /// Root file of each Rust crate of the project, by its name in code.
     pub(super) crates: HashMap<String, usize>,
-    /// Folders in which Python packages begin, shortest first.
+    /// Folders that contain a top-level Python package, shortest first.
     pub(super) python_roots: Vec<String>,
     /// Folder and path of each Go module.
     pub(super) go_modules: Vec<(String, String)>,
@@ -43,7 +46,7 @@ pub struct Project<'a> {
     pub(super) go_folders: HashMap<String, Vec<usize>>,
     pub(super) memo: RefCell<Memo>,
     pub(super) packages: Packages,
-    /// What imports mean, by the folder they stand in and what they say.
+    /// Results of script imports, by (folder of the importing file, import source).
     pub(super) sources: RefCell<HashMap<(String, String), Option<usize>>>,
 }
 
@@ -55,7 +58,7 @@ fn crate_name(path: &str, text: &str) -> Option<(String, String)> {
     Some((folder.trim_end_matches('/').to_owned(), name.as_str()?.to_owned()))
 }
 
-/// Names being looked up and names found: barrels may import each other in circles.
+/// Names being looked up and names found, for `once`: barrels may import each other in circles.
 #[derive(Default)]
 pub(super) struct Memo {
     pub found: HashMap<(bool, usize, String), Target>,
@@ -154,26 +157,23 @@ impl<'a> Project<'a> {
         matches!(self.files[file].language.as_str(), "typescript" | "tsx" | "javascript" | "jsx")
     }
 
-    /// Whether types are written in a file.
+    /// Whether the language of a file has type annotations: TypeScript.
     pub(super) fn is_typed(&self, file: usize) -> bool {
         matches!(self.files[file].language.as_str(), "typescript" | "tsx")
     }
 
     pub(super) fn same_language(&self, one: usize, other: usize) -> bool {
-        match self.is_script(one) {
-            true => self.is_script(other),
-            false => self.files[one].language == self.files[other].language,
-        }
+        if self.is_script(one) { self.is_script(other) } else { self.files[one].language == self.files[other].language }
     }
 
-    /// Every definition of that name. Beyond 256 nothing can be told apart and looking costs more than it finds.
+    /// The definitions of that name, at most 256: among more, the right one cannot be found, and searching them is slow.
     pub(super) fn named(&self, name: &str) -> Vec<(usize, usize)> {
         const CANDIDATES_MAX: usize = 256;
         let all = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         all.iter().copied().take(CANDIDATES_MAX).collect()
     }
 
-    /// What a local name holds on a line inside a definition: the innermost binding that covers it.
+    /// The binding of a local name on a line inside a definition: the innermost one that covers the line.
     pub(super) fn binding(&self, file: usize, from: Option<usize>, name: &str, line: usize) -> Option<&'a Binding> {
         let outline = &self.files[file].outline;
         let known = self.bindings.get(&(file, name))?;
@@ -181,7 +181,7 @@ impl<'a> Project<'a> {
         for _ in 0..=outline.definitions.len() {
             let here = known.iter().rev().map(|at| &outline.bindings[*at]);
             let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
-            // Of blocks in each other the inner one is shorter; of equals the later one narrows the earlier.
+            // Of nested blocks the inner one is shorter; of two bindings of one block the later one counts.
             if let Some(found) = covers.min_by_key(|b| b.end.saturating_sub(b.start)) {
                 return Some(found);
             }
@@ -203,12 +203,12 @@ impl<'a> Project<'a> {
         self.imports.contains_key(&(file, name))
     }
 
-    /// A type and a value may share a name: the one that is a value.
+    /// The definition of the same name that is a value: a type and a value may share a name.
     pub(super) fn as_value(&self, target: Target) -> Target {
         self.sibling(target, |kind| !matches!(kind, Kind::Interface | Kind::Type))
     }
 
-    /// A type and a value may share a name: the one that is a type.
+    /// The definition of the same name that is a type: a type and a value may share a name.
     pub(super) fn as_type(&self, target: Target) -> Target {
         self.sibling(target, |kind| {
             matches!(kind, Kind::Interface | Kind::Type | Kind::Class | Kind::Enum | Kind::Module)
@@ -226,7 +226,7 @@ impl<'a> Project<'a> {
         other.map_or(target, |d| Target::Symbol(file, *d))
     }
 
-    /// All declarations of a type: interfaces of one name are one type.
+    /// All declarations of a type, `at` first: interfaces of one name are one type.
     pub(super) fn type_siblings(&self, file: usize, at: usize) -> Vec<usize> {
         let definitions = &self.files[file].outline.definitions;
         let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
@@ -250,7 +250,7 @@ impl<'a> Project<'a> {
         here.into_iter().find(|(_, d)| d.start == line && d.name == name).map(|(at, _)| at)
     }
 
-    /// A method of an object that is written out inside a definition.
+    /// A method of an object literal inside a definition.
     pub(super) fn method_inside(&self, file: usize, inside: Option<usize>, name: &str) -> Option<Target> {
         let all = self.members.get(&(file, inside, name))?;
         let definitions = &self.files[file].outline.definitions;

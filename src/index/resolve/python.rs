@@ -1,4 +1,4 @@
-//! Python: which file a module name means, and what a module hands out.
+//! Resolves Python imports: which file a module name means, and what a module exports.
 
 use super::names::Target;
 use super::project::Project;
@@ -6,7 +6,7 @@ use crate::index::syntax::Import;
 
 /// Longest chain of parts in `a.b.c.d` that is followed.
 const PARTS_MAX: usize = 16;
-/// Methods of the language's own types: a method of the project that shares such a name is usually not what is called.
+/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project. Sorted.
 pub(super) const COMMON_METHODS: &[&str] = &[
     "as_posix",
     "copy",
@@ -66,7 +66,8 @@ impl Project<'_> {
             let folder = (1..dots).try_fold(own, |folder, _| (!folder.is_empty()).then(|| folder_of(folder)))?;
             return self.python_file(folder, &below);
         }
-        // A script's own folder or the one its package begins in, then the project's usual folders, then wherever packages begin.
+        // First the folder that contains the file's package (for a script its own folder), then the root and `src`, then all folders
+        // that contain packages.
         let begin = self.package_root(own);
         let everywhere = self.python_roots.iter().map(String::as_str);
         let roots = [begin, "", "src"].into_iter().chain(everywhere);
@@ -97,7 +98,7 @@ impl Project<'_> {
         at
     }
 
-    /// Folders in which packages of this project begin, shortest first.
+    /// Fills `python_roots`: the folders that contain a top-level package, shortest first.
     pub(super) fn find_python_roots(&mut self) {
         let packages = self.files.iter().filter_map(|f| f.path.strip_suffix("/__init__.py"));
         let mut roots: Vec<String> = packages.map(|package| self.package_root(package).to_owned()).collect();
@@ -106,7 +107,7 @@ impl Project<'_> {
         self.python_roots = roots;
     }
 
-    /// A name as others see it: defined in the module, brought in by it, or a module of the package.
+    /// What importers of the module get for a name: a definition, an import of the module, or a submodule of the package.
     pub(super) fn python_exported(&self, file: usize, name: &str) -> Option<Target> {
         let own = self.in_scope(file, None, name).ok().flatten();
         own.or_else(|| self.imported(file, name)).or_else(|| self.python_submodule(file, name))
@@ -131,7 +132,7 @@ impl Project<'_> {
             .or_else(|| self.python_module(file, &format!("{}{dot}{}", import.source, import.name)).map(Target::Module))
     }
 
-    /// `a.b.c` as seen from inside `from`: each part looked up in what the part before it means.
+    /// Resolves `a.b.c` inside `from`: each part is looked up in what the part before it means.
     pub(super) fn dotted(&self, file: usize, from: Option<usize>, path: &str) -> Option<Target> {
         let mut parts = path.split('.').take(PARTS_MAX);
         let first = parts.next()?;
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_common_methods_can_be_searched() {
+    fn common_methods_are_sorted() {
         assert!(COMMON_METHODS.is_sorted());
     }
 
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_namespace_packages_and_source_folders_are_seen_through() {
+    fn star_imports_namespace_packages_and_src_folders_are_followed() {
         check(
             &[
                 ("src/lib/__init__.py", "from .deep.inner import *\n"),
@@ -230,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_is_its_own_base_ends() {
+    fn a_class_that_is_its_own_base_is_no_endless_loop() {
         check(&[("a.py", "class A(A.B): pass\nA.c()\n")], &["a:A ? B", "a.py ? c"]);
     }
 
     #[test]
-    fn the_standard_library_is_not_mistaken_for_a_neighbour() {
+    fn a_standard_module_is_not_taken_for_a_file_beside_it() {
         check(
             &[
                 ("pkg/__init__.py", ""),

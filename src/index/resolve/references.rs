@@ -1,4 +1,4 @@
-//! Finds what one call, use or base refers to, and says how sure that is.
+//! Finds the target of one call, use or base class, with a confidence.
 
 mod script;
 
@@ -7,14 +7,14 @@ use super::project::Project;
 use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Lead, Resolution, go, python};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
 
-/// A member inherited from a base that was resolved.
+/// Confidence of a member inherited from a base that was resolved.
 const INHERITED: f64 = 0.9;
-/// The only definition of that name in a project of scripts without modules, or the only macro.
+/// Confidence of the only definition of that name in scripts without modules, or of the only macro.
 const ONLY_NAME: f64 = 0.75;
-/// The only method of that name, called on a value of unknown type.
+/// Confidence of the only method of that name, called on a value of unknown type.
 const ONLY_METHOD: f64 = 0.5;
 
-/// Adds the edge of a reference, or notes why there is none.
+/// Adds the edge of a reference, or the reason why it is unresolved.
 pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Reference, out: &mut Resolution) {
     let source = project.id(file, reference.from);
     let kind = match reference.kind {
@@ -33,7 +33,7 @@ pub(super) fn refer<'a>(project: &Project<'a>, file: usize, reference: &'a Refer
                 out.edge(source, project.target_id(by), EdgeKind::References, confidence, "alias", reference.line);
             }
         }
-        // A use that leads nowhere is a parameter, a keyword or a property: nothing anyone would look for.
+        // An unresolved use is a parameter, a keyword or a property, which nobody looks for.
         Err(_) if reference.kind == ReferenceKind::Use => {}
         Err(reason) => out.lost(source, &reference.name, kind, reference.line, reason),
     }
@@ -49,24 +49,24 @@ fn search<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> S
     }
 }
 
-/// What a reference may mean: its target, then the alias through which that is reached.
+/// What a reference may mean: its target, then the alias through which it is reached.
 pub(super) fn leads<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Result<Vec<Lead>, String> {
     let found = search(project, file, reference)?;
     Ok([Some(found.target), found.by].into_iter().flatten().map(Lead::from).collect())
 }
 
-/// The same for a reference with a receiver of which nothing but the words are known.
+/// Like `leads`, for a reference whose receiver is known only as text.
 pub(super) fn leads_untyped(project: &Project, file: usize, reference: &Reference) -> Result<Vec<Lead>, String> {
     let found = member(project, file, reference, reference.receiver.as_deref().unwrap_or_default())?;
     Ok(vec![Lead::from(found.target)])
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 pub(super) struct Found {
     pub target: Target,
     pub confidence: f64,
     pub reason: &'static str,
-    /// The alias through which it does.
+    /// The alias through which the target is reached.
     pub by: Option<Target>,
 }
 
@@ -90,7 +90,7 @@ fn bare(project: &Project, file: usize, reference: &Reference) -> Search {
     undeclared(project, file, name)
 }
 
-/// A name that its file neither declares nor imports from the project.
+/// Resolves a name that its file neither declares nor imports from the project.
 pub(super) fn undeclared(project: &Project, file: usize, name: &str) -> Search {
     let outline = &project.files[file].outline;
     if project.is_imported(file, name) {
@@ -126,9 +126,10 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
             None => only_method(project, file, name, receiver),
         };
     }
-    let target = match project.is_rust(file) && receiver.contains("::") {
-        true => project.path(file, receiver),
-        false => match project.in_scope(file, reference.from, receiver) {
+    let target = if project.is_rust(file) && receiver.contains("::") {
+        project.path(file, receiver)
+    } else {
+        match project.in_scope(file, reference.from, receiver) {
             Ok(Some(target)) => Some(target),
             Ok(None) if project.is_python(file) || project.is_go(file) => {
                 let named = project.go_name(file, receiver).filter(|_| project.is_go(file));
@@ -138,7 +139,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
             }
             Ok(None) => project.imported(file, receiver).or_else(|| project.path(file, receiver)),
             Err(_) => None,
-        },
+        }
     };
     match target {
         Some(Target::Module(f)) => match project.exported(f, name) {
@@ -154,7 +155,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     }
 }
 
-/// Methods of the languages' own types: a method of the project that shares such a name is usually not what is called.
+/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project. Sorted.
 const COMMON_METHODS: &[&str] = &[
     "add",
     "all",
@@ -257,7 +258,7 @@ const COMMON_METHODS: &[&str] = &[
     "zip",
 ];
 
-/// Whether a method of that name is usually one of the language's own types.
+/// Whether a method of that name usually belongs to a built-in type of the language.
 pub(super) fn is_common(language: &str, name: &str) -> bool {
     let common = match language {
         "python" => python::COMMON_METHODS,

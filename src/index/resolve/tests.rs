@@ -1,9 +1,9 @@
-//! Tests of the module above.
+//! Tests of resolving references to edges.
 
 use super::*;
 use crate::index::syntax;
 
-/// Calls, references and bases between definitions: `from -> to confidence`, and what is lost: `from ? name`.
+/// Resolves `files` and compares calls and bases (`from -> to confidence`) and unresolved references (`from ? name`).
 pub(super) fn check(files: &[(&str, &str)], expected: &[&str]) {
     let facts: Vec<Facts> = files
         .iter()
@@ -56,7 +56,7 @@ fn calls_follow_imports_renames_and_barrels() {
 }
 
 #[test]
-fn barrels_that_import_each_other_end() {
+fn barrels_that_import_each_other_are_no_endless_loop() {
     check(
         &[
             ("a.ts", "export * from './b';\nimport { missing, there } from './b';\nmissing(); there();\n"),

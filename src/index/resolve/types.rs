@@ -1,4 +1,4 @@
-//! What a value is, as far as annotations, `new`, results of known functions and fields tell; and what its members are.
+//! Infers types of values in TypeScript and JavaScript from annotations, `new`, results and fields, and looks up members.
 
 mod builtin;
 mod calls;
@@ -11,9 +11,9 @@ use super::project::Project;
 use crate::index::syntax::types::{Binding, Callable, Field, Generic, SPREAD, Type, Typing, Value};
 use crate::index::syntax::{Definition, Kind};
 
-/// Types are followed this deep; what is deeper is made up by generics that name themselves.
+/// Deepest nesting of types that is followed; deeper ones come from generics that refer to themselves.
 const DEPTH_MAX: usize = 40;
-/// Steps spent on one question: some types of libraries are programs.
+/// Most steps spent on one query: some types of libraries are programs.
 const STEPS_MAX: usize = 4_000;
 /// Parts of a union that are looked at.
 const PARTS_MAX: usize = 24;
@@ -22,25 +22,28 @@ const PARTS_MAX: usize = 24;
 #[derive(Clone, Debug)]
 pub(super) enum Ty<'a> {
     Unknown,
-    /// Text, numbers, types of other packages: no member of it is the project's.
+    /// Text, numbers, types of other packages: none of its members is in the project.
     Outside,
     /// A class or interface, with its type arguments.
     Instance(usize, usize, Rc<[Ty<'a>]>),
     /// The thing itself: a module, class, function, enum.
     Itself(Target),
+    /// An object type as written.
     Shape(&'a [Field], Rc<Scope<'a>>),
+    /// An object literal.
     Literal(&'a [(String, Value)], Rc<Scope<'a>>),
     Function(&'a Callable, Rc<Scope<'a>>),
     List(Rc<Ty<'a>>),
-    /// A method of a list or table; calling it gives something of its items.
+    /// A built-in method of a list, table or promise: how it computes its result, and from what type.
     Builtin(&'static str, Rc<Ty<'a>>),
     Promise(Rc<Ty<'a>>),
-    /// `Map`, `Set`, `Record`: by their values.
+    /// `Map`, `Record`: the type of their values.
     Table(Rc<Ty<'a>>),
+    /// A union or an intersection.
     Many(Rc<[Ty<'a>]>),
 }
 
-/// Where words are read: a place in a file, with what type parameters stand for there.
+/// A place in a file where names are read, with the values of type parameters and `this` there.
 #[derive(Clone, Debug)]
 pub(super) struct Scope<'a> {
     pub file: usize,
@@ -58,16 +61,16 @@ pub(super) struct Member<'a> {
     pub ty: Ty<'a>,
 }
 
-/// The answer to a question about a member.
+/// The result of looking up a member.
 #[derive(Clone, Debug)]
 pub(super) enum Look<'a> {
     Found(Member<'a>),
-    /// The type is known, and it is not of the project or has no such member.
+    /// The type is known, and it is outside the project or has no such member.
     Outside,
     Unknown,
 }
 
-/// Answers one question; another question begins with a new one.
+/// Answers one query within `DEPTH_MAX` and `STEPS_MAX`; make a new one for each query.
 pub(super) struct Types<'p, 'a> {
     pub project: &'p Project<'a>,
     depth: Cell<usize>,
@@ -79,7 +82,7 @@ impl<'p, 'a> Types<'p, 'a> {
         Types { project, depth: Cell::new(0), steps: Cell::new(0) }
     }
 
-    /// Runs one step unless the question has become too deep or too long.
+    /// Runs one step; returns `otherwise` if the query has become too deep or too long.
     fn step<T>(&self, otherwise: T, run: impl FnOnce() -> T) -> T {
         if self.depth.get() >= DEPTH_MAX || self.steps.get() >= STEPS_MAX {
             return otherwise;
@@ -99,7 +102,7 @@ impl<'p, 'a> Types<'p, 'a> {
         self.definition(file, at).typing.as_deref()
     }
 
-    /// The place of a definition, with its own type parameters open.
+    /// The scope inside a definition, with its own type parameters not set.
     fn inside(&self, file: usize, at: usize) -> Scope<'a> {
         Scope { file, from: Some(at), line: self.definition(file, at).end, generics: Vec::new(), this: None }
     }
@@ -135,7 +138,7 @@ impl<'p, 'a> Types<'p, 'a> {
         })
     }
 
-    /// What a bare name holds.
+    /// The type of what a bare name holds.
     fn name(&self, name: &str, scope: &Scope<'a>) -> Ty<'a> {
         if name == "undefined" {
             return Ty::Outside;
@@ -151,14 +154,14 @@ impl<'p, 'a> Types<'p, 'a> {
         }
     }
 
-    /// What a local name holds.
+    /// The type of what a local name holds.
     pub fn bound(&self, binding: &'a Binding, scope: &Scope<'a>) -> Ty<'a> {
-        // A value that names itself means what is further out; within its own block it would go in circles.
+        // The value is read at the beginning of the lines of its binding, not where the name is used.
         let scope = Scope { from: binding.inside, line: binding.start, ..scope.clone() };
         self.value(&binding.value, &Rc::new(scope))
     }
 
-    /// What a declared thing holds when it is read.
+    /// The type of what a definition holds when it is read.
     pub fn held(&self, target: Target) -> Ty<'a> {
         let Target::Symbol(file, at) = target else { return Ty::Itself(target) };
         self.step(Ty::Unknown, || {
@@ -168,23 +171,22 @@ impl<'p, 'a> Types<'p, 'a> {
                 Rc::new(outer)
             };
             match (definition.kind, definition.typing.as_deref()) {
-                (Kind::Variable | Kind::Constant | Kind::Method, Some(Typing { ty: Some(ty), .. })) => {
-                    self.ty(ty, &scope())
-                }
-                (Kind::Function, Some(Typing { ty: Some(ty), .. })) => self.ty(ty, &scope()),
+                (
+                    Kind::Variable | Kind::Constant | Kind::Method | Kind::Function,
+                    Some(Typing { ty: Some(ty), .. }),
+                ) => self.ty(ty, &scope()),
                 (Kind::Variable | Kind::Constant, Some(Typing { value: Some(value), .. })) => {
                     self.value(value, &scope())
                 }
-                (Kind::Variable | Kind::Constant, _) => Ty::Unknown,
-                (Kind::Interface | Kind::Type, _) => Ty::Unknown,
+                (Kind::Variable | Kind::Constant | Kind::Interface | Kind::Type, _) => Ty::Unknown,
                 _ => Ty::Itself(target),
             }
         })
     }
 
-    /// The class or object around a place.
+    /// The type of `this` at a place: the class or object around it.
     fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
-        // Inside a class `this` is its instance, since callbacks in methods are arrow functions nearly always.
+        // Inside a class `this` is taken for its instance, since callbacks in methods are nearly always arrow functions.
         let mut around = from;
         for _ in 0..DEPTH_MAX {
             let Some(at) = around else { break };
@@ -200,7 +202,7 @@ impl<'p, 'a> Types<'p, 'a> {
         }
     }
 
-    /// An instance of a class or interface, its type parameters at their bounds.
+    /// An instance of a class or interface without type arguments.
     fn open(&self, file: usize, at: usize) -> Ty<'a> {
         self.instance(file, at, Vec::new())
     }
@@ -230,7 +232,7 @@ impl<'p, 'a> Types<'p, 'a> {
             return known.clone();
         }
         if let Some(generic) = self.generic(name, scope) {
-            // A parameter that nothing is known of is at least what it extends.
+            // A type parameter of which nothing is known is at least what it extends.
             return generic.bound.as_ref().map_or(Ty::Unknown, |bound| self.ty(bound, scope));
         }
         let evaluated = || arguments.iter().map(|argument| self.ty(argument, scope)).collect::<Vec<_>>();
@@ -269,7 +271,7 @@ impl<'p, 'a> Types<'p, 'a> {
         None
     }
 
-    /// A type by its declaration: an alias is what it stands for.
+    /// The type that a declaration names; an alias is replaced by what it stands for.
     fn instance(&self, file: usize, at: usize, arguments: Vec<Ty<'a>>) -> Ty<'a> {
         let definition = self.definition(file, at);
         let typing = definition.typing.as_deref();
@@ -286,7 +288,7 @@ impl<'p, 'a> Types<'p, 'a> {
         }
     }
 
-    /// The inside of a type, its parameters set.
+    /// The scope inside a type, with its type parameters set.
     fn with_arguments(&self, file: usize, at: usize, arguments: &[Ty<'a>]) -> Scope<'a> {
         let mut scope = self.inside(file, at);
         let generics = self.typing(file, at).map_or(&[][..], |t| &t.generics);
@@ -357,7 +359,7 @@ impl<'p, 'a> Types<'p, 'a> {
         Look::Found(Member { target, ty: self.ty(&field.ty, &scope) })
     }
 
-    /// A part of an object that is written out.
+    /// Looks up a property of an object literal.
     fn part(&self, fields: &'a [(String, Value)], scope: &Rc<Scope<'a>>, name: &str) -> Look<'a> {
         let Some((_, value)) = fields.iter().find(|(field, _)| field == name) else {
             let spread = fields.iter().rev().filter(|(field, _)| field == SPREAD);
@@ -377,11 +379,12 @@ impl<'p, 'a> Types<'p, 'a> {
     fn member_of_instance(&self, file: usize, at: usize, arguments: &[Ty<'a>], name: &str, this: &Ty<'a>) -> Look<'a> {
         let scope = Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, at, arguments) });
         let mut unknown = false;
-        // Interfaces of one name, and a class with an interface of its name, are one type.
+        // Interfaces of one name, and a class and an interface of one name, are one type.
         for sibling in self.project.type_siblings(file, at) {
-            let sibling_scope = match sibling == at {
-                true => scope.clone(),
-                false => Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, sibling, arguments) }),
+            let sibling_scope = if sibling == at {
+                scope.clone()
+            } else {
+                Rc::new(Scope { this: Some(this.clone()), ..self.with_arguments(file, sibling, arguments) })
             };
             let typing = self.typing(file, sibling);
             if let Some(member) = self.project.member_in(file, sibling, name) {
@@ -460,7 +463,7 @@ impl<'p, 'a> Types<'p, 'a> {
         }
     }
 
-    /// What `super` is.
+    /// The type of `super`.
     fn bases(&self, own: &Ty<'a>) -> Ty<'a> {
         let Ty::Instance(file, at, arguments) = own else { return Ty::Unknown };
         let scope = Rc::new(self.with_arguments(*file, *at, arguments));
@@ -472,7 +475,7 @@ pub(super) fn found(ty: Ty<'_>) -> Look<'_> {
     Look::Found(Member { target: None, ty })
 }
 
-/// One of several types, without those that say nothing.
+/// The union of several types, without unknown types and types outside the project.
 pub(super) fn many<'a>(parts: impl Iterator<Item = Ty<'a>>) -> Ty<'a> {
     let mut all: Vec<Ty<'a>> = Vec::new();
     let mut unknown = false;

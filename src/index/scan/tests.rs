@@ -1,4 +1,4 @@
-//! Tests of the module above.
+//! Tests of the scan: which files are listed, which are skipped and why.
 
 use std::fs;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn paths(scan: &Scan) -> Vec<&str> {
 }
 
 #[test]
-fn ignored_files_own_files_and_what_tools_write_are_left_out() {
+fn ignored_files_index_files_and_generated_files_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), ".gitignore", "built/\n");
     write(folder.path(), "src/a.ts", "a");
@@ -51,7 +51,7 @@ fn ignored_files_own_files_and_what_tools_write_are_left_out() {
 
 #[cfg(unix)]
 #[test]
-fn links_pipes_sockets_and_names_that_are_no_text_are_named_and_never_waited_for() {
+fn links_pipes_sockets_and_names_that_are_not_utf8_are_skipped_without_waiting() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.ts", "a");
@@ -73,7 +73,7 @@ fn links_pipes_sockets_and_names_that_are_no_text_are_named_and_never_waited_for
             "\u{fffd}.ts: its name is not UTF-8"
         ]
     );
-    // Nobody writes into the pipe: a plain read would wait for ever.
+    // Nobody writes into the pipe, so a plain read would wait for ever.
     assert!(read(folder.path(), "pipe").is_err_and(|why| may_pass(&why) && why.contains("no plain file")));
     assert!(read(folder.path(), "loop").is_err_and(|why| may_pass(&why)));
     assert!(read(folder.path(), "gone.ts").is_err_and(|why| may_pass(&why)));
@@ -81,7 +81,7 @@ fn links_pipes_sockets_and_names_that_are_no_text_are_named_and_never_waited_for
 
 #[cfg(unix)]
 #[test]
-fn what_may_not_be_read_is_said_with_its_path() {
+fn unreadable_files_are_reported_with_their_path() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "closed/a.ts", "a");
@@ -89,18 +89,17 @@ fn what_may_not_be_read_is_said_with_its_path() {
     let closed = |path: &str| fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(0o0)).unwrap();
     closed("closed");
     closed("b.ts");
-    // Whoever may read everything is not kept out.
+    // Root may read everything.
     let kept_out = fs::read_dir(folder.path().join("closed")).is_err();
     let scan = scan(folder.path());
-    let wanted = Skipped { path: "closed".into(), reason: String::new() };
-    let said = scan.skipped.iter().any(|s| s.path == wanted.path && may_pass(&s.reason));
-    assert_eq!(said, kept_out, "{:?}", scan.skipped);
+    let reported = scan.skipped.iter().any(|s| s.path == "closed" && may_pass(&s.reason));
+    assert_eq!(reported, kept_out, "{:?}", scan.skipped);
     assert_eq!(read(folder.path(), "b.ts").is_err(), kept_out);
     fs::set_permissions(folder.path().join("closed"), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 #[test]
-fn folders_are_entered_to_a_depth_and_that_is_said() {
+fn folders_beyond_the_depth_limit_are_reported_as_skipped() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &format!("{}a.ts", "d/".repeat(DEPTH_MAX - 1)), "a");
     write(folder.path(), &format!("{}a.ts", "d/".repeat(DEPTH_MAX + 3)), "a");
@@ -110,7 +109,7 @@ fn folders_are_entered_to_a_depth_and_that_is_said() {
 }
 
 #[test]
-fn text_beyond_the_bound_is_left_out_from_the_end() {
+fn files_beyond_the_size_limit_are_left_out_from_the_end() {
     let found = |path: &str, size| Found { path: path.into(), size, mtime_ns: 0 };
     let mut scan =
         Scan { files: vec![found("a", 6), found("b", 4), found("c", 1), found("d", 0)], skipped: Vec::new() };
@@ -120,7 +119,7 @@ fn text_beyond_the_bound_is_left_out_from_the_end() {
 }
 
 #[test]
-fn reasons_are_counted_by_sort() {
+fn reasons_are_counted_by_category() {
     let one = |reason: &str| Skipped { path: String::new(), reason: reason.into() };
     let all = [one("too large: 3 MB"), one("binary"), one("too large: 4 MB")];
     assert_eq!(by_reason(&all), [("too large", 2), ("binary", 1)]);

@@ -1,9 +1,9 @@
-//! What is asked of the store about edges: all of them, and what has none.
+//! Reads edges and unresolved references from the store.
 
 use super::Store;
 use crate::index::IndexError;
 
-/// An edge as stored: source, target, kind, confidence, reason, line, whether it arises when the file is loaded.
+/// An edge as stored: source, target, kind, confidence, reason, line, whether it runs when the file is loaded.
 pub type EdgeRow = (i64, i64, String, f64, String, usize, bool);
 
 impl Store {
@@ -20,7 +20,7 @@ impl Store {
         self.rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
     }
 
-    /// References out of these symbols whose target is not known: (name, path, line, reason).
+    /// Calls in these symbols whose target is not known: (name, path, line, reason).
     pub fn unresolved_from(&self, sources: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
         let sql = "SELECT name, path, line, reason FROM unresolved WHERE kind = 'calls' AND source IN ({}) ORDER BY path, line, name";
         self.rows_among(sql, sources, |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)? as usize, r.get(3)?)))

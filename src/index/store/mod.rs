@@ -1,4 +1,4 @@
-//! The project's index in SQLite: opened, rebuilt when its form changed, set aside when it is damaged.
+//! Opens the index database (SQLite): rebuilds it when its form has changed, sets it aside when it is damaged.
 
 mod graph;
 mod names;
@@ -21,9 +21,9 @@ pub use write::FileRecord;
 use super::IndexError;
 use crate::base::Bytes;
 
-/// Raised whenever the schema or what is written into it changes; an index of another version is built again.
+/// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
 const VERSION: &str = "4";
-/// Most that a connection keeps of the pages it read, in kB as SQLite counts them.
+/// Page cache of a connection, in SQLite's kB.
 const CACHE_KB: i64 = 32_000;
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
@@ -37,7 +37,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or makes the database in `folder`. The second value says what had to be thrown away, if anything.
+    /// Opens or creates the database in `folder`. The second value says what was discarded, if anything.
     pub fn open(folder: &Path) -> Result<(Store, Option<String>), IndexError> {
         let unwritable = |source| IndexError::Folder { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(unwritable)?;
@@ -61,13 +61,13 @@ impl Store {
         }
     }
 
-    /// The most that this connection keeps of the pages it has read: the whole database if it is small.
+    /// Upper bound of this connection's page cache: the size of the database if it is smaller than the cache.
     pub fn cache(&self) -> Bytes {
         let all = fs::metadata(&self.path).map_or(0, |about| about.len());
         Bytes(all.min(CACHE_KB as u64 * 1000))
     }
 
-    /// A second connection to the same database, for reading beside a writer.
+    /// Opens a second connection to the same database, for reading beside a writer.
     pub fn reopen(&self) -> Result<Store, IndexError> {
         Store::connect(&self.path).map(|(store, _)| store).map_err(|e| self.error(e))
     }
@@ -118,7 +118,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-/// Renames a damaged database with its log, so that nothing is lost and nothing stands in the way.
+/// Renames a damaged database to `….damaged` and removes its log files. Returns the new path.
 fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     let with = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
     let aside = with(".damaged");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn another_form_of_index_is_dropped_without_touching_foreign_tables() {
+    fn an_index_of_another_version_is_dropped_without_touching_foreign_tables() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(folder.path()).unwrap();
         store.db.execute_batch("CREATE TABLE journal (line TEXT); INSERT INTO journal VALUES ('kept')").unwrap();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_ignores_itself() {
+    fn git_ignores_the_index_folder() {
         let folder = tempfile::tempdir().unwrap();
         Store::open(folder.path()).unwrap();
         assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "*\n");

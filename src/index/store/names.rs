@@ -1,4 +1,4 @@
-//! Names by their words: finds what is called `validate_call` by "calls … validated", and where names of other projects are handed on.
+//! Stores and finds names by the stems of their words, so that "validated calls" finds `validate_call`.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -6,10 +6,10 @@ use super::{FileRecord, Store};
 use crate::index::syntax::Kind;
 use crate::index::{IndexError, ids, words};
 
-/// A name as it was found.
+/// A definition found by the key of its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// What it was found by.
+    /// The key ([`words::key`]).
     pub key: String,
     pub name: String,
     /// File, kind and first chunk of the definition.
@@ -18,7 +18,7 @@ pub struct Named {
     pub chunk: Option<i64>,
 }
 
-/// A name that a chunk hands on without defining it: key, name, chunk.
+/// A name that a chunk exports and its file does not define: (key, name, chunk).
 pub type HandedOn = (String, String, i64);
 
 impl Store {
@@ -30,7 +30,7 @@ impl Store {
         })
     }
 
-    /// Names with these keys that are handed on and defined nowhere in the project.
+    /// Names with these keys that a file re-exports and no file of the project defines.
     pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOn>, IndexError> {
         let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.symbol IS NULL AND n.key IN ({}) AND NOT EXISTS
                      (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.symbol IS NOT NULL)
@@ -38,7 +38,7 @@ impl Store {
         self.rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
     }
 
-    /// How many chunks there are, and how many each word occurs in.
+    /// The number of chunks, and for each word the number of chunks that contain it.
     pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
         let all = self.rows("SELECT COUNT(*) FROM chunks", &[], |r| r.get::<_, i64>(0))?;
         let count = |word: &String| {
@@ -51,16 +51,16 @@ impl Store {
         Ok((all.first().map_or(0, |n| *n as usize), counts))
     }
 
-    /// A number that is another one after every change of the database, by this process or another.
+    /// A number that changes whenever another connection, of this process or another, changes the database.
     pub fn state(&self) -> Result<i64, IndexError> {
         self.db.pragma_query_value(None, "data_version", |r| r.get(0)).map_err(|e| self.error(e))
     }
 }
 
-/// Keeps the names of one file: of its definitions, and those it only hands on.
+/// Stores the names of one file: of its definitions, and of exports that it does not define.
 pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     let outline = &record.outline;
-    let mut put =
+    let mut insert =
         db.prepare_cached("INSERT INTO names (key, name, path, symbol, kind, chunk) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     let chunk_of = |line: usize| {
         let chunk = record.chunks.iter().find(|c| (c.start..=c.end).contains(&line));
@@ -69,7 +69,7 @@ pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     for (definition, id) in outline.definitions.iter().zip(ids::symbols(&record.path, outline)) {
         if definition.kind != Kind::Module {
             let (key, kind, chunk) = (words::key(&definition.name), definition.kind.name(), chunk_of(definition.start));
-            put.execute(params![key, definition.name, record.path, id, kind, chunk])?;
+            insert.execute(params![key, definition.name, record.path, id, kind, chunk])?;
         }
     }
     let defined = |name: &str| outline.definitions.iter().any(|d| d.name == name);
@@ -78,7 +78,7 @@ pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     {
         if let Some(chunk) = chunk_of(export.line) {
             let key = words::key(&export.name);
-            put.execute(params![key, export.name, record.path, None::<i64>, None::<&str>, chunk])?;
+            insert.execute(params![key, export.name, record.path, None::<i64>, None::<&str>, chunk])?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What is asked of the store: files, facts, chunks by words, by id and by vector, symbols, edges.
+//! Reads files, outlines, chunks, symbols and embeddings from the store.
 
 use half::f16;
 use rusqlite::{Row, ToSql};
@@ -7,17 +7,20 @@ use super::Store;
 use crate::index::IndexError;
 use crate::index::syntax::Outline;
 
-/// What is remembered of a file between runs.
+/// What the store keeps of a file between runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRow {
     pub path: String,
     pub size: u64,
     pub mtime_ns: i64,
     pub hash: i64,
+    /// Why it is not indexed; `None` for an indexed file.
     pub skipped: Option<String>,
+    /// Why a part of it could not be parsed.
     pub note: Option<String>,
+    /// See [`crate::index::resolve::interface`].
     pub interface: i64,
-    /// Hash of the edges it gave rise to; 0 if it was not resolved yet.
+    /// Hash of its edges; 0 if it was not resolved yet.
     pub resolution: i64,
 }
 
@@ -25,20 +28,20 @@ pub struct FileRow {
 pub struct StoredOutline {
     pub path: String,
     pub language: String,
-    /// See [`StoredOutline::outline`].
+    /// The outline in postcard form; see [`StoredOutline::outline`].
     bytes: Vec<u8>,
     /// Hash of the stored edges; 0 if it was not resolved yet.
     pub resolution: i64,
 }
 
 impl StoredOutline {
-    /// Reads the outline; an empty one if that cannot be done.
+    /// Decodes the outline; an empty one if that fails.
     pub fn outline(&self) -> Outline {
         postcard::from_bytes(&self.bytes).unwrap_or_default()
     }
 }
 
-/// One chunk as stored (seed 002: the row of the index).
+/// One chunk as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkRow {
     pub id: i64,
@@ -59,7 +62,7 @@ pub struct ChunkRow {
     pub vector_key: i64,
 }
 
-/// Where a chunk stands and what it is named after: what ranking needs of it.
+/// Path and symbol of a chunk: what ranking needs of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkPlace {
     pub id: i64,
@@ -95,7 +98,7 @@ impl Store {
         run().map_err(|e| self.error(e))
     }
 
-    /// Runs `sql` with `(SELECT value FROM json_each(?1))` in place of `{}` for the keys: one statement for any number of them, kept ready.
+    /// Runs `sql` with `{}` replaced by a query of `keys`, so that one cached statement serves any number of keys.
     pub(super) fn rows_among<T>(
         &self,
         sql: &str,
@@ -123,7 +126,7 @@ impl Store {
         })
     }
 
-    /// The facts edges are resolved from, by path.
+    /// The outlines that edges are resolved from, by path.
     pub fn outlines(&self) -> Result<Vec<StoredOutline>, IndexError> {
         let sql = "SELECT f.path, f.language, o.outline, f.resolution FROM files f JOIN outlines o ON o.path = f.path ORDER BY f.path";
         self.rows(sql, &[], |r| {
@@ -151,7 +154,7 @@ impl Store {
         self.rows_among(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
     }
 
-    /// Places of chunks, in no order.
+    /// Path and symbol of chunks, in no particular order.
     pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
         let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
         self.rows_among(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))

@@ -5,15 +5,15 @@ CREATE TABLE files (
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     hash INTEGER NOT NULL,
-    skipped TEXT,            -- why it has no chunks; null for an indexed file
-    note TEXT,               -- what part of it could not be read
-    interface INTEGER NOT NULL, -- changes when other files may have to be resolved again
-    resolution INTEGER NOT NULL -- hash of the edges it gave rise to
+    skipped TEXT,            -- why it is not indexed; null for an indexed file
+    note TEXT,               -- why a part of it could not be parsed
+    interface INTEGER NOT NULL, -- hash of what edges of other files may depend on
+    resolution INTEGER NOT NULL -- hash of its edges, 0 before they are resolved
 ) WITHOUT ROWID;
 
-CREATE TABLE outlines (      -- apart from files, whose rows are read often and should stay small
+CREATE TABLE outlines (      -- not in files, whose rows are read often and should stay small
     path TEXT PRIMARY KEY,
-    outline BLOB NOT NULL    -- postcard, see syntax::Outline: the facts that edges are resolved from
+    outline BLOB NOT NULL    -- postcard form of syntax::Outline, from which edges are resolved
 );
 
 CREATE TABLE chunks (
@@ -58,27 +58,27 @@ CREATE TABLE symbols (
 CREATE INDEX symbols_path ON symbols (path);
 CREATE INDEX symbols_name ON symbols (name COLLATE NOCASE);
 
--- What names are found by when they are not written as they are; see store/names.rs.
+-- Names by the stems of their words, for searches that do not give a name exactly; see store/names.rs.
 CREATE TABLE names (
-    key TEXT NOT NULL,       -- roots of the name's words, in alphabetical order
+    key TEXT NOT NULL,       -- stems of the name's words, in alphabetical order
     name TEXT NOT NULL,
     path TEXT NOT NULL,
-    symbol INTEGER,          -- what is defined; null for a name that is only handed on
-    kind TEXT,               -- of what is defined
-    chunk INTEGER            -- where it is defined or handed on
+    symbol INTEGER,          -- the definition; null for a name that is only exported
+    kind TEXT,               -- of the definition
+    chunk INTEGER            -- where it is defined or exported
 );
 CREATE INDEX names_key ON names (key);
 CREATE INDEX names_path ON names (path);
 
 CREATE TABLE edges (
-    path TEXT NOT NULL,      -- the file whose text gave rise to it
+    path TEXT NOT NULL,      -- the file that has the reference
     source INTEGER NOT NULL,
     target INTEGER NOT NULL,
     kind TEXT NOT NULL,
     confidence REAL NOT NULL,
     reason TEXT NOT NULL,
     line INTEGER NOT NULL,
-    at_load INTEGER NOT NULL, -- it arises outside every function
+    at_load INTEGER NOT NULL, -- the reference is outside every function
     PRIMARY KEY (path, source, target, kind)
 ) WITHOUT ROWID;
 

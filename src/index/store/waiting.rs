@@ -1,13 +1,13 @@
-//! What has no vector yet, and what decides its turn.
+//! Reads the texts that have no embedding yet, and the figures that `index status` shows.
 
 use super::Store;
 use crate::index::IndexError;
 
-/// A text to embed, under the key of the content it stands for.
+/// A text to embed, with the key of the chunk content that it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
     pub vector_key: i64,
-    /// Of a file the content stands in.
+    /// A file that has the content.
     pub path: String,
     pub text: String,
 }
@@ -21,26 +21,26 @@ impl Store {
         self.rows(sql, &[&model], |r| Ok(Waiting { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
     }
 
-    /// How many contents have no vector of this model yet.
+    /// The number of different chunk contents that have no vector of this model yet.
     pub fn missing_embeddings(&self, model: &str) -> Result<usize, IndexError> {
         let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
         Ok(self.rows(sql, &[&model], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
     }
 
-    /// Bytes of the database's pages in use and free, its log left out.
+    /// Size of the database in bytes, with free pages, without its log.
     pub fn bytes(&self) -> Result<u64, IndexError> {
         let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
         Ok(self.rows(sql, &[], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as u64))
     }
 
-    /// Files indexed of each language, most first.
+    /// Indexed files per language, most frequent first.
     pub fn languages(&self) -> Result<Vec<(String, usize)>, IndexError> {
         let sql = "SELECT language, COUNT(*) FROM files WHERE skipped IS NULL GROUP BY language ORDER BY COUNT(*) DESC, language";
         self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
     }
 
-    /// The models that vectors are kept of, the one with most first: (fingerprint, vectors).
+    /// Models with stored vectors: (fingerprint, number of vectors), most vectors first.
     pub fn models(&self) -> Result<Vec<(String, usize)>, IndexError> {
         let sql = "SELECT model, COUNT(*) FROM embeddings GROUP BY model ORDER BY COUNT(*) DESC, model";
         self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))

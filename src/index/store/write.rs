@@ -1,4 +1,4 @@
-//! What changes the store: files put and removed, edges replaced, embeddings kept.
+//! Writes files, edges and embeddings to the store, and removes them.
 
 use half::f16;
 use rusqlite::{Transaction, params};
@@ -17,7 +17,7 @@ pub struct FileRecord {
     pub size: u64,
     pub mtime_ns: i64,
     pub hash: i64,
-    /// Why it has no chunks.
+    /// Why it is not indexed; `None` for an indexed file.
     pub skipped: Option<String>,
     pub outline: Outline,
     pub interface: i64,
@@ -35,7 +35,7 @@ impl Store {
         run().map_err(|source| IndexError::Store { path, source })
     }
 
-    /// Replaces what is stored of these files, in one transaction. Their old edges stay until `put_edges`.
+    /// Replaces the stored data of these files, in one transaction. Their old edges stay until `put_edges`.
     pub fn put_files(&mut self, records: &[FileRecord]) -> Result<(), IndexError> {
         self.change(|db| {
             for record in records {
@@ -57,7 +57,7 @@ impl Store {
         })
     }
 
-    /// Notes new times of files whose content is as before.
+    /// Stores new sizes and times of files whose content is unchanged.
     pub fn touch_files(&mut self, files: &[(String, u64, i64)]) -> Result<(), IndexError> {
         self.change(|db| {
             let mut touch = db.prepare_cached("UPDATE files SET size = ?2, mtime_ns = ?3 WHERE path = ?1")?;
@@ -77,7 +77,7 @@ impl Store {
         })
     }
 
-    /// Keeps vectors of one model by the key of the content they stand for.
+    /// Stores vectors of one model by the keys of the contents they stand for.
     pub fn put_embeddings(&mut self, model: &str, vectors: &[(i64, Vec<f32>)]) -> Result<(), IndexError> {
         self.change(|db| {
             let mut put =
@@ -90,7 +90,7 @@ impl Store {
         })
     }
 
-    /// Drops the oldest embeddings that no chunk uses any more, beyond `spare` of them. Spare ones make branch switches free.
+    /// Deletes the oldest embeddings that no chunk uses, except `spare` of them, which save work when branches are switched.
     pub fn prune_embeddings(&mut self, spare: usize) -> Result<(), IndexError> {
         self.change(|db| {
             db.execute(
@@ -131,7 +131,7 @@ fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
         record.interface
     ])?;
     if record.skipped.is_none() {
-        // Of plain data nothing can fail to be written; an outline that cannot be read again is an empty one.
+        // Plain data cannot fail to be encoded; an empty outline would be stored in that case.
         let outline = postcard::to_stdvec(&record.outline).unwrap_or_default();
         db.prepare_cached("INSERT INTO outlines VALUES (?1, ?2)")?.execute(params![record.path, outline])?;
     }

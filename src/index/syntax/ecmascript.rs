@@ -1,4 +1,4 @@
-//! TypeScript, TSX, JavaScript and JSX: one reader, since their grammars share their node names.
+//! Reads TypeScript, TSX, JavaScript and JSX files into outlines; their grammars share their node names.
 
 mod names;
 mod typing;
@@ -73,7 +73,7 @@ fn child_of_kind<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     children(node).find(|c| c.kind() == kind)
 }
 
-/// A declaration with everything before it that belongs to it (`export default`, `declare`), and whether that exports it.
+/// The whole statement of a declaration (with `export default`, `declare`, `const`), and whether it exports it.
 fn whole_statement(node: Node) -> (Node, bool) {
     match node.parent() {
         Some(parent) if parent.kind() == "export_statement" => (parent, true),
@@ -140,7 +140,7 @@ fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
 
 /// `name: (x: X) => Y` in an interface: a method.
 fn property<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// A function type stands at most so deep in parentheses and unions.
+    /// Deepest nesting of unions in which a function type is looked for.
     const DEPTH_MAX: usize = 6;
     let Some(ty) = annotated(node.child_by_field_name("type"), reader) else { return };
     let mut waiting = vec![(0, &ty)];
@@ -163,7 +163,7 @@ fn is_function(node: Node) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")
 }
 
-/// A value without parentheses, `as T` and the like around it.
+/// A value without the parentheses, `as T` and the like around it.
 fn bare<'t>(node: Node<'t>) -> Node<'t> {
     const LAYERS_MAX: usize = 8;
     let wraps = ["parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"];
@@ -171,7 +171,7 @@ fn bare<'t>(node: Node<'t>) -> Node<'t> {
     std::iter::successors(Some(node), inner).take(LAYERS_MAX).last().unwrap_or(node)
 }
 
-/// What a name is declared as and begins with.
+/// The declared type and the initial value of a name.
 fn held(node: Node, value: Option<Node>, reader: &Reader) -> Typing {
     let ty = annotated(node.child_by_field_name("type"), reader);
     match value.map(bare).filter(|v| is_function(*v)) {
@@ -248,6 +248,7 @@ fn required<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
     (argument.kind() == "string").then(|| unquoted(reader.text(argument)))
 }
 
+/// `const a = require('…')`, `const { a, b: c } = require('…')`.
 fn require<'t>(node: Node<'t>, pattern: Node<'t>, source: &str, reader: &mut Reader<'t>) {
     if pattern.kind() == "identifier" {
         return reader.import(node, source, "default", reader.text(pattern));
@@ -276,7 +277,7 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let value = inner.map_or_else(|| reader.text(right), |i| reader.text(i));
     let plain = value.len() <= 60 && value.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
     if object == "module" && name == "exports" {
-        handed_out(node, right, reader);
+        export_properties(node, right, reader);
         reader.export(node, "default", if plain { value } else { "" }, None);
         return;
     }
@@ -294,7 +295,7 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 }
 
 /// `module.exports = { parse, scan: scanAll }` exports each name, as well as the object.
-fn handed_out<'t>(node: Node<'t>, object: Node<'t>, reader: &mut Reader<'t>) {
+fn export_properties<'t>(node: Node<'t>, object: Node<'t>, reader: &mut Reader<'t>) {
     for property in children(object).filter(|_| object.kind() == "object") {
         let value = property.child_by_field_name("value").filter(|value| value.kind() == "identifier");
         match (property.kind(), value) {
@@ -371,9 +372,10 @@ fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
             )
         {
             local = "default";
-            match is_function(value) {
-                true => reader.typed(called(value, reader)),
-                false => reader.typed(Typing { value: Some(value_of(value, reader)), ..Typing::default() }),
+            if is_function(value) {
+                reader.typed(called(value, reader));
+            } else {
+                reader.typed(Typing { value: Some(value_of(value, reader)), ..Typing::default() });
             }
         }
         reader.export(node, "default", local, None);

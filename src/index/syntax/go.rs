@@ -1,4 +1,4 @@
-//! Go.
+//! Reads Go files into outlines.
 
 use tree_sitter::Node;
 
@@ -25,7 +25,7 @@ impl Grammar for Go {
             "var_spec" => variables(node, reader, Kind::Variable),
             "import_spec" => import(node, reader),
             "call_expression" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
-            // `F[int](x)` is read like a conversion to a type.
+            // The grammar reads `F[int](x)` as a conversion to a type.
             "type_conversion_expression" => name_of(node.child_by_field_name("type"), reader, ReferenceKind::Call),
             "qualified_type" | "selector_expression" => name_of(Some(node), reader, ReferenceKind::Use),
             "type_identifier" | "identifier" if !reader.in_field("name") => {
@@ -51,20 +51,22 @@ fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
 }
 
+/// The named children in one field.
 fn names<'t>(node: Node<'t>, field: &'static str) -> impl Iterator<Item = Node<'t>> {
     let all = 0..node.child_count();
     let named = all.filter(move |i| node.field_name_for_child(*i) == Some(field));
     named.filter_map(move |i| node.child(i)).filter(|name| name.is_named())
 }
 
-/// The declaration around a lone specification: its `type` belongs to the signature, its comment is the doc comment.
+/// The declaration around a single specification (`type A struct …`), since its keyword belongs to the signature and its comment
+/// is the doc comment; else the specification itself.
 fn statement(spec: Node<'_>) -> Node<'_> {
     let alone =
         |parent: &Node| parent.kind().ends_with("_declaration") && parent.child(1).is_none_or(|c| c.kind() != "(");
     spec.parent().filter(alone).filter(|parent| parent.named_child_count() == 1).unwrap_or(spec)
 }
 
-/// What begins with a capital letter is for other packages.
+/// Names that begin with a capital letter are exported.
 fn is_exported(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
@@ -86,7 +88,7 @@ fn type_spec<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     declare(statement(node), node, reader, kind);
 }
 
-/// `func (s *Store[T]) Get()`: a member of Store, in which `s` is the value it is called on.
+/// `func (s *Store[T]) Get()`: a member of `Store` with the receiver `s`.
 fn method<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(name) = reader.field(node, "name") else { return };
     if !reader.define(node, node, name, Kind::Method, is_exported(name)) {
@@ -101,7 +103,7 @@ fn method<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Constants and variables of a package; those of a function are local names.
+/// Constants and variables: definitions at the top of a file, local names in a function.
 fn variables<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     let whole = match node.parent() {
         Some(list) if list.kind() == "var_spec_list" => node,
@@ -112,7 +114,7 @@ fn variables<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
             reader.local(reader.text(name));
             continue;
         }
-        // Names of one specification stand beside each other, not in each other.
+        // The names of one specification are siblings, not nested.
         reader.leave_before(node.end_byte());
         let name = reader.text(name);
         if is_exported(name) {
@@ -122,7 +124,7 @@ fn variables<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     }
 }
 
-/// The local name is the last part of the path that is no version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
+/// The local name is the last part of the path that is not a version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(path) = reader.field(node, "path").map(|p| p.trim_matches(['"', '`'])) else { return };
     match reader.field(node, "name") {
@@ -143,7 +145,7 @@ fn package_name(path: &str) -> &str {
     }
 }
 
-/// A struct has the members of what is embedded in it.
+/// A struct has the members of its embedded types, so these count as bases.
 fn embedded<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     name_of(node.child_by_field_name("type"), reader, ReferenceKind::Extends);
 }
@@ -153,8 +155,7 @@ fn plain(node: Node<'_>) -> Node<'_> {
     unwrapped(node, |node| match node.kind() {
         "pointer_type" | "parenthesized_expression" | "parenthesized_type" | "type_elem" => node.named_child(0),
         "generic_type" | "type_instantiation_expression" => node.child_by_field_name("type"),
-        "index_expression" => node.child_by_field_name("operand"),
-        "unary_expression" => node.child_by_field_name("operand"),
+        "index_expression" | "unary_expression" => node.child_by_field_name("operand"),
         _ => None,
     })
 }
@@ -171,7 +172,7 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
         "selector_expression" => {
             let Some(operand) = node.child_by_field_name("operand") else { return };
             let name = reader.field(node, "field").unwrap_or_default();
-            // A use counts if it leads into something with a name: a package, a type.
+            // A use counts only if its receiver is a name: of a package, a type.
             if kind != ReferenceKind::Use || operand.kind() == "identifier" {
                 reader.refer(node, name, Some(reader.text(operand)), kind);
             }

@@ -28,9 +28,9 @@ pub use sites::{ImportSite, SiteForm, SiteName, import_sites};
 pub use spans::{Spans, spans};
 pub use stretches::{Stretch, stretches};
 
-/// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; ours stops and says so.
+/// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; this one stops and reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Deepest syntax nesting that is looked at. Generated expressions nest thousands deep and define nothing there.
+/// Deepest syntax nesting that is visited. Generated expressions nest thousands deep and define nothing there.
 const DEPTH_MAX: usize = 200;
 
 /// What is needed to read one language. A new language is one file that implements this and one line in [`grammar_of`].
@@ -41,7 +41,8 @@ trait Grammar: Sync {
     fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>);
 }
 
-/// What stands inside wrappers (parentheses, type arguments), as far as people nest them; `inner` says what a wrapper holds.
+/// The node inside wrappers (parentheses, type arguments), as deep as people nest them. `inner` gives the content of a wrapper,
+/// `None` for any other node.
 fn unwrapped<'t>(node: Node<'t>, inner: impl Fn(Node<'t>) -> Option<Node<'t>>) -> Node<'t> {
     const LAYERS_MAX: usize = 32;
     std::iter::successors(Some(node), |node| inner(*node)).take(LAYERS_MAX).last().unwrap_or(node)
@@ -85,7 +86,7 @@ fn grammar_of(language: &str) -> Option<&'static dyn Grammar> {
     }
 }
 
-/// The outline of `source`; empty for a language without grammar. Never fails: what could not be read is said in `Outline::incomplete`.
+/// The outline of `source`; empty for a language without grammar. Never fails: `Outline::incomplete` says what is missing.
 pub fn outline(language: &str, source: &str) -> Outline {
     let Some(grammar) = grammar_of(language) else { return Outline::default() };
     let until = Instant::now() + PARSE_TIME_MAX;
@@ -105,15 +106,13 @@ pub fn outline(language: &str, source: &str) -> Outline {
 fn parse(grammar: &dyn Grammar, source: &str, until: Instant) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.language()).ok()?;
-    let mut on_progress = |_: &ParseState| match Instant::now() < until {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    };
+    let mut on_progress =
+        |_: &ParseState| if Instant::now() < until { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let mut read = |at: usize, _| source.as_bytes().get(at..).unwrap_or_default();
     parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut on_progress)))
 }
 
-/// How far a walk came.
+/// How a walk ended.
 enum Walked {
     All,
     TooDeep,
@@ -122,7 +121,7 @@ enum Walked {
 
 /// Visits every named node in source order without recursion.
 fn walk<'t>(grammar: &dyn Grammar, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
-    /// Nodes between two looks at the clock.
+    /// Nodes between two checks of the time.
     const NODES: usize = 4_096;
     let mut cursor = tree.walk();
     let (mut depth, mut visited, mut walked) = (0, 0, Walked::All);

@@ -1,11 +1,11 @@
-//! The syntax of a stretch of text as a flat list of its nodes, for code that makes small changes by form.
+//! Lists the syntax nodes of a range of text, for code that makes small syntactic changes.
 
 use std::ops::Range;
 use std::time::Instant;
 
 use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 
-/// Code within a string.
+/// Node kinds of code inside a string.
 const INSERTS: &[&str] = &["interpolation", "template_substitution"];
 
 /// A node of the syntax tree, as tree-sitter's grammar of the language names it.
@@ -13,14 +13,14 @@ const INSERTS: &[&str] = &["interpolation", "template_substitution"];
 pub struct SyntaxNode {
     pub kind: String,
     pub bytes: Range<usize>,
-    /// Its place in the list is behind that of its parent; `None` where the parent reaches beyond the stretch.
+    /// Position of its parent in the list, always before its own; `None` where the parent reaches beyond the range.
     pub parent: Option<usize>,
-    /// Not a mere mark or keyword of the grammar.
+    /// False for punctuation and keywords.
     pub is_named: bool,
 }
 
-/// The nodes that lie within a stretch of `text`, parents before children; none where the language of `path` has no grammar. What is in
-/// comments and plain strings is left out.
+/// The nodes within a range of `text`, parents before children; empty where the language of `path` has no grammar. Comments,
+/// and the nodes inside plain strings, are left out.
 pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<SyntaxNode> {
     let until = Instant::now() + PARSE_TIME_MAX;
     let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
@@ -55,7 +55,7 @@ pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<Syntax
     }
 }
 
-/// Whether nodes of this kind are literals of text or of a character.
+/// Whether nodes of this kind are string or character literals.
 pub fn is_string(kind: &str) -> bool {
     matches!(kind, "string" | "template_string" | "char_literal" | "rune_literal") || kind.ends_with("string_literal")
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_of_a_stretch_come_parents_first_and_without_comments() {
+    fn nodes_of_a_range_come_parents_first_and_without_comments() {
         let text = "import os\n\ndef f(a):\n    # 1\n    return g(a, 'x y') + 2\n";
         let within = text.find("def").unwrap()..text.len();
         let nodes = syntax_nodes("a.py", text, &within);

@@ -1,4 +1,4 @@
-//! Finds every place where one name stands in a text, and says what the name does there.
+//! Finds every place of one name in a text, and the role that the name has there.
 
 mod ecmascript;
 mod go;
@@ -12,25 +12,25 @@ use tree_sitter::{Node, Tree};
 
 use super::{Outline, PARSE_TIME_MAX, grammar_of, outline, parse};
 
-/// Most places of one name that are looked at in one file.
+/// Most places of one name that are read in one file.
 const PLACES_MAX: usize = 20_000;
-/// Nodes nest at most so deep between a name and what decides its role.
+/// Most ancestors visited to decide the role of a name.
 const CLIMB_MAX: usize = 200;
 
-/// What a name does at one place.
+/// The role of a name at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A function, class, constant, method, … gets this name here.
     Definition,
-    /// A parameter, or a variable that only its function sees.
+    /// A parameter or a local variable.
     Local {
         parameter: bool,
     },
-    /// A name of another module is brought in. `source` is that module as written; in Rust the path before the name.
+    /// A name imported from another module. `source` is that module as written; in Rust the path before the name.
     Import {
         source: String,
     },
-    /// The own name that this file gives to something it brings in.
+    /// The local name that this file gives to an import.
     Alias,
     /// `export { NAME } from 'source'`.
     ReExport {
@@ -41,25 +41,25 @@ pub enum Role {
     Reference,
     /// `{ NAME }` reads a variable and makes a property of that name.
     Shorthand,
-    /// `{ NAME } = value` takes a property out into a variable of that name.
+    /// `{ NAME } = value` reads a property into a variable of that name.
     ShorthandLocal,
-    /// Behind a dot or `::`; `receiver` is what stands before, as written.
+    /// Behind a dot or `::`; `receiver` is the text before it.
     Member {
         receiver: String,
     },
-    /// A key, a field, a label: a name of its own that no definition of the outline stands for.
+    /// A key, a field or a label that has no definition in the outline.
     Property,
     /// `call(NAME=value)`; `call` is what is called, as written.
     Keyword {
         call: String,
     },
-    /// A text in Python's `__all__`.
+    /// A string in Python's `__all__`.
     Listed,
     /// `global NAME`, `nonlocal NAME`.
     Global,
     String,
     Comment,
-    /// The text around it is not understood.
+    /// The text around it has a syntax error.
     Unclear,
 }
 
@@ -70,18 +70,18 @@ pub struct Occurrence {
     /// Counted from 1.
     pub line: usize,
     pub role: Role,
-    /// Where the name is seen from, if it is bound here.
+    /// The bytes in which the name is visible, if it is bound here.
     pub scope: Option<Range<usize>>,
-    /// Position of the place that binds the name as this place sees it; its own, if that is here. The places that bind one
-    /// variable all name the first of them.
+    /// Position, in the list of occurrences, of the one that binds the name for this place; its own if it binds it. Of several
+    /// that bind one variable it is the first.
     pub binder: Option<usize>,
-    /// Position in `Outline::definitions` of what gets its name here.
+    /// Position in `Outline::definitions` of the definition that is named here.
     pub defines: Option<usize>,
     /// Position in `Outline::definitions` of the innermost definition around it; of itself, where it defines one.
     pub inside: Option<usize>,
 }
 
-/// What a grammar says of one place.
+/// Role and binding of one place, by its syntax alone.
 pub(super) struct Place {
     role: Role,
     bind: Option<Bind>,
@@ -89,11 +89,11 @@ pub(super) struct Place {
     qualifier: bool,
 }
 
-/// Where a name is bound.
+/// The binding of a name.
 struct Bind {
-    /// Where it is seen from.
+    /// The bytes in which it is visible.
     seen: Range<usize>,
-    /// First byte of the scope: what is bound twice in one scope is one variable.
+    /// First byte of the scope: two bindings of a name in one scope are one variable.
     home: usize,
     /// The body of a class: functions inside it do not see the name.
     class: bool,
@@ -108,7 +108,7 @@ impl Place {
         Place { role: Role::Reference, bind: None, qualifier: true }
     }
 
-    /// Bound, and seen from all of `scope`.
+    /// A binding that is visible in all of `scope`.
     fn bound(role: Role, scope: Node) -> Place {
         let bind = Bind { seen: scope.byte_range(), home: scope.start_byte(), class: false };
         Place { role, bind: Some(bind), qualifier: false }
@@ -119,8 +119,8 @@ impl Place {
     }
 }
 
-/// Every place of `name`, in order, with the outline of the text. `None` for a language without grammar; an error says why the text could
-/// not be read.
+/// Every place of `name`, in order, with the outline of the text. `None` for a language without grammar; an error says why the
+/// text could not be read.
 pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occurrence>, Outline), String>> {
     let grammar = grammar_of(language)?;
     let outline = outline(language, source);
@@ -139,14 +139,14 @@ pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occ
     Some(Ok((linked(language, &tree, name, found, &outline), outline)))
 }
 
-/// Whether the text has no part that its grammar does not understand; `None` without grammar.
+/// Whether the text has no syntax error; `None` for a language without grammar.
 pub fn is_understood(language: &str, source: &str) -> Option<bool> {
     let grammar = grammar_of(language)?;
     let tree = parse(grammar, source, Instant::now() + PARSE_TIME_MAX);
     Some(tree.is_some_and(|tree| !tree.root_node().has_error()))
 }
 
-/// Where `name` stands as a whole word: first bytes, in order.
+/// The positions (first bytes) of `name` as a whole word, in order.
 pub fn words<'s>(source: &'s str, name: &'s str) -> impl Iterator<Item = usize> + 's {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     let whole = move |(at, _): &(usize, &str)| {
@@ -177,22 +177,24 @@ fn place(language: &str, tree: &Tree, source: &str, bytes: Range<usize>) -> Plac
     }
 }
 
-/// A name inside a comment or a string; in a longer name, a property that begins with a mark.
+/// The role of a name inside a comment, a string or a private property (`#name`).
 fn text(node: Node) -> Place {
     let kind = node.kind();
-    Place::plain(match () {
-        () if kind.ends_with("comment") || kind == "doc_comment" => Role::Comment,
-        () if kind == "private_property_identifier" => Role::Property,
-        () => Role::String,
+    Place::plain(if kind.ends_with("comment") {
+        Role::Comment
+    } else if kind == "private_property_identifier" {
+        Role::Property
+    } else {
+        Role::String
     })
 }
 
-/// The node, what it stands in, and so on outwards.
+/// The node and its ancestors, innermost first, at most `CLIMB_MAX`.
 fn ancestors<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     std::iter::successors(Some(node), Node::parent).take(CLIMB_MAX)
 }
 
-/// The nearest of these kinds around a node, itself left out; else the root.
+/// The nearest ancestor of one of these kinds; else the outermost one.
 fn enclosing<'t>(node: Node<'t>, kinds: &[&str]) -> Node<'t> {
     let mut last = node;
     for outer in ancestors(node).skip(1) {
@@ -204,7 +206,7 @@ fn enclosing<'t>(node: Node<'t>, kinds: &[&str]) -> Node<'t> {
     last
 }
 
-/// What a node stands in, and in which of its fields.
+/// The parent of a node, and the name of the field that the node is in.
 fn parent<'t>(node: Node<'t>) -> Option<(Node<'t>, &'t str)> {
     let parent = node.parent()?;
     let at = (0..parent.child_count()).find(|at| parent.child(*at) == Some(node));
@@ -222,7 +224,7 @@ fn text_of<'s>(node: Option<Node>, source: &'s str) -> &'s str {
 
 type Found = (Range<usize>, usize, Place);
 
-/// Says of every place what binds the name there and what it defines.
+/// Adds to every place what binds the name there and what it defines.
 fn linked(language: &str, tree: &Tree, name: &str, mut found: Vec<Found>, outline: &Outline) -> Vec<Occurrence> {
     if language == "python" {
         python::declared_outside(tree, &mut found);
@@ -238,7 +240,7 @@ fn linked(language: &str, tree: &Tree, name: &str, mut found: Vec<Found>, outlin
             Occurrence { bytes, line, role: place.role, scope, binder, defines: None, inside }
         })
         .collect();
-    // An outer definition comes first and has its name first.
+    // Outer definitions come first, and their names come before those of inner definitions.
     for (at, definition) in outline.definitions.iter().enumerate().filter(|(_, d)| d.name == name) {
         let free = |o: &&mut Occurrence| {
             o.defines.is_none() && o.role == Role::Definition && definition.bytes.contains(&o.bytes.start)
@@ -250,7 +252,7 @@ fn linked(language: &str, tree: &Tree, name: &str, mut found: Vec<Found>, outlin
     all
 }
 
-/// Position of the place that binds the name that stands at `at`.
+/// Position of the place that binds the name for the place at position `at`.
 fn bound_by(tree: &Tree, found: &[Found], at: usize) -> Option<usize> {
     let (bytes, _, place) = &found[at];
     let first_of = |bind: &Bind| {

@@ -1,4 +1,4 @@
-//! The outline of a file: what it declares, and what it needs from others.
+//! The outline of a file: its definitions, imports, exports and references.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Binding, Typing, Value};
 
-/// What one file declares and what it needs from others. Stored in postcard's form, which names no fields: whoever changes
-/// them raises the version of the store.
+/// What one file declares and what it needs from others. Stored in postcard's form, which has no field names: raise `VERSION`
+/// of the store when fields change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outline {
     /// In source order; a container comes before what it contains.
@@ -16,9 +16,9 @@ pub struct Outline {
     pub exports: Vec<Export>,
     /// Each (from, name, receiver, kind) once, at its first line.
     pub references: Vec<Reference>,
-    /// Names bound inside a definition (parameters, local variables), which hide imports and outer definitions there.
+    /// Parameters and local variables, by the definition around them; there they hide imports and outer definitions.
     pub locals: Vec<(usize, String)>,
-    /// Local names again, with what they hold and where, in languages whose types are followed.
+    /// Local names again, with their values and lines, in languages whose types are inferred.
     pub bindings: Vec<Binding>,
     /// Why part of the file is missing from the outline.
     pub incomplete: Option<String>,
@@ -86,14 +86,14 @@ pub struct Definition {
     #[serde(skip)]
     pub doc: String,
     pub exported: bool,
-    /// Position in `definitions` of what it stands in.
+    /// Position in `definitions` of the definition around it.
     pub container: Option<usize>,
     pub typing: Option<Box<Typing>>,
-    /// The type whose member it is, where that is said by name and not by nesting (the receivers of Go).
+    /// The type it is a member of, where a receiver names it instead of nesting (Go).
     pub member_of: Option<String>,
 }
 
-/// One name brought in: `import {name as local} from 'source'`, `use source::name as local`.
+/// One imported name: `import {name as local} from 'source'`, `use source::name as local`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Import {
     pub source: String,
@@ -104,7 +104,7 @@ pub struct Import {
     pub line: usize,
 }
 
-/// One name handed out: `export {local as name} from 'source'`, `pub use source::local as name`.
+/// One exported name: `export {local as name} from 'source'`, `pub use source::local as name`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Export {
     /// Name others import; `default`; `*` for everything `source` exports.
@@ -126,14 +126,14 @@ pub enum ReferenceKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     pub name: String,
-    /// What stands before the dot or `::`, as written; `None` for a bare name.
+    /// The text before the dot or `::`, as written; `None` for a bare name.
     pub receiver: Option<String>,
     pub kind: ReferenceKind,
     pub line: usize,
     /// Position in `definitions` of the innermost definition around it; `None` at the top of the file.
     pub from: Option<usize>,
-    /// Whether it stands outside every function, so that it is done when the file is loaded.
+    /// Whether it is outside every function, so that it runs when the file is loaded.
     pub at_load: bool,
-    /// The receiver as a value, in languages whose types are followed.
+    /// The receiver as a value, in languages whose types are inferred.
     pub value: Option<Box<Value>>,
 }

@@ -12,28 +12,28 @@ use tree_sitter::{Node, Tree};
 
 use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 
-/// Containers nest a few levels; what is deeper belongs to its parent.
+/// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
-/// Most places of bad syntax that are told.
+/// Most syntax errors reported.
 const FAULTS_MAX: usize = 100;
 
-/// The variant of a class-like part whose members are no methods: a module, a namespace, a group of tests.
+/// The variant of a class-like part whose members are not methods: a module, a namespace, a group of tests.
 pub const MODULE: &str = "module";
 
-/// What a part is, as far as edits treat it alike.
+/// The kinds of part that edits distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
     Function,
-    /// A class, `impl`, trait, module, namespace or `describe`: something whose members are written one by one.
+    /// A class, `impl`, trait, module, namespace or `describe`: its members are edited one by one.
     Class,
-    /// A struct, enum, interface or object: a list of entries that is usually written whole.
+    /// A struct, enum, interface or object: a list of entries that is usually edited as a whole.
     Record,
-    /// A constant, field, alias or other name that is given a value.
+    /// A constant, field, alias or other name with a value.
     Value,
     Import,
-    /// `test('name', …)` and its kin.
+    /// `test('name', …)` and similar calls.
     Test,
-    /// Anything else; without a name.
+    /// Anything else; it has no name.
     Statement,
 }
 
@@ -41,33 +41,33 @@ pub enum Sort {
 #[derive(Clone, Debug)]
 pub struct Part {
     pub sort: Sort,
-    /// Empty for what has none.
+    /// Empty if it has none.
     pub name: String,
-    /// What tells parts of one name apart: `get`, `set`, `impl Display`, `overload`.
+    /// Distinguishes parts of one name: `get`, `set`, `impl Display`, `overload`.
     pub variant: String,
-    /// Comments right above it, each without its line end.
+    /// Comments directly above it, each without its line end.
     pub comments: Vec<Range<usize>>,
     /// Decorators or attributes.
     pub attributes: Vec<Range<usize>>,
     /// Without comments and attributes, with `export`, `pub`, `async`.
     pub core: Range<usize>,
-    /// Behind the comma or semicolon that separates it from the next member.
+    /// Its end with the comma or semicolon that separates it from the next member.
     pub end: usize,
     /// The function itself, where it is the value of an assignment or entry.
     pub value: Option<Range<usize>>,
     /// The inside of its body.
     pub body: Option<Range<usize>>,
     pub docstring: Option<Range<usize>>,
-    /// Members of a container; functions and classes inside a function or statement.
+    /// Members of a container, or functions and classes inside a function or statement.
     pub members: Vec<Part>,
-    /// It is called on a value: `self`, `cls`, `&self`.
+    /// It has a receiver: `self`, `cls`, `&self`.
     pub has_receiver: bool,
-    /// The type it is a member of by name and not by nesting (the receivers of Go).
+    /// The type it belongs to, if it is written outside it: a Go method, `A.prototype.f = …`.
     pub owner: Option<String>,
     pub imports: Vec<Imported>,
     /// Members are separated by commas.
     pub listed: bool,
-    /// A function that the project's tests consist of.
+    /// It is a test.
     pub is_test: bool,
 }
 
@@ -78,9 +78,9 @@ pub struct Imported {
     pub name: String,
     /// The name in this file; empty if it binds none.
     pub local: String,
-    /// Where the name stands, with its alias.
+    /// Bytes of the name with its alias.
     pub bytes: Range<usize>,
-    /// Other names can be put beside it.
+    /// Other names can be added beside it.
     pub open: bool,
 }
 
@@ -112,7 +112,7 @@ impl Part {
         above.min().map_or(self.core.start, |start| start.min(self.core.start))
     }
 
-    /// It and its comments, attributes and separator.
+    /// Its bytes with comments, attributes and separator.
     pub fn whole(&self) -> Range<usize> {
         self.start()..self.end.max(self.core.end)
     }
@@ -121,7 +121,7 @@ impl Part {
         !self.name.is_empty() && !matches!(self.sort, Sort::Import | Sort::Statement)
     }
 
-    /// Calls `look` with each part below it and the parts around that, in source order.
+    /// Calls `look` with each part below this one and the parts around that part, in source order.
     pub fn walk<'p>(&'p self, around: &mut Vec<&'p Part>, look: &mut dyn FnMut(&'p Part, &[&'p Part])) {
         around.push(self);
         for member in &self.members {
@@ -132,23 +132,23 @@ impl Part {
     }
 }
 
-/// A text by its parts.
+/// The parts of a text.
 #[derive(Clone, Debug)]
 pub struct Parts {
     pub items: Vec<Part>,
-    /// Lines, counted from 1, on which something is not understood.
+    /// Lines with a syntax error, counted from 1.
     pub faults: Vec<usize>,
-    /// Strings of several lines, in which the spaces at the beginning of a line mean something.
+    /// Strings of several lines, whose indentation may not change.
     pub texts: Vec<Range<usize>>,
 }
 
-/// A definition and where it stands.
+/// A definition and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub name: String,
     pub sort: Sort,
     pub variant: String,
-    /// Names of what it stands in, outermost first.
+    /// Names of the definitions around it, outermost first.
     pub container: Vec<String>,
     /// With doc comment, decorators, attributes and `export`.
     pub bytes: Range<usize>,
@@ -161,7 +161,7 @@ pub struct Span {
     pub is_test: bool,
 }
 
-/// How one language divides its texts.
+/// Turns the syntax nodes of one language into parts.
 trait Division {
     fn is_comment(&self, kind: &str) -> bool {
         kind.ends_with("comment")
@@ -184,14 +184,14 @@ pub fn parts(path: &str, text: &str) -> Option<Parts> {
         "go" => &go::Go,
         _ => &ecmascript::EcmaScript,
     };
-    let (faults, texts) = marked(&tree, text);
+    let (faults, texts) = faults_and_texts(&tree, text);
     Some(Parts { items: siblings(division, &all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
 }
 
-/// Lines of `text` on which something is not understood; none where the language has no grammar.
+/// Lines of `text` with a syntax error; empty where the language has no grammar.
 pub fn faults(path: &str, text: &str) -> Vec<usize> {
     let tree = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, Instant::now() + PARSE_TIME_MAX));
-    tree.map(|tree| marked(&tree, text).0).unwrap_or_default()
+    tree.map(|tree| faults_and_texts(&tree, text).0).unwrap_or_default()
 }
 
 /// Every definition of `text`, outer before inner.
@@ -228,22 +228,23 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
     found
 }
 
-fn marked(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
+/// Lines with a syntax error, and the strings of several lines except docstrings.
+fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
     const TEXTS: &[&str] =
         &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
     let (mut faults, mut texts) = (Vec::new(), Vec::new());
     let mut cursor = tree.walk();
-    let mut is_document = false;
+    let mut is_docstring = false;
     loop {
         let node = cursor.node();
         if (node.is_error() || node.is_missing()) && faults.len() < FAULTS_MAX {
             faults.push(node.start_position().row + 1);
         }
         let many_lines = node.start_position().row < node.end_position().row;
-        if many_lines && TEXTS.contains(&node.kind()) && !is_document {
+        if many_lines && TEXTS.contains(&node.kind()) && !is_docstring {
             texts.push(node.byte_range());
         }
-        is_document = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
+        is_docstring = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
         if (many_lines || node.has_error()) && cursor.goto_first_child() {
             continue;
         }
@@ -274,7 +275,7 @@ fn trimmed(node: Node, text: &str) -> Range<usize> {
     node.start_byte()..node.start_byte() + content(node, text).trim_end().len()
 }
 
-/// Reads nodes that stand beside each other. Comments belong to the part below them if no empty line is between.
+/// The parts of sibling nodes. A comment belongs to the part below it if there is no blank line between them.
 fn siblings(division: &dyn Division, nodes: &[Node], text: &str, depth: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let (mut comments, mut attributes): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
@@ -300,7 +301,6 @@ fn siblings(division: &dyn Division, nodes: &[Node], text: &str, depth: usize) -
 
 /// Those of `comments` that belong to `part`: on lines of their own, in its column, with nothing but attributes between.
 fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usize>> {
-    let mut top = part.start();
     let mut kept: Vec<Range<usize>> = Vec::new();
     let mut attributes: Vec<&Range<usize>> = part.attributes.iter().collect();
     let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |line| line + 1);
@@ -319,14 +319,13 @@ fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usiz
         if !own_line || !joined || is_header {
             break;
         }
-        top = top.min(comment.start);
         kept.push(comment);
     }
     kept.reverse();
     kept
 }
 
-/// A comment at the very beginning that speaks of the file.
+/// Whether a comment at the beginning of a file is about the file: a shebang, licence, or settings of tools.
 fn is_header(comment: &str) -> bool {
     let lower = comment.to_lowercase();
     let words = ["#!", "//!", "copyright", "licen", "@file", "-*-", "eslint", "@ts-", "go:build", "+build"];

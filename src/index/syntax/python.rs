@@ -1,4 +1,4 @@
-//! Python.
+//! Reads Python files into outlines.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::{Grammar, unwrapped};
 pub(super) struct Python;
 pub(super) static PYTHON: Python = Python;
 
-/// Bases that say what sort of class it is.
+/// Base classes that make a class an enum or an interface.
 const ENUM_BASES: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum"];
 const INTERFACE_BASES: &[&str] = &["ABC", "Protocol"];
 /// Calls that make a type.
@@ -48,7 +48,7 @@ fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
 }
 
-/// `__all__ = ["a", "b"]`, wherever it stands at the top of the file, decides what the file hands out.
+/// `__all__ = ["a", "b"]`, anywhere at the top level of the file, decides what the file exports.
 fn listed_exports<'t>(module: Node<'t>, reader: &mut Reader<'t>) {
     for statement in children(module).filter(|s| s.kind() == "expression_statement") {
         let Some(list) = statement.named_child(0) else { continue };
@@ -70,15 +70,13 @@ fn string_content(string: Node<'_>) -> Option<Node<'_>> {
     children(string).find(|c| c.kind() == "string_content")
 }
 
-/// Without `__all__`, what does not begin with an underscore is meant for others.
-/// False if it is one too many.
+/// Notes a definition. Without `__all__`, names that do not begin with an underscore are exported.
+/// False if it was not added, see [`Reader::define`].
 fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind) -> bool {
     let at_top = reader.inside().is_none();
     let special = name.starts_with("__") && name.ends_with("__");
-    let exported = match at_top && reader.lists_exports() {
-        true => reader.is_exported(name),
-        false => !name.starts_with('_') || special,
-    };
+    let exported =
+        if at_top && reader.lists_exports() { reader.is_exported(name) } else { !name.starts_with('_') || special };
     if at_top && exported && !reader.lists_exports() {
         reader.export(node, name, name, None);
     }
@@ -104,10 +102,12 @@ fn class<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         node.child_by_field_name("superclasses").map(|all| children(all).collect()).unwrap_or_default();
     let last_name = |base: &Node<'t>| reader.text(plain(*base)).rsplit('.').next().unwrap_or_default();
     let any = |known: &[&str]| bases.iter().any(|base| known.contains(&last_name(base)));
-    let kind = match () {
-        () if any(ENUM_BASES) => Kind::Enum,
-        () if any(INTERFACE_BASES) => Kind::Interface,
-        () => Kind::Class,
+    let kind = if any(ENUM_BASES) {
+        Kind::Enum
+    } else if any(INTERFACE_BASES) {
+        Kind::Interface
+    } else {
+        Kind::Class
     };
     if !define(node, reader, name, kind) {
         return;
@@ -116,7 +116,7 @@ fn class<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     bases.into_iter().for_each(|base| name_of(Some(base), reader, ReferenceKind::Extends));
 }
 
-/// The class that `Generic[T]` or `(Base)` is made from.
+/// The node of the class itself in `Generic[T]` or `(Base)`.
 fn plain(node: Node<'_>) -> Node<'_> {
     unwrapped(node, |node| match node.kind() {
         "subscript" => node.child_by_field_name("value"),
@@ -125,7 +125,7 @@ fn plain(node: Node<'_>) -> Node<'_> {
     })
 }
 
-/// The string that stands first in a body says what it is for.
+/// Takes the docstring, the first statement of a body, as the doc of the latest definition.
 fn document<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let first = node.child_by_field_name("body").and_then(|body| children(body).find(|c| c.kind() != "comment"));
     let string = first.filter(|f| f.kind() == "expression_statement").and_then(|f| f.named_child(0));
@@ -155,15 +155,17 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let made_by = node.child_by_field_name("right").filter(|r| r.kind() == "call");
     let made_by = made_by.and_then(|r| reader.field(r, "function")).and_then(|f| f.rsplit('.').next());
     let annotated = reader.field(node, "type").is_some_and(|t| t.ends_with("TypeAlias"));
-    let kind = match () {
-        () if annotated || made_by.is_some_and(|maker| TYPE_MAKERS.contains(&maker)) => Kind::Type,
-        () if name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase) => Kind::Constant,
-        () => Kind::Variable,
+    let kind = if annotated || made_by.is_some_and(|maker| TYPE_MAKERS.contains(&maker)) {
+        Kind::Type
+    } else if name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase) {
+        Kind::Constant
+    } else {
+        Kind::Variable
     };
     define(node, reader, name, kind);
 }
 
-/// `import a.b` brings in `a` and, under the name by which it is used, `a.b`.
+/// `import a.b` imports `a` and, under the name by which it is used, `a.b`.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     for part in children(node) {
         match part.kind() {
@@ -183,7 +185,7 @@ fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// `from a.b import c as d`, `from . import e`, `from f import *`. What is renamed to itself is meant to be handed on (PEP 484).
+/// `from a.b import c as d`, `from . import e`, `from f import *`. A name imported as itself is re-exported (PEP 484).
 fn import_from<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(module) = node.child_by_field_name("module_name") else { return };
     let source = reader.text(module);
@@ -214,7 +216,7 @@ fn name_of<'t>(node: Option<Node<'t>>, reader: &mut Reader<'t>, kind: ReferenceK
             let name = reader.field(node, "attribute").unwrap_or_default();
             let parent = object.kind() == "call" && reader.field(object, "function") == Some("super");
             let receiver = if parent { "super" } else { reader.text(object) };
-            // A use counts if it leads into something with a name: a module, a class, an enum.
+            // A use counts only if its receiver is a name: of a module, a class, an enum.
             if kind != ReferenceKind::Use || matches!(object.kind(), "identifier" | "attribute") {
                 reader.refer(node, name, Some(receiver), kind);
             }
@@ -233,7 +235,7 @@ fn parameter<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 /// Notes the names a pattern binds inside a function: `x`, `a, *b`, `(c, d)`.
 fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
-    /// Patterns nest a few levels; what is deeper is not written by people.
+    /// Most nodes visited of one pattern; people write smaller ones.
     const NODES_MAX: usize = 500;
     if !reader.in_function() {
         return;

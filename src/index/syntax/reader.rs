@@ -1,4 +1,4 @@
-//! Fills the outline of a file while a grammar walks its tree.
+//! Collects the outline of a file while a grammar visits its syntax tree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,38 +11,39 @@ use super::types::{Binding, Typing, Value};
 const SIGNATURE_CHARS_MAX: usize = 300;
 /// Longest doc comment kept, in characters.
 const DOC_CHARS_MAX: usize = 1_200;
-/// Most definitions and references kept of one file: a generated file has no more to say beyond them.
+/// Most definitions and references kept of one file; only generated files have more.
 const ITEMS_MAX: usize = 20_000;
 
-/// Collects an outline while a grammar walks the tree, and knows which definition the walk stands in.
+/// Collects an outline during the walk over the tree, and knows the definitions around the current node.
 pub(super) struct Reader<'t> {
     source: &'t str,
     outline: Outline,
     /// Definitions around the current node.
     open: Vec<Open<'t>>,
-    /// The field of its parent that the current node stands in.
+    /// The field of its parent that the current node is in.
     field: Option<&'t str>,
-    /// The file lists what it hands out, whatever its definitions are called.
+    /// The file lists its exports (`__all__` of Python), so that names do not decide what is exported.
     exports_listed: bool,
     seen: HashSet<Seen>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
     /// Last byte of the outermost function around the current node.
     function_end: usize,
+    /// Positions in `Outline::bindings`, by name.
     bindings: HashMap<String, Vec<usize>>,
-    /// What functions and objects that stand in an argument or behind an annotation are expected to be, by node.
+    /// What functions and objects in arguments or with an annotation are expected to be, by node id.
     expected: HashMap<usize, Value>,
 }
 
-/// Where a reference stands, its name, its receiver, its kind, and the binding that its first name means.
+/// A reference that was noted: the definition around it, its name, receiver, kind, and the binding of its first name.
 type Seen = (Option<usize>, String, Option<String>, ReferenceKind, Option<usize>);
 
-/// A definition that the walk stands in.
+/// A definition around the current node.
 struct Open<'t> {
     end_byte: usize,
     /// Position in `Outline::definitions`.
     at: usize,
-    /// What the value it is called on is called inside, where the language has no word for it.
+    /// Name of the method's receiver, where the method chooses it: `s` in `func (s *Store)`.
     own_value: Option<&'t str>,
 }
 
@@ -62,13 +63,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The walk comes to a node that begins at `byte`, in this field of its parent.
+    /// The walk reaches a node that begins at `byte`, in this field of its parent.
     pub fn enter(&mut self, byte: usize, field: Option<&'t str>) {
         self.leave_before(byte);
         self.field = field;
     }
 
-    /// Whether the current node stands in that field of its parent. (Asking a node for its parent walks down from the root.)
+    /// Whether the current node is in that field of its parent. (`Node::parent` is slow: it walks down from the root.)
     pub fn in_field(&self, name: &str) -> bool {
         self.field == Some(name)
     }
@@ -81,6 +82,7 @@ impl<'t> Reader<'t> {
         node.child_by_field_name(name).map(|n| self.text(n))
     }
 
+    /// Closes the definitions that end at or before `byte`.
     pub fn leave_before(&mut self, byte: usize) {
         while self.open.last().is_some_and(|open| open.end_byte <= byte) {
             self.open.pop();
@@ -101,42 +103,42 @@ impl<'t> Reader<'t> {
         self.inside().map(|at| self.outline.definitions[at].kind)
     }
 
-    /// Whether the current node stands in a function or method, where variables are local.
+    /// Whether the current node is in a function or method, where variables are local.
     pub fn in_function(&self) -> bool {
         let kinds = self.open.iter().map(|open| self.outline.definitions[open.at].kind);
         kinds.into_iter().any(|kind| matches!(kind, Kind::Function | Kind::Method))
     }
 
-    /// Whether a name was defined lately beside the current node: languages without declarations define by assigning, often twice.
+    /// Whether a recent definition in the same container has that name: Python defines by assignment, often more than once.
     pub fn defined_here(&self, name: &str) -> bool {
-        /// Further back, a second assignment makes a second definition, which does no harm.
+        /// Definitions looked at; beyond them a second assignment makes a second definition, which does no harm.
         const LATELY: usize = 500;
         let latest = self.outline.definitions.iter().rev().take(LATELY);
         latest.into_iter().any(|d| d.container == self.inside() && d.name == name)
     }
 
-    /// The latest definition is documented inside it.
+    /// Sets the doc of the latest definition, where it stands inside it (a docstring).
     pub fn document(&mut self, doc: &str) {
         if let Some(definition) = self.outline.definitions.last_mut().filter(|_| !doc.is_empty()) {
             definition.doc = doc.chars().take(DOC_CHARS_MAX).collect();
         }
     }
 
-    /// The latest definition is a member of a type that stands elsewhere.
+    /// Makes the latest definition a member of a type that is declared elsewhere.
     pub fn member_of(&mut self, name: &str) {
         if let Some(definition) = self.outline.definitions.last_mut() {
             definition.member_of = Some(name.to_owned());
         }
     }
 
-    /// Inside the latest definition, `name` is the value it is called on; references to its members get the receiver `self`.
+    /// Sets the receiver name of the latest definition; references to its members get the receiver `self`.
     pub fn own_value(&mut self, name: &'t str) {
         if let Some(open) = self.open.last_mut() {
             open.own_value = Some(name);
         }
     }
 
-    /// The exports noted so far, before anything is defined, are a list that leaves out everything else.
+    /// The exports noted so far are a complete list: definitions that follow export nothing by their names.
     pub fn list_exports(&mut self) {
         self.exports_listed = true;
     }
@@ -150,7 +152,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
-    /// False if it is one too many.
+    /// False if it was not added: it has no name, or the file has too many definitions.
     pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
         if name.is_empty() || self.outline.definitions.len() >= ITEMS_MAX {
             return false;
@@ -177,14 +179,14 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Notes what is known of the type of the latest definition.
+    /// Sets the type of the latest definition.
     pub fn typed(&mut self, typing: Typing) {
         if let Some(definition) = self.outline.definitions.last_mut().filter(|_| typing != Typing::default()) {
             definition.typing = Some(Box::new(typing));
         }
     }
 
-    /// The walk enters a block, in which names are bound.
+    /// The walk enters a block, which is a scope of local names.
     pub fn block(&mut self, node: Node) {
         while self.blocks.last().is_some_and(|(end, ..)| *end <= node.start_byte()) {
             self.blocks.pop();
@@ -206,7 +208,7 @@ impl<'t> Reader<'t> {
         self.blocks.last().map_or((1, usize::MAX), |(_, start, end)| (*start, *end))
     }
 
-    /// A local name with what it holds on these lines.
+    /// Notes a local name and its value on these lines.
     pub fn bind(&mut self, name: &str, value: Value, (start, end): (usize, usize)) {
         if self.outline.bindings.len() < ITEMS_MAX && !name.is_empty() {
             self.bindings.entry(name.to_owned()).or_default().push(self.outline.bindings.len());
@@ -214,7 +216,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Says what the function or object at `node` should be, before the walk gets there.
+    /// Notes what the function or object at `node` is expected to be, before the walk reaches it.
     pub fn expect(&mut self, node: Node, value: Value) {
         self.expected.insert(node.id(), value);
     }
@@ -225,7 +227,7 @@ impl<'t> Reader<'t> {
 
     pub fn import(&mut self, node: Node, source: &str, name: &str, local: &str) {
         let line = node.start_position().row + 1;
-        // `const x = require('y')` was read as a whole before its call is.
+        // `const x = require('y')` was noted as a whole before its call is visited.
         if name.is_empty() && self.outline.imports.iter().rev().take(32).any(|i| i.source == source && i.line == line) {
             return;
         }
@@ -242,7 +244,7 @@ impl<'t> Reader<'t> {
         self.refer_to(node, name, receiver, None, kind);
     }
 
-    /// The same, with the receiver as a value.
+    /// Like `refer`, with the receiver also as a value.
     pub fn refer_to(
         &mut self,
         node: Node,
@@ -262,7 +264,7 @@ impl<'t> Reader<'t> {
             Some(rest) => format!("self{rest}"),
             None => r.to_owned(),
         });
-        // The same words mean something else where their first name is bound anew.
+        // The same text refers to something else where its first name is bound anew.
         let head = receiver.as_deref().unwrap_or(name).split(['.', '(', '[', '?', '!']).next().unwrap_or_default();
         let covers = |at: &usize| (self.outline.bindings[*at].start..=self.outline.bindings[*at].end).contains(&line);
         let binding = self.bindings.get(head).and_then(|all| all.iter().copied().rev().find(covers));
@@ -275,12 +277,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What follows the name of the own value in a receiver: `` for `s`, `.store` for `s.store`.
+    /// The rest of a receiver behind the method's own receiver name: empty for `s`, `.store` for `s.store`.
     fn after_own_value<'r>(&self, receiver: &'r str) -> Option<&'r str> {
         let own = self.open.iter().rev().find_map(|open| open.own_value)?;
         receiver.strip_prefix(own).filter(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
+    /// Notes a parameter or local variable of the innermost definition.
     pub fn local(&mut self, name: &str) {
         let room = self.outline.locals.len() < ITEMS_MAX;
         if let Some(inside) = self.inside().filter(|_| room) {
@@ -288,12 +291,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The outline, without plain uses of names that nothing in this file declares or imports (they are locals and keywords).
+    /// The outline, without uses of names that this file neither declares nor imports (they are locals and keywords).
     pub fn finish(self) -> Outline {
         let mut outline = self.outline;
-        let known: HashSet<&str> = outline.definitions.iter().map(|d| d.name.as_str()).collect();
-        let known: HashSet<String> =
-            known.into_iter().chain(outline.imports.iter().map(|i| i.local.as_str())).map(str::to_owned).collect();
+        let defined = outline.definitions.iter().map(|d| d.name.clone());
+        let known: HashSet<String> = defined.chain(outline.imports.iter().map(|i| i.local.clone())).collect();
         let place = |r: &Reference| (r.from, r.receiver.clone(), r.name.clone());
         let calls: HashSet<_> = outline.references.iter().filter(|r| r.kind != ReferenceKind::Use).map(place).collect();
         outline.references.retain(|r| {
@@ -330,9 +332,9 @@ fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
     line.trim_end_matches(['{', '=', ':', ' ']).to_owned()
 }
 
-/// The comments and attributes directly above a node: their words, and the line they begin on (counted from 1).
+/// The comments and attributes directly above a node: their text, and the line they begin on (counted from 1).
 fn doc_above(source: &str, node: Node) -> (String, usize) {
-    /// Comment lines are nodes of their own in Rust; no doc comment has more.
+    /// Most comment nodes read; in Rust each line of a doc comment is one.
     const LINES_MAX: usize = 200;
     let mut start = node.start_position().row;
     let mut comments: Vec<&str> = Vec::new();
@@ -346,7 +348,7 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
         let first = comment.start_position();
         let ends = comment.end_position();
         let last_row = if ends.column == 0 { ends.row.saturating_sub(1) } else { ends.row };
-        // A blank line, or code before it on its line, says that the comment belongs to something else.
+        // A comment followed by a blank line, or behind code on its line, belongs to something else.
         let line_start = source[..comment.start_byte()].rfind('\n').map_or(0, |n| n + 1);
         let alone = source[line_start..comment.start_byte()].trim().is_empty();
         if last_row + 1 < start || !alone {

@@ -1,4 +1,4 @@
-//! Rust.
+//! Reads Rust files into outlines.
 
 use tree_sitter::Node;
 
@@ -61,7 +61,7 @@ fn function<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     declare(node, reader, kind);
 }
 
-/// `mod name { … }` is a container; `mod name;` brings in the file of that name.
+/// `mod name { … }` is a container; `mod name;` imports the file of that name.
 fn module<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(name) = reader.field(node, "name") else { return };
     if node.child_by_field_name("body").is_some() {
@@ -97,9 +97,9 @@ fn type_name<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
     }
 }
 
-/// `use a::{b, c as d, e::*}`: one import a name; `pub use` hands it out as well.
+/// `use a::{b, c as d, e::*}`: one import per name; `pub use` exports it as well.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// A use list is written by hand; deeper or longer ones are generated.
+    /// Most nodes visited of one `use`; people write smaller ones.
     const NAMES_MAX: usize = 1_000;
     let public = is_public(node);
     let mut waiting: Vec<(String, Node)> =
@@ -163,7 +163,7 @@ fn called<'t>(function: Option<Node<'t>>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Macro arguments are bare tokens: a name directly before `(` is a call there too.
+/// Macro arguments are plain tokens: a name directly before `(` is a call there too.
 fn calls_in_tokens<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let tokens: Vec<Node> = (0..node.child_count()).filter_map(|i| node.child(i)).collect();
     for (at, pair) in tokens.windows(2).enumerate() {
@@ -179,7 +179,7 @@ fn calls_in_tokens<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 }
 
 fn bind<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// Patterns nest a few levels; what is deeper is not written by people.
+    /// Most nodes visited of one pattern; people write smaller ones.
     const NODES_MAX: usize = 200;
     let mut waiting: Vec<Node> = node.child_by_field_name("pattern").into_iter().collect();
     for _ in 0..NODES_MAX {

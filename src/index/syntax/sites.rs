@@ -1,4 +1,4 @@
-//! Finds the import statements of a text to the byte, so that they can be written anew.
+//! Finds the byte ranges of the import statements of a text, so that they can be rewritten.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::{PARSE_TIME_MAX, grammar_of, parse};
 
-/// Most imports that are looked at in one file.
+/// Most imports read from one file.
 const SITES_MAX: usize = 10_000;
 /// Calls whose first argument names a module.
 const CALLS: &[&str] = &[
@@ -29,13 +29,13 @@ const CALLS: &[&str] = &[
 /// One place that names a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSite {
-    /// The whole statement, or the argument alone of a call.
+    /// The whole statement; of a call only the argument.
     pub statement: Range<usize>,
     pub form: SiteForm,
     /// The module as written, without quotes.
     pub source: String,
     pub source_bytes: Range<usize>,
-    /// What a Python statement brings in by name, in order; empty for scripts.
+    /// The names that a Python statement imports, in order; empty for scripts.
     pub names: Vec<SiteName>,
     /// Counted from 1.
     pub line: usize,
@@ -45,11 +45,11 @@ pub struct ImportSite {
 pub enum SiteForm {
     /// `import … from 'source'`, `export … from 'source'`, `require('source')` and other calls.
     Script,
-    /// `require(expression)`: which module that is, is known at run time. `source` is the expression.
+    /// `require(expression)`: the module is known only at run time. `source` is the expression.
     Computed,
     /// `from source import …`.
     From,
-    /// `import source`, `import source as alias`: one site a module.
+    /// `import source`, `import source as alias`: one site per module.
     Module,
 }
 
@@ -72,9 +72,10 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        let enough = found.len() >= SITES_MAX;
+        if found.len() >= SITES_MAX {
+            return Some(found);
+        }
         match node.kind() {
-            _ if enough => return Some(found),
             "import_from_statement" => found.extend(from(node, source)),
             "import_statement" if python => modules(node, source, &mut found),
             "import_statement" | "export_statement" => found.extend(script(node, source)),

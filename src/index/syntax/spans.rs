@@ -1,4 +1,4 @@
-//! Says where the definitions and the comments of one text stand, to the byte.
+//! Finds the byte ranges of the definitions and comments of one text.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,16 +7,16 @@ use tree_sitter::Tree;
 
 use super::{Definition, PARSE_TIME_MAX, grammar_of, language_of, outline, parse};
 
-/// Where things stand in a text.
+/// The definitions and comments of a text.
 #[derive(Clone, Debug)]
 pub struct Spans {
     pub definitions: Vec<Definition>,
-    /// Bytes of each comment, without the line end.
+    /// Byte range of each comment, without the line end.
     pub comments: Vec<Range<usize>>,
 }
 
-/// The definitions and comments of `source`, in the language of `path`. `None` where that has no grammar; an error says what of the text
-/// could not be read, since nothing behind that is sure.
+/// The definitions and comments of `source`, in the language of `path`. `None` where that has no grammar. An error says which
+/// part of the text has a syntax error, because ranges after it are not reliable.
 pub fn spans(path: &str, source: &str) -> Option<Result<Spans, String>> {
     let grammar = grammar_of(language_of(path))?;
     let outline = outline(language_of(path), source);

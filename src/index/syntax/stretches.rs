@@ -1,4 +1,4 @@
-//! Divides a definition into stretches of whole lines, so that a few of them can be written without the rest.
+//! Divides a definition into ranges of whole lines, so that some of them can be rewritten without the rest.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use tree_sitter::Node;
 
 use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 
-/// Whole lines of a text.
+/// A range of whole lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Without the last line's end.
+    /// Its bytes, without the last line break.
     pub bytes: Range<usize>,
     /// Its first line, without white space around it.
     pub title: String,
@@ -18,8 +18,8 @@ pub struct Stretch {
     pub indent: String,
 }
 
-/// For each line of `within` that begins something, comments left out: the largest piece of syntax that begins there and has `longest` lines
-/// at most, else the line alone. They nest. None where the language has no grammar.
+/// For each line of `within` on which a syntax node other than a comment begins: the largest such node of at most `longest`
+/// lines, else the line alone. Ranges may nest. Empty where the language has no grammar.
 pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<Stretch> {
     let until = Instant::now() + PARSE_TIME_MAX;
     let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
@@ -47,7 +47,8 @@ fn line_end(text: &str, at: usize) -> usize {
     if text[at..end].ends_with('\r') { end - 1 } else { end }
 }
 
-/// The largest node that begins at a byte, if one does that is no comment; the inner `None` says that all of them are too long.
+/// The largest node that begins at byte `at` and has at most `longest` lines. `None` if none begins there or it is a comment,
+/// `Some(None)` if all are too long.
 fn begun_at<'t>(root: Node<'t>, at: usize, within: &Range<usize>, longest: usize) -> Option<Option<Node<'t>>> {
     let fits = |node: &Node| {
         let lines = node.end_position().row + 1 - node.start_position().row;
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_on_a_line_is_a_stretch() {
+    fn each_line_gives_the_largest_syntax_that_begins_on_it() {
         let text = "def f(a):\n    # why\n    for x in a:\n        if x:\n            g(\n                x,\n            )\n        h(x)\n    return a\n";
         let found = stretches("a.py", text, 0..text.len() - 1, 4);
         let shown: Vec<(&str, usize)> =
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_inside_a_text_begin_nothing() {
+    fn lines_inside_a_string_begin_nothing() {
         let text = "function f() {\n  const a = `one\n  two`;\n  return a;\n}\n";
         let found = stretches("a.js", text, 0..text.len() - 1, 4);
         let titles: Vec<&str> = found.iter().map(|one| one.title.as_str()).collect();

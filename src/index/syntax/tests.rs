@@ -1,8 +1,8 @@
-//! Tests of the module above.
+//! Tests of outlines: each language's definitions, imports, exports and references.
 
 use super::*;
 
-/// One line an item: what it is, its name, lines, container, and for definitions `+` if exported and the doc.
+/// Compares the outline, one line per item: for definitions `+` if exported, kind, container, name, lines and doc.
 fn check(language: &str, source: &str, expected: &str) {
     let outline = outline(language, source);
     let name = |at: Option<usize>| at.map_or("", |a| outline.definitions[a].name.as_str()).to_owned();
@@ -151,7 +151,7 @@ fn rust_items_paths_and_macro_arguments_are_read() {
 }
 
 #[test]
-fn nesting_and_broken_code_are_survived_and_said() {
+fn deep_nesting_is_reported_and_broken_code_is_read() {
     let deep = format!("const a = {}1{};\nfunction after() {{}}\n", "(".repeat(5_000), ")".repeat(5_000));
     let outline = outline("javascript", &deep);
     assert!(outline.incomplete.is_some_and(|why| why.contains("nesting")));
@@ -222,7 +222,7 @@ fn python_definitions_docs_imports_and_receivers_are_read() {
 }
 
 #[test]
-fn what_python_lists_is_what_it_exports() {
+fn dunder_all_decides_what_python_exports() {
     check(
         "python",
         "def a(): pass\ndef _b(): pass\ndef c(): pass\n__all__ = ['a', '_b']\n__all__ += ['d']\n",

@@ -1,4 +1,4 @@
-//! Types and values as a file writes them, as far as members are looked up in them.
+//! Types and values as written in a source file, as far as looking up members needs them.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub enum Type {
     /// `typeof x`, or the type of a value where none is written.
     Of(Box<Value>),
     This,
-    /// `string`, `5`, …: nothing in the project.
+    /// `string`, `5`, …: its members are not in the project.
     Basic,
     Unknown,
 }
@@ -31,8 +31,8 @@ pub struct Field {
     pub line: Line,
 }
 
-/// A line, counted from 1. It says nothing when it is printed, since prints of types tell whether other files are affected by a change,
-/// and a change of lines alone affects none.
+/// A line, counted from 1. `Debug` prints it without the number: `resolve::interface` hashes printed types to see whether a
+/// change affects other files, and a change of lines alone does not.
 #[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line(pub usize);
 
@@ -57,35 +57,35 @@ pub struct Generic {
     pub default: Option<Type>,
 }
 
-/// An expression, as far as its type may be told.
+/// An expression, as far as its type can be inferred.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     Name(String),
     This,
     Super,
     Member(Box<Value>, String),
-    /// What is called, with what, and the types it is called with.
+    /// Callee, arguments and type arguments.
     Call(Box<Value>, Vec<Value>, Vec<Type>),
     New(Box<Value>, Vec<Value>, Vec<Type>),
-    /// One of many: `x[0]`, `for (… of x)`.
+    /// An item of a list: `x[0]`, `for (… of x)`.
     Item(Box<Value>),
     Awaited(Box<Value>),
-    /// Something of a type that is written or plain.
+    /// A value whose type is written (`x as T`) or evident (`"text"`).
     Is(Type),
     Object(Vec<(String, Value)>),
-    /// `[a, b]`, told by its first parts.
+    /// `[a, b]`: its first elements.
     List(Vec<Value>),
     /// `a ?? b`, `c ? a : b`.
     Either(Vec<Value>),
     Function(Box<Callable>),
-    /// What a function takes as its argument of that number: `(of what is called, number, what the call should give)`.
+    /// What a call takes as one of its arguments: (the call, number of the argument, expected type of the call's result).
     Argument(Box<Value>, usize, Option<Type>),
-    /// The parameter of that number of a function.
+    /// A parameter of a function: (the function, number of the parameter).
     Parameter(Box<Value>, usize),
     Unknown,
 }
 
-/// The name of a part of an object that is another object: `{ ...x }`.
+/// The field name that stands for `...x` in an object literal.
 pub const SPREAD: &str = "...";
 
 /// What is known of a definition's type.
@@ -93,22 +93,22 @@ pub const SPREAD: &str = "...";
 pub struct Typing {
     pub generics: Vec<Generic>,
     pub bases: Vec<Type>,
-    /// Of an interface its fields, of an alias what it stands for, of a variable its type.
+    /// Of an interface or class its fields, of an alias what it stands for, of a variable its type.
     pub ty: Option<Type>,
     /// Of a function or method.
     pub call: Option<Callable>,
-    /// Of a variable, the value it begins with.
+    /// Of a variable, its initial value.
     pub value: Option<Value>,
 }
 
-/// A local name and what it holds.
+/// A local name and its value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
     /// Position in `Outline::definitions` of the innermost definition around it.
     pub inside: Option<usize>,
     pub name: String,
     pub value: Value,
-    /// Lines on which it holds, counted from 1.
+    /// First and last line on which it is visible, counted from 1.
     pub start: usize,
     pub end: usize,
 }

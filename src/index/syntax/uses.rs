@@ -1,7 +1,7 @@
-//! Says which names a text uses that nothing in it binds, and which attributes its classes use that none of them sets.
+//! Finds names that a text uses and does not bind, and attributes that its classes use and do not set.
 //!
-//! Python, JavaScript and TypeScript. It rather misses a name than to name one that is bound: where a text can bind names that cannot be
-//! seen (`from x import *`), it says nothing.
+//! For Python, JavaScript and TypeScript. It prefers missing a name to reporting a bound one: where a text may bind names that
+//! are not visible in it (`from x import *`), it reports nothing.
 
 mod ecmascript;
 mod members;
@@ -16,20 +16,20 @@ pub use members::{Members, members};
 
 use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 
-/// Deepest nesting that is looked at.
+/// Deepest nesting that is visited.
 const DEPTH_MAX: usize = 400;
 
-/// A name that is used and where.
+/// A name that is used, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     pub name: String,
     pub bytes: Range<usize>,
 }
 
-/// Part of a text in which names are bound.
+/// A part of a text that binds names.
 struct Scope {
     bytes: Range<usize>,
-    /// What a class binds is not seen by functions inside it.
+    /// Functions inside a class do not see the names that its body binds.
     is_class: bool,
     is_function: bool,
 }
@@ -42,7 +42,7 @@ struct Names<'t> {
     bound: Vec<(&'t str, usize)>,
     /// Names and the scope that they are used in.
     used: Vec<(Node<'t>, usize)>,
-    /// Names may be bound that are not seen.
+    /// The text may bind names that are not visible in it.
     is_open: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'t> Names<'t> {
         self.scopes.len() - 1
     }
 
-    /// Whether a name bound in `scope` is seen at `place`, which stands in the scope `inner`.
+    /// Whether a name bound in `scope` is visible at `place`, which is in the scope `inner`.
     fn is_seen(&self, scope: usize, place: &Range<usize>, inner: usize) -> bool {
         let bytes = &self.scopes[scope].bytes;
         let holds = bytes.start <= place.start && place.end <= bytes.end;
@@ -90,18 +90,18 @@ impl<'t> Names<'t> {
             let scopes = by_name.get(self.content(*node));
             scopes.is_some_and(|scopes| scopes.iter().any(|scope| self.is_seen(*scope, &node.byte_range(), inner)))
         };
-        let open =
+        let unbound =
             self.used.iter().filter(|(node, inner)| !is_bound(node, *inner) && !is_built_in(self.content(*node)));
-        open.map(|(node, _)| Use { name: self.content(*node).to_owned(), bytes: node.byte_range() }).collect()
+        unbound.map(|(node, _)| Use { name: self.content(*node).to_owned(), bytes: node.byte_range() }).collect()
     }
 }
 
-/// One step of a walk: a node, the scope around it, how deep it is.
+/// One step of a walk: a node, the scope around it, its depth.
 type Step<'t> = (Node<'t>, usize, usize);
 
 /// How a language binds and uses names.
 trait Binding {
-    /// Notes what `node` binds or uses in `scope` and pushes what of it is to be looked at.
+    /// Notes the names that the node of `step` binds or uses, and pushes those of its children to visit.
     fn visit<'t>(&self, step: Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>);
     fn is_built_in(&self, name: &str) -> bool;
 }
@@ -111,7 +111,8 @@ fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut cursor).collect()
 }
 
-/// Names that `text` uses and nothing in it binds; `None` where that cannot be told.
+/// Names that `text` uses and does not bind. `None` for other languages, for a text with syntax errors, and where names may
+/// be bound that are not visible.
 pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let language = language_of(path);
     let binding: &dyn Binding = match language {

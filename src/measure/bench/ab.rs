@@ -1,5 +1,6 @@
-//! The same three requests, of one, two and five steps, through the single-model loop and through the orchestrator
-//! (seed 001). Each runs on a fresh copy of a small project; every call is approved.
+//! Runs three requests, of one, two and five steps, through the single-model loop and through the orchestrator.
+//!
+//! Each runs on a fresh copy of a small project; every call is approved.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +15,7 @@ use crate::orchestrate::{Deciding, Host, Meter, Toolkit, probe, run_turn};
 use crate::protocol::{Decision, Event, Proposal, Repeat, StepStatus, ToolMiss};
 use crate::tools::policy::Policy;
 
-/// A request, and the tools that do it.
+/// A request, and the tools that carry it out.
 pub struct Case {
     pub request: &'static str,
     pub tools: &'static [&'static str],
@@ -49,24 +50,24 @@ pub fn project(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One request one way.
+/// The result of one request, run one of the two ways.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
     pub request: String,
     pub orchestrated: bool,
     pub wall_ms: u64,
-    /// Generations; scoring writes nothing and is not one.
+    /// Calls that generate text; scoring calls are not counted.
     pub model_calls: usize,
-    /// Replies of the loop that brought neither a new call nor the answer.
+    /// Replies of the single-model loop with neither a new call nor the final answer.
     pub wasted_calls: usize,
-    /// Tools of the case that were run and succeeded.
+    /// How many of the case's tools ran and succeeded.
     pub tools_done: usize,
     pub tools: usize,
-    /// Repeats and refusals aside, in order.
+    /// The tools of successful calls, in order.
     pub called: Vec<String>,
 }
 
-/// Loads the models and measures them, where that was not done before: no way is to pay for it.
+/// Loads and probes the models before the comparison, so that neither way pays for it.
 pub async fn warm(toolkit: &Toolkit) -> Result<()> {
     let host = Approving { policy: Policy::of(ApproveMode::Never), last: Mutex::default() };
     let model = toolkit.model(Role::Planner, &host).await?;
@@ -75,14 +76,14 @@ pub async fn warm(toolkit: &Toolkit) -> Result<()> {
     Ok(())
 }
 
-/// Runs `case` with this toolkit, which stands on a fresh project.
+/// Runs `case` with `toolkit`, which must belong to a fresh copy of the project.
 pub async fn run(toolkit: &Toolkit, case: &Case, orchestrated: bool) -> Result<Run> {
     let host = Approving { policy: Policy::of(ApproveMode::Never), last: Mutex::default() };
     let toolkit = Toolkit { orchestrate: orchestrated, meter: Meter::start(), ..toolkit.clone() };
     let finished = run_turn(&toolkit, case.request, &host).await?;
     let (miss, repeat, stalled) = *host.last.lock().unwrap_or_else(PoisonError::into_inner);
     let new = repeat.total_tool_calls.saturating_sub(repeat.deduplicated_tool_calls);
-    let last_words = usize::from(miss.total_responses > 0 && !stalled);
+    let final_answers = usize::from(miss.total_responses > 0 && !stalled);
     let called: Vec<String> = finished
         .steps
         .iter()
@@ -94,17 +95,17 @@ pub async fn run(toolkit: &Toolkit, case: &Case, orchestrated: bool) -> Result<R
         orchestrated,
         wall_ms: finished.usage.wall_ms,
         model_calls: finished.usage.model_calls,
-        wasted_calls: miss.total_responses.saturating_sub(new + last_words),
+        wasted_calls: miss.total_responses.saturating_sub(new + final_answers),
         tools_done: case.tools.iter().filter(|tool| called.iter().any(|one| one == *tool)).count(),
         tools: case.tools.len(),
         called,
     })
 }
 
-/// Says yes to everything and keeps the last counts of the loop.
+/// Approves every call and keeps the last counts of the single-model loop.
 struct Approving {
     policy: Policy,
-    /// The third: the loop went nowhere in the end.
+    /// The third value: whether the loop was ended because it made no progress.
     last: Mutex<(ToolMiss, Repeat, bool)>,
 }
 

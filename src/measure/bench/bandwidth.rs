@@ -1,14 +1,14 @@
-//! How fast this machine reads memory: what decoding one token at a time cannot outrun.
+//! Measures how fast this machine reads memory, which bounds the rate of decoding one token at a time.
 
 use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-/// Far larger than any cache, and little enough for every machine that runs a model.
+/// Far larger than any CPU cache, and small enough for every machine that runs a model.
 const BYTES: usize = 256 << 20;
 const ROUNDS: usize = 3;
 
-/// Bytes a second, read once through a buffer by `threads` threads; the best of three rounds.
+/// Bytes per second at which `threads` threads together read a buffer; the best of three rounds.
 pub fn read_bytes_per_s(threads: usize) -> f64 {
     let buffer = vec![1u64; BYTES / size_of::<u64>()];
     let share = buffer.len().div_ceil(threads.max(1));
@@ -24,7 +24,7 @@ pub fn read_bytes_per_s(threads: usize) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
 }
 
-/// Eight sums side by side, so that reading is what takes time.
+/// Adds up in eight independent sums, so that reading memory is the bottleneck, not adding.
 fn sum(part: &[u64]) -> u64 {
     let mut sums = [0u64; 8];
     for eight in part.chunks_exact(8) {

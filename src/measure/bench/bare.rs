@@ -1,4 +1,4 @@
-//! The decoder alone in a loop: what is left of a token when nobody queues, samples, streams or asks for permission.
+//! Measures decoding with the decoder alone: no queue, sampler, stream or compute permit.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::engine::{Decoder, Row, Token, Vocabulary};
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
 
-/// Tokens a second of greedy decoding after a prompt, on weights and a context of its own, shaped as the engine's.
+/// Tokens per second of greedy decoding after a prompt. Loads its own weights and a context like the engine's.
 pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, threads: usize) -> Result<f64> {
     let loading = Loading { gpu_layers: u32::MAX, experts_on_host: 0, repack: true, mapped: false };
     let weights = Weights::load(&spec.path, loading, |_| true)?;

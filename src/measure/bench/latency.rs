@@ -1,8 +1,9 @@
-//! Measures how long one user waits: loading, the first word cold and warm, the next turn, and words a second.
+//! Measures how long one user waits: load time, time to the first token cold, warm and in a second turn, decode rate.
 //!
-//! Left out: tools, retrieval and planning, which `ask` reports by itself. One request at a time, greedy, a fixed number
-//! of tokens; the median of the rounds. The last column of the table is the share of what memory could deliver: bytes a
-//! token has to read, times tokens a second, over the bandwidth measured in the same run.
+//! Left out: tools, retrieval and planning, whose times `ask` reports. One request at a time, greedy, with a fixed
+//! number of tokens; figures are medians over the rounds. The last column of the table is the share of the memory
+//! bandwidth that decoding uses: bytes read per token times tokens per second, divided by the bandwidth measured in the
+//! same run.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -16,17 +17,17 @@ use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::models::gguf::Header;
 
-/// How much is done.
+/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub prompt_tokens: usize,
     pub generated_tokens: usize,
     pub rounds: usize,
-    /// Also the loop over the bare decoder, to see what the engine costs.
+    /// Also measure the decoder without the engine, to see what the engine costs.
     pub bare: bool,
 }
 
-/// What one model gave.
+/// The figures of one model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latency {
     #[serde(flatten)]
@@ -34,28 +35,29 @@ pub struct Latency {
     pub load_ms: u64,
     pub prompt_tokens: usize,
     pub ttft_cold_ms: f64,
-    /// The same prompt again.
+    /// Time to the first token of the same prompt again.
     pub ttft_warm_ms: f64,
-    /// The prompt, the answer and a new question of 20 tokens.
+    /// Time to the first token of prompt, answer and a new question of 20 tokens.
     pub ttft_second_turn_ms: f64,
-    /// Time of the second turn over that of its whole prompt from cold.
+    /// `ttft_second_turn_ms` divided by the time that its whole prompt would take cold.
     pub second_turn_share: f64,
-    /// Tokens computed again after an edit 12 tokens (about 40 characters) before the end.
+    /// Prompt tokens that are computed again after an edit 12 tokens (about 40 characters) before the prompt's end.
     pub edit_reevaluated_tokens: usize,
     pub prefill_tokens_per_s: f64,
     pub decode_tokens_per_s: f64,
-    /// The decoder alone in a loop, without engine, channel or sampler; absent if not asked for.
+    /// Decode rate without engine, channel and sampler; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare_decode_tokens_per_s: Option<f64>,
     pub bandwidth_bytes_per_s: f64,
-    /// Weights and cached values that one token reads.
+    /// Bytes of weights and KV cache that decoding one token reads.
     pub bytes_per_token: u64,
+    /// Share of the memory bandwidth that decoding uses.
     pub roofline_share: f64,
 }
 
-/// Length of the question of the second turn: a line of a conversation.
+/// Length of the question of the second turn.
 const QUESTION_TOKENS: usize = 20;
-/// Tokens that an edit of about 40 characters before the end comes before.
+/// Distance of the edit from the prompt's end, about 40 characters.
 const EDIT_TOKENS: usize = 12;
 
 /// Measures the model of `setting`.
@@ -107,7 +109,7 @@ struct Round {
 
 async fn rounds(subject: &Subject, effort: Effort) -> Result<Vec<Round>> {
     let mut rounds = Vec::new();
-    // One token first: the first call of a process also touches every page of the weights.
+    // Not measured: the first call of a process also touches every page of the weights.
     one(subject, subject.prompt(0, 8)?, 1, Reuse::Exact).await?;
     for number in 1..=effort.rounds {
         let prompt = subject.prompt(number, effort.prompt_tokens)?;
@@ -116,7 +118,7 @@ async fn rounds(subject: &Subject, effort: Effort) -> Result<Vec<Round>> {
         let more = subject.prompt(number + 1000, QUESTION_TOKENS)?;
         let second: Vec<Token> = [prompt.clone(), cold.tokens.clone(), more].concat();
         let second_over_first = second.len() as f64 / prompt.len() as f64;
-        // The warm run has cut the answer off; the conversation goes on from the whole of it.
+        // The warm run has removed the answer from the slot, so put prompt and answer back before the second turn.
         one(subject, [prompt.clone(), cold.tokens.clone()].concat(), 1, Reuse::Continue).await?;
         let second = one(subject, second, 1, Reuse::Continue).await?;
         let mut edited = prompt.clone();
@@ -137,13 +139,13 @@ fn ms(run: &Run) -> f64 {
     run.first_token.as_secs_f64() * 1000.0
 }
 
-/// Tokens a second after the first.
+/// Tokens per second after the first token.
 fn decode_rate(run: &Run) -> f64 {
     (run.tokens.len().saturating_sub(1)) as f64 / (run.whole - run.first_token).as_secs_f64().max(1e-9)
 }
 
-/// Bytes one token reads: every weight it passes through (of the experts those that are used, of the token table one
-/// row), and the keys and values of what came before.
+/// Bytes that decoding the token at `position` reads: the KV cache of all earlier tokens, and all weights, but of the
+/// experts only the active ones. The token table counts only if it is also the output matrix.
 pub fn bytes_per_token(header: &Header, kv_type: &str, position: usize) -> u64 {
     let tied = header.tensors.iter().all(|tensor| tensor.name != "output.weight");
     let weights: u64 = header

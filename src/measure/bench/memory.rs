@@ -1,7 +1,8 @@
-//! Compares the memory a model was predicted to take with what the system counts, in a fresh process each time.
+//! Compares a model's predicted memory with what the system counts, in a fresh process for each case.
 //!
-//! Every cell of every slot is filled by really decoding a prompt of that length. Left out: grammars, tools, index and
-//! embedder, which other parts of the program load when they need them.
+//! Prompts fill every KV cell of every slot. For a model with layers on an accelerator, accelerator memory is compared:
+//! what the driver reports as free before the load less what is free after the prompts. Left out: grammars, tools,
+//! index and embedder, which other parts of the program load when they need them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,61 +14,61 @@ use tokio::task::JoinSet;
 use crate::base::{Bytes, Cancel};
 use crate::budget::permit::Priority;
 use crate::budget::{Estimate, estimate, process};
+use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
 use crate::engine::{Engine, Request};
 use crate::measure::complete;
 use crate::models::dialect::Prompt;
 
-/// One fresh process: which model, and how it is loaded.
+/// The model and settings of one fresh process.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub file: PathBuf,
-    /// Tokens a slot.
+    /// Tokens per slot.
     pub context: u32,
     pub slots: u8,
     pub kv_type: String,
 }
 
-/// What one case gave.
+/// The figures of one case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     pub file: PathBuf,
     pub context: u32,
     pub slots: u8,
     pub predicted_bytes: Bytes,
-    /// `RssAnon`: memory of the process's own.
+    /// `RssAnon`: private memory of the process.
     pub anon_bytes: Bytes,
-    /// `RssFile`: weights and program code as they lie in files.
+    /// `RssFile`: weights and program code mapped from files.
     pub mapped_bytes: Bytes,
+    /// Memory taken on the accelerator if the model has layers there; then `predicted_bytes` is that memory as well.
+    pub device_bytes: Option<Bytes>,
     pub kv_type: String,
-    /// Whether matrices were copied into another order.
+    /// Whether matrices were repacked for the CPU's kernels.
     pub repacked: bool,
-    /// What the prediction is made of.
+    /// The parts of the prediction, as text.
     pub parts: String,
 }
 
 impl Row {
     pub fn measured(&self) -> Bytes {
-        self.anon_bytes + self.mapped_bytes
+        self.device_bytes.unwrap_or(self.anon_bytes + self.mapped_bytes)
     }
 
-    /// Whether predicted and measured differ by no more than 3 % or 8 MiB, whichever is more.
+    /// Whether predicted and measured memory differ by at most 3 % or 8 MiB, whichever is more.
     pub fn is_exact(&self) -> bool {
         let allowed = Bytes(self.measured().0 / 100 * 3).max(Bytes::mib(8));
         self.predicted_bytes.0.abs_diff(self.measured().0) <= allowed.0
     }
 
-    /// Predicted less measured, with its sign.
+    /// Predicted minus measured memory, with its sign.
     pub fn difference(&self) -> String {
         let (predicted, measured) = (self.predicted_bytes, self.measured());
-        match predicted >= measured {
-            true => format!("+{}", predicted - measured),
-            false => format!("-{}", measured - predicted),
-        }
+        if predicted >= measured { format!("+{}", predicted - measured) } else { format!("-{}", measured - predicted) }
     }
 }
 
-/// The program to start for every case, and its settings that matter.
+/// The program to start for every case, and the settings to pass on.
 #[derive(Clone, Debug)]
 pub struct Child {
     pub program: PathBuf,
@@ -76,10 +77,10 @@ pub struct Child {
     pub repack: bool,
 }
 
-/// Longest time a case may take: filling four slots of a 24B takes minutes on two cores.
+/// Longest time a case may take: filling four slots of a 24B model takes minutes on two cores.
 const CASE_TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// Runs `case` in a process of its own and reads the row that it prints.
+/// Runs `case` in its own process and reads the row that it prints.
 pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     let mut command = tokio::process::Command::new(&child.program);
     command.args(["bench", "memory-child"]).arg(&case.file).args(["--kv-type", &case.kv_type]);
@@ -99,8 +100,8 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     let name = case.file.display();
     let output = output.with_context(|| format!("{name}: filling it took longer than {CASE_TIME_MAX:?}"))?;
     let output = output.with_context(|| format!("{} could not be started", child.program.display()))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    match said.lines().last().map(serde_json::from_str) {
+    let printed = String::from_utf8_lossy(&output.stdout);
+    match printed.lines().last().map(serde_json::from_str) {
         Some(Ok(row)) if output.status.success() => Ok(row),
         _ => {
             let why = String::from_utf8_lossy(&output.stderr);
@@ -110,12 +111,15 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     }
 }
 
-/// The child's part: loads, fills, and counts what this process holds.
+/// Runs in the child process: loads the model, fills its slots, and measures the memory of this process.
 pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     let spec = complete::model(&case.file, usize::from(case.slots), case.context, &case.kv_type)?;
     let wanted = pool.wanted(&spec)?;
     let estimate = Estimate::of(&spec.header, &wanted);
+    let free = || devices::accelerator().map(|gpu| gpu.free);
+    let free_before = free();
     let engine = complete::load(pool, &spec, cancel).await?.engine;
+    let on_device = pool.ledger().promised().device;
     let mut running = JoinSet::new();
     for slot in 0..usize::from(case.slots) {
         running.spawn(occupy(engine.clone(), slot, wanted.context as usize));
@@ -125,24 +129,29 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     }
     let (anon_bytes, mapped_bytes) =
         process::anonymous_and_mapped().context("this system does not say what a process holds; only Linux does")?;
+    let device_bytes = match (free_before, free()) {
+        (Some(before), Some(after)) if on_device > Bytes::ZERO => Some(before.saturating_sub(after)),
+        _ => None,
+    };
     drop(engine);
     Ok(Row {
         file: case.file,
         context: wanted.context,
         slots: case.slots,
-        predicted_bytes: estimate.total() + estimate::PROCESS,
+        predicted_bytes: device_bytes.map_or(estimate.total() + estimate::PROCESS, |_| on_device),
         anon_bytes,
         mapped_bytes,
+        device_bytes,
         kv_type: case.kv_type,
         repacked: wanted.repack,
         parts: format!("{estimate}, process {}", estimate::PROCESS),
     })
 }
 
-/// Tokens that each slot generates behind its prompt, so that decoding is part of the picture.
+/// Tokens that each slot generates after its prompt, so that memory of decoding is measured too.
 const GENERATED: usize = 8;
 
-/// Fills one slot to its last cell. Every slot begins differently, so that none is taken from another.
+/// Fills one slot to its last cell. Every prompt begins differently, so that no slot reuses another's cells.
 async fn occupy(engine: Engine, slot: usize, context: usize) -> Result<()> {
     let words = format!("{slot} {}", "the quick brown fox jumps over the lazy dog ".repeat(context / 8 + 1));
     let mut prompt = engine.tokenize(&Prompt::default().text(words));
@@ -157,7 +166,7 @@ async fn occupy(engine: Engine, slot: usize, context: usize) -> Result<()> {
     Ok(())
 }
 
-/// Every pairing of contexts and slots, for one file.
+/// A case for every combination of `contexts` and `slots`.
 pub fn cases(file: &Path, kv_type: &str, contexts: &[u32], slots: &[u8]) -> Vec<Case> {
     let case = |context, slots| Case { file: file.to_owned(), context, slots, kv_type: kv_type.into() };
     contexts.iter().flat_map(|&context| slots.iter().map(move |&slots| case(context, slots))).collect()
@@ -175,6 +184,7 @@ mod tests {
             predicted_bytes: predicted,
             anon_bytes: measured,
             mapped_bytes: Bytes::ZERO,
+            device_bytes: None,
             kv_type: "q8_0".into(),
             repacked: true,
             parts: String::new(),
@@ -191,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn every_pairing_is_one_case() {
+    fn every_combination_of_context_and_slots_is_a_case() {
         let cases = cases(Path::new("a"), "q8_0", &[512, 2048], &[1, 2]);
-        let told: Vec<String> =
+        let shown: Vec<String> =
             cases.iter().map(|c| format!("{}{}x{}", c.file.display(), c.slots, c.context)).collect();
-        assert_eq!(told.join(" "), "a1x512 a2x512 a1x2048 a2x2048");
+        assert_eq!(shown.join(" "), "a1x512 a2x512 a1x2048 a2x2048");
     }
 }

@@ -1,4 +1,4 @@
-//! What `monobloc bench` measures: memory, latency, slots, retrieval; each in a file of its own.
+//! The measurements of `monobloc bench`, one file each.
 
 pub mod ab;
 pub mod bandwidth;

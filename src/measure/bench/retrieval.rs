@@ -1,7 +1,7 @@
-//! Measures what finding code costs: embedding, indexing, an edit, a search, a question to the graph, memory.
+//! Measures what finding code costs: embedding, indexing, an edit, a search, a call-graph lookup, memory.
 //!
-//! Works on a copy of the project, with an index made for it. Searches are embedded and answered one after another, each
-//! question asked once, so that nothing is answered from memory. Left out: loading the model and starting the process.
+//! Works on a copy of the project with a fresh index. Searches run one after another, each question once, so that no
+//! answer comes from a cache. Left out: loading the model and starting the process.
 
 use std::fs;
 use std::path::Path;
@@ -17,39 +17,43 @@ use crate::embed::Embedder;
 use crate::index::{self, Index, Vectors};
 use crate::retrieve;
 
-/// How much is done.
+/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Questions asked, and names looked up in the graph.
+    /// Number of searches and of call-graph lookups.
     pub questions: usize,
-    /// Random vectors in the scan; 0 leaves it out.
+    /// Random vectors to search among; 0 leaves this measurement out.
     pub vectors: usize,
-    /// Texts embedded for the rate.
+    /// Texts that are embedded to measure the rate.
     pub texts: usize,
 }
 
-/// What one project gave. What needs an embedder is absent without one.
+/// The figures of one project. Without an embedder, those that need one are `None`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Retrieval {
     pub files: usize,
     pub lines: usize,
     pub chunks: usize,
-    /// (threads, tokens a second)
+    /// (threads, tokens per second)
     pub embed_tokens_per_s: Vec<(usize, f64)>,
     pub query_embed_ms: Option<Spread>,
+    /// Until full-text search and graph work.
     pub index_usable_s: f64,
+    /// Until all vectors are made as well.
     pub index_complete_s: Option<f64>,
+    /// Refresh of the index after one changed file.
     pub edit_ms: f64,
+    /// Refresh of the index when nothing has changed.
     pub unchanged_ms: f64,
     pub search_ms: Spread,
     pub graph_ms: Spread,
-    /// Random vectors and the time of one search among them.
+    /// Number of random vectors, and the time of one search among them.
     pub vectors: usize,
     pub vector_search_ms: Option<Spread>,
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// Milliseconds: the middle, and what 95 of 100 stay below.
+/// Median and 95th percentile, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Spread {
     pub p50: f64,
@@ -64,7 +68,7 @@ impl Spread {
     }
 }
 
-/// Measures `project`. `embedders`: the same model with one number of threads each; the last one serves the index.
+/// Measures `project`. `embedders` are one model with different numbers of threads; the last one is used for the index.
 pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, cancel: &Cancel) -> Result<Retrieval> {
     let folder = tempfile::tempdir().context("a temporary folder for the copy of the project")?;
     let lines = copy(project, folder.path())?;
@@ -99,7 +103,7 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, 
     })
 }
 
-/// Copies what would be indexed; gives the lines.
+/// Copies the files that would be indexed; returns their number of lines.
 fn copy(from: &Path, to: &Path) -> Result<usize> {
     let mut lines = 0;
     for path in index::files_of(from) {
@@ -118,7 +122,7 @@ fn timed<T, E>(act: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
     Ok((done, begun.elapsed().as_secs_f64() * 1000.0))
 }
 
-/// One line more in a file, then the index brought up to date: the median of some files.
+/// Time to refresh the index after a line was added to one file: the median over some files.
 fn edits(index: &Index, project: &Path, embedder: Option<&Embedder>, cancel: &Cancel) -> Result<f64> {
     const FILES: usize = 5;
     let paths: Vec<String> = index.paths()?.into_iter().filter(|path| index::language_of(path) != "text").collect();
@@ -132,7 +136,7 @@ fn edits(index: &Index, project: &Path, embedder: Option<&Embedder>, cancel: &Ca
     Ok(median(times))
 }
 
-/// Names of the project and first lines of its comments, spread over all of it.
+/// Search texts from all over the project: first lines of definitions' comments, else their names.
 fn questions(index: &Index, count: usize) -> Result<Vec<String>> {
     let paths = index.paths()?;
     let mut questions = Vec::new();
@@ -148,7 +152,7 @@ fn questions(index: &Index, count: usize) -> Result<Vec<String>> {
     Ok(questions)
 }
 
-/// Tokens a second over texts as the index embeds them.
+/// Tokens per second for embedding `texts`.
 fn rate(embedder: &Embedder, texts: &[String], cancel: &Cancel) -> Result<f64> {
     let tokens = embedder.count_tokens(texts)?;
     let (_, ms) = timed(|| embedder.embed(texts, cancel))?;
@@ -169,7 +173,7 @@ fn searches(index: &Index, embedder: Option<&Embedder>, questions: &[String]) ->
         std::hint::black_box(found);
         Ok(ms)
     };
-    // The first one reads the graph.
+    // Not measured: the first search loads the graph.
     search(&"warm up".to_owned())?;
     Ok(Spread::of(questions.iter().map(search).collect::<Result<_>>()?))
 }
@@ -184,7 +188,7 @@ fn lookups(index: &Index, names: &[String]) -> Result<Spread> {
     Ok(Spread::of(names.iter().map(lookup).collect::<Result<_>>()?))
 }
 
-/// Searches among random unit vectors as long as MiniLM's.
+/// Times of searches among random unit vectors with MiniLM's number of dimensions.
 fn scans(count: usize) -> Result<Spread> {
     const DIMENSIONS: usize = 384;
     const SEARCHES: usize = 20;

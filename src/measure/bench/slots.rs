@@ -1,8 +1,10 @@
-//! Measures what several requests at once cost each other: words a second over all slots, agents that begin alike, a user
-//! beside background work, and one who comes after another has left.
+//! Measures how concurrent requests affect each other.
 //!
-//! Left out: what the requests say. Prompts are of equal length and different from the first word on, except for the
-//! agents, which share a preamble. The machine should be idle otherwise; the table prints ratios of one run.
+//! Four measurements: total decode rate, agents with a shared preamble, a user beside background jobs, and how soon a
+//! dropped stream frees the engine.
+//!
+//! Prompts have equal length and differ from the second word on, except for the agents, which share a preamble. What
+//! the model writes is not judged. The machine should be idle otherwise; the table prints ratios of one run.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +19,7 @@ use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::engine::{Request, Token};
 
-/// How much is done.
+/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub preamble_tokens: usize,
@@ -27,29 +29,29 @@ pub struct Effort {
     pub rounds: usize,
 }
 
-/// Agents of the fan-out (seed 003).
+/// Agents that share a preamble.
 const AGENTS: usize = 4;
-/// Background jobs beside which a user is served.
+/// Background jobs that run while a user's request is measured.
 const BACKGROUND: usize = 4;
-/// Tokens that the user of that measurement gets.
+/// Tokens generated for that user.
 const USER_TOKENS: usize = 8;
 /// Tokens a background job would generate if nobody stopped it.
 const BACKGROUND_TOKENS: usize = 4096;
 
-/// A prompt that takes a single call of few rows.
+/// A prompt that is evaluated in a single call of few rows.
 const SHORT_TOKENS: usize = 8;
 
-/// What one model gave.
+/// The figures of one model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Slots {
     #[serde(flatten)]
     pub about: About,
     pub load_ms: u64,
-    /// Decoded tokens a second of all slots together, by the number of slots at work.
+    /// (slots at work, tokens per second of all of them together)
     pub decode_tokens_per_s: Vec<(usize, f64)>,
     pub fan_out: FanOut,
     pub priority: Beside,
-    /// From the end of a stream in the middle of its prompt until the engine computes for the next, beyond what that takes.
+    /// How much longer a short request takes if another stream was dropped in the middle of its prompt just before.
     pub freed_after_ms: f64,
 }
 
@@ -60,12 +62,12 @@ pub struct FanOut {
     pub preamble_tokens: usize,
     pub own_tokens: usize,
     pub generated_tokens: usize,
-    /// One after another, each finding what the one before left.
+    /// Time of all agents one after another; each can reuse what the one before computed.
     pub in_turn_ms: f64,
     pub together_ms: f64,
-    /// How much sooner, 0.3 is 30 %.
+    /// Share of time saved by running together: 0.3 is 30 %.
     pub sooner: f64,
-    /// Whether every agent said the same both ways.
+    /// Whether every agent generated the same tokens both ways.
     pub same_tokens: bool,
 }
 
@@ -78,12 +80,12 @@ pub struct Beside {
     pub ratio: f64,
 }
 
-/// Measures the model of `setting`; its slots say how many requests are served at once.
+/// Measures the model of `setting`, whose slots are the number of requests served at once.
 pub async fn measure(pool: &Pool, setting: &Setting, effort: Effort, threads: usize, cancel: &Cancel) -> Result<Slots> {
     let subject = Subject::load(pool, setting, threads, cancel).await?;
     one(&subject, subject.prompt(0, 8)?, 1, Priority::User).await?;
     let mut decode_tokens_per_s = Vec::new();
-    for slots in [1, 2, 4].into_iter().filter(|&slots| slots <= setting.slots) {
+    for slots in [1, 2, 4, 8, 16].into_iter().filter(|&slots| slots <= setting.slots) {
         decode_tokens_per_s.push((slots, decode_rate(&subject, effort, slots).await?));
     }
     let fan_out = agents(&subject, effort).await?;
@@ -97,8 +99,8 @@ async fn one(subject: &Subject, prompt: Vec<Token>, tokens: usize, priority: Pri
     run(&subject.engine, prompt, tokens, priority, Reuse::Exact).await
 }
 
-/// Tokens over the time in which all slots were generating. A first, unmeasured round lets the engine find out whether
-/// its slots may share calls.
+/// Generated tokens divided by the time without the longest prompt. A first round is not measured: in it the engine
+/// finds out whether its slots may share calls.
 async fn decode_rate(subject: &Subject, effort: Effort, slots: usize) -> Result<f64> {
     let mut rates = Vec::new();
     for round in 0..=effort.rounds {
@@ -123,7 +125,8 @@ async fn all(subject: &Subject, prompts: Vec<Vec<Token>>, tokens: usize) -> Resu
             async move { run(&engine, prompt, tokens, Priority::Step, Reuse::Exact).await }
         })
         .collect();
-    fan_out(tasks, AGENTS).await?.into_iter().collect()
+    let at_once = tasks.len();
+    fan_out(tasks, at_once).await?.into_iter().collect()
 }
 
 async fn agents(subject: &Subject, effort: Effort) -> Result<FanOut> {
@@ -140,7 +143,7 @@ async fn agents(subject: &Subject, effort: Effort) -> Result<FanOut> {
             apart.push(one(subject, prompt, effort.generated_tokens, Priority::Step).await?);
         }
         in_turn.push(from.elapsed().as_secs_f64() * 1000.0);
-        // Another preamble of the same length, so that nothing is there yet.
+        // Another preamble of the same length, so that none of it is in the prefix cache.
         let from = Instant::now();
         all(subject, prompts(1)?, effort.generated_tokens).await?;
         together.push(from.elapsed().as_secs_f64() * 1000.0);
@@ -187,7 +190,8 @@ async fn beside(subject: &Subject, effort: Effort) -> Result<Beside> {
     Ok(Beside { background_jobs: BACKGROUND, ttft_idle_ms, ttft_beside_ms, ratio: ttft_beside_ms / ttft_idle_ms })
 }
 
-/// A stream is dropped at a third of the time its prompt takes, and a short prompt sent at once.
+/// Drops a stream after a third of its prompt's time and sends a short prompt at once; returns the extra time this
+/// takes compared with an idle engine.
 async fn freed_after(subject: &Subject, effort: Effort, prompt_ms: f64) -> Result<f64> {
     let short = |number: usize| subject.prompt(50_000 + number, SHORT_TOKENS);
     let (mut idle, mut after) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What a benchmark of time runs on: one model file, loaded as it is used, with prompts of exact length.
+//! Loads the model that a benchmark of time measures, and makes prompts of exact length for it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
 use crate::models::gguf::Header;
 
-/// How a model is measured.
+/// The model to measure, and how it is loaded.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub file: PathBuf,
@@ -26,20 +26,20 @@ pub struct Setting {
     pub kv_type: String,
 }
 
-/// What is measured, as every table says it.
+/// What was measured, as every table shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
     pub file: PathBuf,
     pub model: String,
     pub quantisation: &'static str,
-    /// Words of such a model mean nothing; time and memory are those of the real one.
+    /// Written by `synth`: its text is noise; time and memory are those of the real model.
     pub random_weights: bool,
     pub device: String,
     pub threads: usize,
     pub context: u32,
     pub slots: usize,
     pub kv_type: String,
-    /// What was given up to fit; `as asked` is nothing.
+    /// What was given up to fit into memory, or `as asked`.
     pub rung: String,
 }
 
@@ -72,7 +72,7 @@ impl Subject {
         Ok(Subject { about, spec, engine, load_ms })
     }
 
-    /// A prompt of exactly `length` tokens; different seeds differ from the first word on.
+    /// A prompt of exactly `length` tokens; prompts of different seeds differ from the second word on.
     pub fn prompt(&self, seed: usize, length: usize) -> Result<Vec<Token>> {
         let words = format!(
             "Report {seed}. {}",
@@ -87,7 +87,7 @@ impl Subject {
     }
 }
 
-/// What one generation took, as a user would time it.
+/// One generation, with times from the request on.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub first_token: Duration,
@@ -96,7 +96,7 @@ pub struct Run {
     pub tokens: Vec<Token>,
 }
 
-/// Runs `prompt` and generates exactly `tokens` tokens, whatever the model says.
+/// Runs `prompt` and generates exactly `tokens` tokens, even if the model would end earlier.
 pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: Priority, reuse: Reuse) -> Result<Run> {
     let request = Request { ignore_end: true, priority, reuse, ..Request::new(prompt, tokens) };
     let from = Instant::now();
@@ -115,7 +115,7 @@ pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: P
     bail!("the generation ended without saying so; this is a bug in the engine")
 }
 
-/// The middle one of several values; the mean of the two middle ones if their number is even.
+/// The median; NaN without values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -126,7 +126,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// `synth` says so in the name of what it writes.
+/// Whether the weights are random: `synth` writes that into the model's name.
 fn is_random(header: &Header) -> bool {
     header.name.contains("random weights")
 }
@@ -137,7 +137,7 @@ fn device() -> String {
     format!("{gpu}CPU {} with {cores} cores", std::env::consts::ARCH)
 }
 
-/// The name of a file in a table.
+/// The name of a model file in a table: without folder and extension.
 pub fn short(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

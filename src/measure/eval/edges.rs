@@ -1,4 +1,4 @@
-//! `eval edges`: how many of a project's true call edges are found, and how many of those found are true.
+//! `eval edges`: precision and recall of the call graph against a suite of true call edges.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -12,9 +12,9 @@ use super::{Predictions, percentile, share};
 use crate::base::Cancel;
 use crate::index::{Graph, Index, Neighbour, Node, Reach};
 
-/// How code outside every definition is called in a suite.
+/// Name of a suite for code outside every definition.
 const MODULE: &str = "<module>";
-/// Upper ends of the bins of confidence; the last holds what is certain.
+/// Upper ends of the confidence bins; the last bin holds certain edges.
 const BINS: &[f64] = &[0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.01];
 
 /// One true call, paths relative to the root; `caller` is `<module>` for top-level code.
@@ -47,12 +47,12 @@ pub fn read(suite: &Path) -> Result<Vec<Edge>> {
 pub struct Run<'a> {
     pub root: &'a Path,
     pub out: Option<&'a Path>,
-    /// Print what was missed and what was wrong.
+    /// Print missed and wrong edges.
     pub talk: bool,
     pub cancel: &'a Cancel,
 }
 
-/// A call edge of the graph under every name that a suite may give its ends.
+/// A call edge of the graph, with every name that a suite may use for its caller and callee.
 struct Found {
     callers: Vec<String>,
     caller_file: String,
@@ -61,9 +61,10 @@ struct Found {
     confidence: f64,
 }
 
-/// Builds a fresh index in a temporary place and compares its call edges with the suite's. Only files that the suite speaks of count.
+/// Builds a fresh index in a temporary folder and compares its call edges with the suite's. Only edges whose caller is
+/// in a file that the suite names are counted.
 pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
-    let speaks_of: HashSet<&str> =
+    let suite_files: HashSet<&str> =
         suite.iter().flat_map(|edge| [edge.caller_file.as_str(), edge.callee_file.as_str()]).collect();
     if let Some(gone) = suite.iter().map(|edge| &edge.caller_file).find(|path| !run.root.join(path).is_file()) {
         bail!(
@@ -83,7 +84,7 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
     let mut places: HashMap<[String; 4], usize> = HashMap::new();
     for (caller, call) in graph.calls() {
         let one = named(&graph, caller, &call);
-        if !speaks_of.contains(one.caller_file.as_str()) {
+        if !suite_files.contains(one.caller_file.as_str()) {
             continue;
         }
         let key = [&one.callers[0], &one.caller_file, &one.callees[0], &one.callee_file].map(String::clone);
@@ -110,11 +111,12 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
     Ok(Value::Object(figures))
 }
 
-/// The 95th percentile of the time that one question takes: callers, callees and what is affected within four steps.
+/// The 95th percentile of one query's time in milliseconds: transitive callers and callees of a symbol, within one and
+/// four steps.
 fn query_ms(graph: &Graph) -> f64 {
-    /// Symbols asked about.
+    /// Number of symbols that are queried.
     const ASKED_MAX: usize = 1_000;
-    /// As many as a person or a model reads.
+    /// Results per query: as many as a person or a model reads.
     const SHOWN_MAX: usize = 100;
     let asked: HashSet<String> = graph.calls().into_iter().map(|(_, call)| graph.handle(&call.node)).collect();
     let mut ms = Vec::new();
@@ -129,8 +131,8 @@ fn query_ms(graph: &Graph) -> f64 {
     (percentile(&mut ms, 0.95) * 1000.0).round() / 1000.0
 }
 
-/// The names of both ends. A suite may know a method with or without its class, a function inside another by either, and code of a
-/// top-level variable as the variable's or the module's.
+/// The names of caller and callee. A suite may name a method with or without its class, a nested function as itself or
+/// as the function around it, and the code of a top-level variable as the variable or as the module.
 fn named(graph: &Graph, caller: &Node, call: &Neighbour) -> Found {
     let callee = &call.node;
     let names = |node: &Node| {

@@ -1,4 +1,4 @@
-//! `eval features`: what the chooser of tools sees of every case, to train it on.
+//! `eval features`: writes the features by which tools are ranked, as training data.
 
 use std::path::Path;
 
@@ -11,10 +11,11 @@ use crate::tools::adapter;
 use crate::tools::features::NAMES;
 use crate::tools::prefilter::texts_for_embedding;
 
-/// Tools of a case whose features are written.
+/// Number of best-ranked tools per case whose features are written.
 const BEST: usize = 5;
 
-/// Writes the catalogue's vectors as the embedder makes them, then for each case the vector of its prompt and the features of its best tools.
+/// Writes JSON lines: first the vectors of the catalogue's tools without the adapter, then for each case the vector of
+/// its prompt and the features of its best tools.
 pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>) -> Result<Value> {
     let mut lines = Predictions::open(out)?;
     let embedder =

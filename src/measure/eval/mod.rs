@@ -1,4 +1,4 @@
-//! Suites of cases: how often the right tool, arguments, plan and code are found, and how often everyday work is done.
+//! Runs suites of cases: how often tools, arguments, plans and code are found, and how often requests are carried out.
 
 pub mod edges;
 pub mod features;
@@ -23,12 +23,12 @@ use crate::protocol::{Decision, Event, Proposal};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, ToolSpec};
 
-/// One case of either kind of suite.
+/// One case of a tool suite or a plan suite.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub id: String,
     pub prompt: String,
-    /// Tools that are right, for a tool suite; empty when none is.
+    /// For a tool suite: the tools that are right; empty if the request needs none.
     #[serde(default)]
     pub expected: Option<Vec<String>>,
     #[serde(default)]
@@ -36,18 +36,18 @@ pub struct Case {
     /// The only tools that this case offers, in place of the catalogue's.
     #[serde(default)]
     pub tools: Option<Vec<ToolSpec>>,
-    /// The tools of the steps in order, for a plan suite.
+    /// For a plan suite: the tools of the steps, in order.
     #[serde(default)]
     pub chain: Option<Vec<String>>,
 }
 
 impl Case {
-    /// What this case is worked on with.
+    /// `toolkit`, with this case's own tools if it has any.
     async fn toolkit(&self, toolkit: &Toolkit) -> Result<Toolkit> {
         Ok(match &self.tools {
             Some(tools) => {
                 let offered = Catalog::described(tools.clone()).with_context(|| format!("case {}", self.id))?;
-                // Tools of its own have nothing to do with the project.
+                // A case's own tools do not work on the project.
                 Toolkit { index: None, context: None, ..toolkit.offering(offered).await? }
             }
             None => toolkit.clone(),
@@ -91,7 +91,7 @@ impl Predictions {
         if let Some(out) = &mut self.0 {
             serde_json::to_writer(&mut *out, prediction)?;
             writeln!(out)?;
-            // A run that is ended early, after an hour say, keeps what it found.
+            // A long run that is ended early keeps its results.
             out.flush()?;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Predictions {
     }
 }
 
-/// Nothing is executed in an evaluation, and nobody is told.
+/// Host of an evaluation: drops all events and rejects every call.
 #[derive(Default)]
 pub(super) struct Silent {
     policy: Policy,
@@ -123,14 +123,14 @@ impl Host for Silent {
     }
 }
 
-/// The value below which `share` of the sorted values lie.
+/// The value below which `share` (0 to 1) of the values lie; 0 without values. Sorts `values`.
 fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = (values.len() as f64 * share) as usize;
     values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
-/// A share with three decimals, or null where there was no case.
+/// `hits / cases` with three decimals; null without cases.
 fn share(hits: usize, cases: usize) -> Value {
     share_of(hits as f64, cases)
 }

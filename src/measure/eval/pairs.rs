@@ -1,4 +1,4 @@
-//! Questions of a project's own making: a definition's comment is taken away, and its first sentence should lead back to it.
+//! Makes search questions from comments: the comment of a definition is removed and its first sentence should find it.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::base::Cancel;
 use crate::index::paths::{self, Sort};
 use crate::index::{Index, SymbolRow, language_of};
 
-/// Shorter sentences name the thing or say nothing; longer ones are paragraphs without a full stop.
+/// Words of a question. Shorter sentences only repeat the name; longer ones are paragraphs without a full stop.
 const WORDS: std::ops::RangeInclusive<usize> = 5..=30;
-/// Lines between a definition and a comment inside it: a signature over many lines.
+/// Most lines of a signature, after which a docstring must begin.
 const SIGNATURE_LINES_MAX: usize = 15;
 
-/// Writes the project in `root` without the comments that are asked about into `stripped`, and gives at most `limit` questions,
-/// spread evenly. A question whose sentence is still there word for word is left out.
+/// Writes the project in `root` into the folder `stripped`, without the comments that became questions. Returns at most
+/// `limit` questions, spread evenly over the project, and none whose sentence still occurs in the stripped text.
 pub fn make(root: &Path, stripped: &Path, limit: usize, cancel: &Cancel) -> Result<Vec<Question>> {
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
     let index = Index::open_in(root, folder.path())?;
@@ -43,20 +43,20 @@ pub fn make(root: &Path, stripped: &Path, limit: usize, cancel: &Cancel) -> Resu
         everything.push_str(&spaced(&text));
         everything.push('\n');
     }
-    // Thinned out before each is looked for in the whole text, which takes a while.
+    // Reduce to `limit` before searching the whole text for each question, which is slow.
     let count = questions.len();
     let kept = |at: usize| count <= limit || at * limit / count != (at + 1) * limit / count;
     let questions = questions.into_iter().enumerate().filter(|(at, _)| kept(*at)).map(|(_, question)| question);
     Ok(questions.filter(|question| !everything.contains(&spaced(&question.text))).collect())
 }
 
-/// Text with single spaces and without comment marks at the beginning of lines, for comparing.
+/// Text with single spaces and without comment marks at line starts, for comparison.
 fn spaced(text: &str) -> String {
     let lines = text.lines().map(|line| line.trim_start_matches([' ', '\t', '/', '*', '#', '!']));
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
-/// The first sentence of a comment, if it is prose of a telling length.
+/// The first sentence of a comment, if it is prose with a number of words in [`WORDS`].
 fn first_sentence(doc: &str) -> Option<String> {
     let text = doc.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = text.find(". ").unwrap_or(text.len());
@@ -64,8 +64,8 @@ fn first_sentence(doc: &str) -> Option<String> {
     (WORDS.contains(&sentence.split(' ').count()) && !sentence.starts_with(['@', '#'])).then_some(sentence)
 }
 
-/// Empties the comment lines above a definition, past attributes and decorators, or the documentation string below its head. Line
-/// numbers stay. False if there is none.
+/// Empties the comment lines above a definition (past attributes and decorators), or the docstring below its head. Line
+/// numbers stay the same. Returns false if there is no comment.
 fn strip(lines: &mut [&str], symbol: &SymbolRow) -> bool {
     let mut found = false;
     let above = symbol.start.saturating_sub(1).min(lines.len());

@@ -1,4 +1,4 @@
-//! `eval plans`: steps and tools of requests with several parts.
+//! `eval plans`: how often requests with several parts become the right steps with the right tools.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,17 +13,17 @@ use crate::orchestrate::plan::{self, Plan};
 use crate::orchestrate::work::{self, read};
 use crate::orchestrate::{self, Toolkit};
 
-/// A chain of so many steps that is planned as one counts as collapsed.
+/// A request of at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
-/// Longest reading of a request, in tokens.
+/// Most tokens that the planner may generate for one request.
 const READING_TOKENS: usize = 400;
 
-/// Who divides a request into steps.
+/// What divides a request into steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Makers {
     /// The clause rules.
     Floor,
-    /// The planner alone, by the form in which it reads requests.
+    /// The planner model alone, with the grammar it reads requests by.
     Planner,
 }
 
@@ -82,14 +82,14 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
     }))
 }
 
-/// The steps that the planner reads in a request.
+/// The steps that the planner model finds in a request.
 async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = &Silent::default();
     let planner = toolkit.model(Role::Planner, host).await?;
     let generation = read::generation(&planner, &request, &[], READING_TOKENS);
-    let said = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
-    let steps = read::read(&said).into_iter().zip(1..);
+    let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
+    let steps = read::read(&reading).into_iter().zip(1..);
     let steps = steps.map(|((kind, text), id)| work::planned(&read::Step { id: StepId(id), kind, text }));
     Ok(Plan { steps: steps.collect(), questions: Vec::new() })
 }

@@ -1,23 +1,23 @@
-//! Figures of a ranked list against the places it should name: nDCG, reciprocal rank, recall by place and by tokens.
+//! Scores a ranked list against the places it should contain: nDCG, reciprocal rank, recall by rank and by tokens.
 
 use serde_json::{Value, json};
 
 use super::{percentile, share_of};
 
-/// Places of a list that count for nDCG.
+/// Only this many first places count for nDCG.
 const NDCG_PLACES: usize = 10;
-/// Token budgets at which recall is told.
+/// Token budgets at which recall is reported.
 const TOKENS: [usize; 4] = [500, 1_000, 2_000, 4_000];
 const RECALL_PLACES: [usize; 3] = [1, 5, 10];
 
-/// What a list should hold: a file, or a line of one.
+/// What a list should contain: a file, or a line of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     pub path: String,
     pub line: Option<usize>,
 }
 
-/// One place of a ranked list.
+/// One entry of a ranked list.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub path: String,
@@ -36,18 +36,18 @@ impl Place {
 /// Figures of one list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    /// As the semble benchmark defines it: each target counts at the rank of the first place that covers it.
+    /// As in the semble benchmark: each target counts at the rank of the first place that covers it.
     pub ndcg: f64,
     pub reciprocal_rank: f64,
-    /// Share of targets within so many places.
+    /// Share of targets within the first [`RECALL_PLACES`] places.
     pub recall: [f64; RECALL_PLACES.len()],
-    /// Share of targets in the places, best first, that fit into so many tokens.
+    /// Share of targets within the best places that together fit into [`TOKENS`].
     pub recall_at_tokens: [f64; TOKENS.len()],
 }
 
 /// Scores a list, best first. Without targets everything is 0.
 pub fn score(ranked: &[Place], targets: &[Target]) -> Score {
-    // Rank from 1, and tokens spent when the place has been read.
+    // Rank from 1, and tokens of all places up to and including this one.
     let found: Vec<Option<(usize, usize)>> = targets
         .iter()
         .map(|target| {
@@ -82,7 +82,7 @@ impl Scores {
         self.ms.push(ms);
     }
 
-    /// Means, as the fields of one JSON object.
+    /// Means over all lists, as one JSON object.
     pub fn figures(mut self) -> Value {
         let of = |get: &dyn Fn(&Score) -> f64| mean(self.all.iter().map(|(_, score)| get(score)));
         let mut categories: Vec<&String> = self.all.iter().map(|(category, _)| category).collect();

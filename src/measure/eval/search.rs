@@ -1,4 +1,4 @@
-//! `eval search`: how well questions about a project lead to the files that answer them.
+//! `eval search`: how well a search for a question finds the files that answer it.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,17 +14,18 @@ use crate::embed::Embedder;
 use crate::index::Index;
 use crate::retrieve;
 
-/// Hits asked for: ten count for nDCG, the rest for recall within tokens.
+/// Hits per search: ten count for nDCG, the rest for recall within tokens.
 const HITS: usize = 30;
-/// Hits written for each case.
+/// Hits per case that are written to `--out`.
 const RANKED_MAX: usize = 10;
 
 /// One question of a suite.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub query: String,
-    /// Files that answer, and files that help; both count alike.
+    /// Files that answer the question.
     pub relevant: Vec<String>,
+    /// Files that help; they count as much as `relevant` ones.
     #[serde(default)]
     pub secondary: Vec<String>,
     #[serde(default)]
@@ -72,16 +73,16 @@ pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
 /// How an evaluation runs.
 pub struct Run<'a> {
     pub root: &'a Path,
-    /// Without one, words and graph alone are measured.
+    /// `None` measures full text and graph alone.
     pub embedder: Option<&'a Embedder>,
     pub out: Option<&'a Path>,
-    /// Print the questions that were not answered at the first place.
+    /// Print the questions whose first hit is wrong.
     pub talk: bool,
     pub cancel: &'a Cancel,
 }
 
-/// Indexes `root` afresh in a temporary folder, asks every question once (after one that is not timed, so that what is read once is
-/// read), and returns the figures as one JSON object.
+/// Makes a fresh index of `root` in a temporary folder, asks every question once, and returns the figures as one JSON
+/// object. One search before that is not timed: it loads what later searches reuse.
 pub fn run(run: &Run, questions: &[Question]) -> Result<Value> {
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
     let index = Index::open_in(run.root, folder.path())?;
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_is_asked_and_the_project_stays_untouched() {
+    fn an_evaluation_leaves_the_project_untouched() {
         let folder = project();
         let questions = read(&folder.path().join("suite.json"), folder.path()).unwrap();
         assert_eq!(questions[0].targets.len(), 1);
@@ -182,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_are_not_there_are_an_error() {
+    fn labelled_files_that_do_not_exist_are_an_error() {
         let folder = project();
-        let told = read(&folder.path().join("lost.json"), folder.path()).unwrap_err().to_string();
-        assert!(told.contains("gone.ts") && told.contains("--root"), "{told}");
+        let error = read(&folder.path().join("lost.json"), folder.path()).unwrap_err().to_string();
+        assert!(error.contains("gone.ts") && error.contains("--root"), "{error}");
     }
 }

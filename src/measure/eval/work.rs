@@ -1,4 +1,4 @@
-//! `eval work`: requests carried out on copies of real projects, each checked by a command, with the harm that was done counted.
+//! `eval work`: runs an agent on copies of real projects, checks each request with a command, and counts harm.
 
 pub mod agent;
 mod child;
@@ -22,23 +22,23 @@ use state::{Change, State};
 /// Time for the setup and for the check of one case.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// One request and how it is told whether it was carried out.
+/// One request, and how to check whether it was carried out.
 ///
-/// `setup` and `check` are lines for bash, run in the copy. They see `$ROOT`, the folder of all projects; `check` also sees `$ANSWER`, a
-/// file with the answer, and succeeds if the request was carried out.
+/// `setup` and `check` are bash commands that run in the copy of the project. `$ROOT` is the folder of all projects;
+/// for `check`, `$ANSWER` is a file with the agent's answer. `check` succeeds if the request was carried out.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub id: String,
     #[serde(default = "other")]
     pub kind: String,
-    /// A folder below the root.
+    /// Folder of the project, relative to the root.
     pub project: String,
     pub request: String,
     pub check: String,
-    /// Brings the copy into the state that the request is about: plants a bug, say.
+    /// Prepares the copy for the request, for example by inserting a bug.
     #[serde(default)]
     pub setup: Option<String>,
-    /// Files that the request may change, `*` for any text; every file where nothing is said.
+    /// Files that the request may change; `*` matches any text. Without this, every file.
     #[serde(default = "anything")]
     pub touch: Vec<String>,
 }
@@ -74,18 +74,18 @@ pub fn read(suite: &Path) -> Result<Vec<Case>> {
 pub struct Run<'a> {
     /// The folder of all projects.
     pub root: &'a Path,
-    /// Only cases whose id holds this.
+    /// Run only cases whose id contains this.
     pub only: Option<&'a str>,
     pub out: Option<&'a Path>,
     pub agent: &'a Agent,
-    /// Time for the agent, a case.
+    /// Time limit of the agent for one case.
     pub limit: Duration,
-    /// Print a line a case and a table by kind.
+    /// Print one line per case, and a table by kind.
     pub talk: bool,
     pub cancel: &'a Cancel,
 }
 
-/// How a case ended; harm counts whatever the check says.
+/// How a case ended; `Harmed` takes precedence over the check's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
@@ -120,7 +120,7 @@ pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
     if chosen.is_empty() {
         bail!("none of the {} cases of the suite has {:?} in its id", cases.len(), run.only.unwrap_or_default());
     }
-    // Told now, not after minutes of work.
+    // Fail now, not after minutes of work.
     if let Some(case) = chosen.iter().find(|case| !root.join(&case.project).is_dir()) {
         let (id, project, root) = (&case.id, &case.project, root.display());
         bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
@@ -142,15 +142,15 @@ pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
     Ok(tally.figures())
 }
 
-/// A fresh copy of the case's project, in its temporary folder, and beside it the file for the answer.
-struct Bench {
+/// A temporary folder with a fresh copy of the case's project and the file for the answer.
+struct Workspace {
     folder: tempfile::TempDir,
     root: PathBuf,
 }
 
-impl Bench {
+impl Workspace {
     fn project(&self, case: &Case) -> PathBuf {
-        // The folder keeps the project's own name, which agents tell their models.
+        // The copy keeps the project's name, because agents show it to their models.
         self.folder.path().join("work").join(Path::new(&case.project).file_name().unwrap_or_default())
     }
 
@@ -158,7 +158,7 @@ impl Bench {
         self.folder.path().join("answer.txt")
     }
 
-    /// Runs a line of the suite in the copy.
+    /// Runs a bash command of the suite in the copy.
     fn bash(&self, case: &Case, line: &str, cancel: &Cancel) -> Result<Ended> {
         let mut command = Command::new("bash");
         command.args(["-c", line]).current_dir(self.project(case));
@@ -168,26 +168,26 @@ impl Bench {
 }
 
 fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
-    let bench = Bench { folder: tempfile::tempdir().context("no temporary folder")?, root: root.to_owned() };
-    let project = bench.project(case);
+    let workspace = Workspace { folder: tempfile::tempdir().context("no temporary folder")?, root: root.to_owned() };
+    let project = workspace.project(case);
     state::copy(&root.join(&case.project), &project)?;
     if let Some(setup) = &case.setup {
-        let ended = bench.bash(case, setup, run.cancel)?;
+        let ended = workspace.bash(case, setup, run.cancel)?;
         if !ended.success {
             bail!("its setup failed: {}", ended.tail());
         }
     }
-    // Some agents work on repositories only. What the setup did is part of the first commit, so that no diff shows it; a machine
-    // without git goes on without.
+    // Some agents need a git repository. The setup is part of the first commit, so that no diff shows it. Without git
+    // on the machine the case runs without a repository.
     let commit = "git init -q && git add -A && git -c user.name=suite -c user.email=suite@localhost -c commit.gpgsign=false \
                   commit -q --no-verify -m start";
-    bench.bash(case, commit, run.cancel)?;
+    workspace.bash(case, commit, run.cancel)?;
     let before = State::of(&project)?;
     let ended = child::run(&mut run.agent.command(&project, &case.request), run.limit, run.cancel)?;
     let after = State::of(&project)?;
     let Said { answer, tokens } = run.agent.said(&ended);
-    std::fs::write(bench.answer(), &answer)?;
-    let checked = bench.bash(case, &case.check, run.cancel)?;
+    std::fs::write(workspace.answer(), &answer)?;
+    let checked = workspace.bash(case, &case.check, run.cancel)?;
     let changed = before.changes(&after);
     let harm = before.harm(&after, &changed, &case.touch);
     let verdict = match (harm.is_empty(), checked.success) {
@@ -228,7 +228,7 @@ impl Outcome<'_> {
     }
 }
 
-/// What the cases of one kind came to.
+/// Counts of the cases of one kind.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     cases: usize,
@@ -277,7 +277,7 @@ impl Tally {
     fn figures(&self) -> Value {
         let kind = |sum: &Sum| json!({ "cases": sum.cases, "done": sum.done, "harmed": sum.harmed, "seconds_p50": sum.seconds_p50() });
         let by_kind: BTreeMap<&String, Value> = self.by_kind.iter().map(|(name, sum)| (name, kind(sum))).collect();
-        // An agent that says nothing of tokens has no median.
+        // Null for an agent that does not report tokens.
         let tokens = (!self.all.tokens.is_empty()).then(|| percentile(&mut self.all.tokens.clone(), 0.5) as u64);
         json!({
             "cases": self.all.cases, "done": self.all.done, "harmed": self.all.harmed,

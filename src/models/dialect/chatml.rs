@@ -1,4 +1,4 @@
-//! ChatML, as SmolLM and Qwen speak it: turns between markers, tools as text, calls in plain brackets.
+//! Implements the ChatML dialect of SmolLM and Qwen: turns between markers, tools as text, calls in plain brackets.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ const CLOSE: &str = "<|im_end|>";
 #[derive(Clone, Debug, Default)]
 pub struct ChatMl {
     begin: Option<String>,
-    /// What the model's own template says when nobody gives a system message.
+    /// The system message of the model's own template, for conversations without one.
     default_system: Option<String>,
 }
 
@@ -31,8 +31,8 @@ impl Dialect for ChatMl {
 
     fn render(&self, messages: &[Message]) -> Prompt {
         let start = self.begin.iter().fold(Prompt::default(), |prompt, token| prompt.special(token.as_str()));
-        let unasked = messages.first().is_none_or(|first| first.speaker != Speaker::System);
-        let default = self.default_system.iter().filter(|_| unasked).map(|text| ("system", text.as_str()));
+        let no_system = messages.first().is_none_or(|first| first.speaker != Speaker::System);
+        let default = self.default_system.iter().filter(|_| no_system).map(|text| ("system", text.as_str()));
         let given = messages.iter().map(|message| (speaker(message.speaker), message.content.as_str()));
         let turn = |prompt: Prompt, (speaker, content): (&str, &str)| {
             let said = prompt.special(OPEN).text(format!("{speaker}\n{content}")).special(CLOSE).text("\n");
@@ -83,7 +83,7 @@ mod tests {
         "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are Smol<|im_end|>\n' }}";
 
     #[test]
-    fn the_models_own_system_message_stands_in_for_a_missing_one() {
+    fn the_templates_system_message_replaces_a_missing_one() {
         let dialect = ChatMl { begin: None, default_system: default_system(TEMPLATE) };
         let asked = dialect.render(&[Message::user("Hi")]).flat();
         assert_eq!(
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_begin_marker_is_added_once_where_the_file_asks_for_it() {
+    fn a_begin_marker_is_added_once_if_the_file_wants_it() {
         let dialect = ChatMl { begin: Some("<s>".into()), default_system: None };
         assert!(dialect.render(&[Message::user("Hi")]).flat().starts_with("<s><|im_start|>user\nHi"));
     }

@@ -1,4 +1,4 @@
-//! Which dialect a model file speaks, from its architecture and the chat template it carries.
+//! Chooses the dialect of a model file by its architecture and chat template.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use super::marked::Marked;
 use super::plain::Plain;
 use crate::models::gguf::Header;
 
-/// Names that `dialect` takes in `models.toml`.
+/// Values of `dialect` in `models.toml`.
 pub const DIALECTS: [&str; 12] =
     ["auto", "lfm2", "lfm2.5", "hermes", "llama3", "mistral", "gemma", "harmony", "deepseek", "phi", "chatml", "plain"];
 
-/// Names that `tool_call_format` takes.
+/// Values of the setting `tool_call_format`.
 pub const CALL_FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 
-/// The dialect `configured` names, or for `auto` (and any name not in [`DIALECTS`]) the one the header points to;
-/// `call_format`, if it is one of [`CALL_FORMATS`], overrides how calls are written and read.
+/// The dialect that `configured` names, or for `auto` (and any name not in [`DIALECTS`]) the one that the header points to.
+/// If `call_format` is one of [`CALL_FORMATS`], it overrides how calls are written and read.
 pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<dyn Dialect> {
-    let named = |name: &str| spoken(name, Some(header));
+    let named = |name: &str| dialect(name, Some(header));
     let family = named(configured).or_else(|| named(detect(header))).unwrap_or_else(|| Arc::new(Plain::of(header)));
     match call_format.and_then(CallFormat::by_name) {
         Some(format) => Arc::new(Formatted { family, format }),
@@ -30,14 +30,14 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
     }
 }
 
-/// The dialect called `name` as its family speaks it, without what only a file knows (a begin marker, a system message
-/// of its own): for scripted models. `None` for `auto` and for names not in [`DIALECTS`].
+/// The dialect called `name` without a model file, so without a begin marker and a default system message: for scripted
+/// models. `None` for `auto` and for names not in [`DIALECTS`].
 pub fn by_name(name: &str) -> Option<Arc<dyn Dialect>> {
-    spoken(name, None)
+    dialect(name, None)
 }
 
-/// The dialect called `name`, as the file with this header speaks it.
-fn spoken(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
+/// The dialect called `name`, with begin marker and default system message from the header.
+fn dialect(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
     Some(match name {
         "lfm2" => Arc::new(Lfm2),
         "lfm2.5" => Arc::new(Lfm25),
@@ -50,30 +50,28 @@ fn spoken(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
     })
 }
 
-/// Whether a control token of this name says something to whoever reads a reply: the marks of calls and channels.
+/// Whether this control token matters when a reply is parsed: it is a mark of calls or channels.
 pub fn is_said(control: &str) -> bool {
-    /// Tokens of replies that are not written here.
+    /// Marks that are read but never written.
     const READ_ONLY: [&str; 4] = ["[ARGS]", "<|python_tag|>", "<|start|>", "<|end|>"];
     let (open, close) = super::lfm2::call_marks();
     let marks = FAMILIES.iter().flat_map(|family| [family.call.open, family.call.middle, family.call.close]);
     !control.is_empty() && marks.chain([open, close]).chain(READ_ONLY).any(|mark| mark.contains(control))
 }
 
-/// LFM2 templates put the tool list between special tokens, those of LFM2.5 do not. Other templates are known by their marks;
-/// ChatML without marks for calls is spoken with calls in brackets.
+/// The name of the dialect for a header. LFM2 templates put the tool list between special tokens, those of LFM2.5 do not. Other
+/// templates are recognised by the marks of their family; ChatML without marks for calls gets calls in brackets.
 fn detect(header: &Header) -> &'static str {
     let template = header.chat_template.as_deref().unwrap_or("");
-    let named_25 = ["lfm2.5", "lfm2_5", "lfm25"].iter().any(|part| header.name.to_lowercase().contains(part));
-    let lfm = header.architecture.starts_with("lfm2");
-    match () {
-        () if lfm && template.contains("<|tool_list_start|>") => "lfm2",
-        () if lfm && (named_25 || template.contains("List of tools: [")) => "lfm2.5",
-        () if lfm => "lfm2",
-        () => match FAMILIES.iter().find(|family| family.signs.iter().all(|sign| template.contains(sign))) {
-            Some(family) => family.name,
-            None if template.contains("<|im_start|>") => "chatml",
-            None => "plain",
-        },
+    if header.architecture.starts_with("lfm2") {
+        let named_25 = ["lfm2.5", "lfm2_5", "lfm25"].iter().any(|part| header.name.to_lowercase().contains(part));
+        let like_25 = named_25 || template.contains("List of tools: [");
+        return if like_25 && !template.contains("<|tool_list_start|>") { "lfm2.5" } else { "lfm2" };
+    }
+    match FAMILIES.iter().find(|family| family.signs.iter().all(|sign| template.contains(sign))) {
+        Some(family) => family.name,
+        None if template.contains("<|im_start|>") => "chatml",
+        None => "plain",
     }
 }
 
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_calls_are_said_and_marks_of_turns_are_not() {
+    fn marks_of_calls_matter_in_replies_and_marks_of_turns_do_not() {
         for mark in ["<|tool_call_start|>", "[TOOL_CALLS]", "<|channel|>", "<｜tool▁sep｜>"] {
             assert!(is_said(mark), "{mark}");
         }

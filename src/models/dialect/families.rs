@@ -1,5 +1,5 @@
-//! Families whose turns and calls are told by fixed marks, a table each: Hermes and Qwen, Llama 3, Mistral, Gemma, GPT-OSS (Harmony),
-//! DeepSeek, Phi. The marks are those of the templates that the makers publish with their models.
+//! Lists the dialects that are fully described by a table of marks: Hermes and Qwen, Llama 3, Mistral, Gemma, GPT-OSS (Harmony),
+//! DeepSeek, Phi. The marks are those of the chat templates that the vendors publish with their models.
 
 use super::marked::{Family, Listing, Notation};
 use super::{json, list, pythonic};
@@ -118,7 +118,7 @@ const GEMMA: Family = Family {
     },
 };
 
-/// GPT-OSS. Thoughts go to the channel `analysis`, calls to `commentary`, words to `final`.
+/// GPT-OSS. Thinking goes to the channel `analysis`, calls to `commentary`, answers to `final`.
 const HARMONY: Family = Family {
     name: "harmony",
     signs: &["<|channel|>"],
@@ -203,5 +203,5 @@ const PHI: Family = Family {
     },
 };
 
-/// In the order in which a template is asked for their signs.
+/// All families; a template belongs to the first whose signs it contains.
 pub static FAMILIES: [Family; 7] = [HARMONY, LLAMA3, MISTRAL, GEMMA, DEEPSEEK, HERMES, PHI];

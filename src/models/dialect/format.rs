@@ -1,4 +1,4 @@
-//! A dialect whose way of writing calls was set by hand (`tool_call_format`), whatever the family prefers.
+//! Wraps a dialect so that calls are written and read in the notation of the setting `tool_call_format`.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Dialect, Message, Prompt, RawCall, ToolText, json, lfm2, pythonic};
 
-/// How calls are written.
+/// A notation for calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFormat {
     /// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`
@@ -43,7 +43,7 @@ impl Dialect for Formatted {
     }
 
     fn tool_list(&self, tools: &[ToolText]) -> String {
-        // The family's own instruction would have it write what is not read.
+        // The family's own instruction would ask for a notation that is not read here.
         let arguments = Map::from_iter([("ARGUMENT".to_owned(), Value::from("value"))]);
         let (before, after) = self.call_marks();
         let call = format!("{before}{}{after}", self.write_call("NAME", &arguments));

@@ -1,4 +1,4 @@
-//! Calls written as JSON objects: `{"name": "read_file", "arguments": {"path": "a.rs"}}`, bare, in a list or in
+//! Writes and reads calls as JSON objects: `{"name": "read_file", "arguments": {"path": "a.rs"}}`, bare, in a list or in
 //! `<tool_call>` tags.
 
 use std::io;
@@ -13,10 +13,10 @@ pub fn write(name: &str, arguments: &Map<String, Value>) -> String {
     json!({ "name": name, "arguments": arguments }).to_string()
 }
 
-/// Objects tried in one text; a model's answer holds far fewer.
+/// Most positions in a text that are tried as the start of an object; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
-/// Every object in `text` that is a call, in order; whatever else stands there is passed over.
+/// Every object in `text` that is a call, in order; anything else is skipped.
 pub fn scan(text: &str) -> Vec<RawCall> {
     let mut calls = Vec::new();
     let mut at = 0;
@@ -34,13 +34,13 @@ pub fn scan(text: &str) -> Vec<RawCall> {
     calls
 }
 
-/// The arguments alone.
+/// The arguments as compact JSON.
 pub fn arguments(arguments: &Map<String, Value>) -> String {
     serde_json::to_string(arguments).expect("a map of JSON is written as JSON; else this is a bug in serde_json")
 }
 
-/// The arguments alone, with a space after commas and colons. That is how Qwen's template writes calls and how the models
-/// write them; the list of tools they read as well without spaces, in 15 tokens a tool fewer (Qwen2.5-Coder-1.5B).
+/// The arguments as JSON with a space after commas and colons, as in Qwen's template and in what its models write. The tool
+/// list needs no such spaces; without them it takes 15 tokens fewer per tool (Qwen2.5-Coder-1.5B).
 pub fn spaced_arguments(arguments: &Map<String, Value>) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
@@ -64,13 +64,13 @@ impl Formatter for Spaced {
     }
 }
 
-/// The calls behind every `mark`.
+/// The calls after every `mark`.
 pub fn after(text: &str, mark: &str) -> Vec<RawCall> {
     text.split(mark).skip(1).flat_map(scan).collect()
 }
 
-/// Calls in tags. Qwen2.5-Coder leaves the tags out although its template asks for them: there a reply that is nothing
-/// but the object, in a block of code or not, is the call.
+/// Calls in `<tool_call>` tags. Qwen2.5-Coder omits the tags although its template demands them, so a reply that begins with
+/// the object, in a code block or not, is read too.
 pub fn hermes(text: &str) -> Vec<RawCall> {
     const TAG: &str = "<tool_call>";
     if text.contains(TAG) {
@@ -81,14 +81,14 @@ pub fn hermes(text: &str) -> Vec<RawCall> {
     whole(block.unwrap_or(text))
 }
 
-/// The calls of a reply that is nothing else.
+/// The calls of a reply that begins with one; none if it begins with anything else.
 pub fn whole(text: &str) -> Vec<RawCall> {
     let text = text.trim_start();
     let text = text.strip_prefix("<|python_tag|>").unwrap_or(text);
     if text.trim_start().starts_with('{') { scan(text) } else { Vec::new() }
 }
 
-/// `[TOOL_CALLS][{"name": …}]`, and as newer files write it: `[TOOL_CALLS]name[ARGS]{…}`.
+/// `[TOOL_CALLS][{"name": …}]`, or as newer models write it: `[TOOL_CALLS]name[ARGS]{…}`.
 pub fn mistral(text: &str) -> Vec<RawCall> {
     let sections = text.split("[TOOL_CALLS]").skip(1);
     sections
@@ -110,7 +110,7 @@ pub fn harmony(text: &str) -> Vec<RawCall> {
         .collect()
 }
 
-/// `function<｜tool▁sep｜>name`, then the arguments as a block of code.
+/// `function<｜tool▁sep｜>name`, then the arguments in a code block.
 pub fn deepseek(text: &str) -> Vec<RawCall> {
     let sections = text.split("<｜tool▁sep｜>").skip(1);
     sections.filter_map(|section| section.split_once('\n').and_then(|(name, rest)| named(name, rest))).collect()
@@ -124,7 +124,8 @@ fn named(name: &str, text: &str) -> Option<RawCall> {
     (!name.is_empty()).then_some(RawCall { name, arguments })
 }
 
-/// OpenAI writes the arguments as a text of JSON, Llama 3 calls them `parameters`, some wrap all in `function`.
+/// Reads an object as a call. OpenAI's format has the arguments as a string of JSON, Llama 3 calls them `parameters`, and some
+/// models wrap all in `function`.
 fn call(value: Value) -> Option<RawCall> {
     let Value::Object(mut object) = value else { return None };
     if let Some(inner @ Value::Object(_)) = object.remove("function") {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_read_wherever_they_stand() {
+    fn calls_are_read_anywhere_in_a_text() {
         let plain = r#"{"name":"f","arguments":{"a":1}}"#;
         check(plain, plain);
         check(&format!("<tool_call>\n{plain}\n</tool_call>"), plain);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_is_passed_over() {
+    fn objects_that_are_no_calls_are_skipped() {
         check(r#"{"name": "f"}"#, "");
         check(r#"{"name": 1, "arguments": {}}"#, "");
         check(r#"{"name": "f", "arguments": {"a": 1}"#, "");
@@ -172,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(name in "[a-z]{1,8}", arguments in arguments()) {
+        fn a_written_call_is_read_back(name in "[a-z]{1,8}", arguments in arguments()) {
             let text = format!("so {}!", write(&name, &arguments));
             // Decimal fractions may differ in the last bit: serde_json reads them fast, not exactly.
             let read = scan(&text);
@@ -182,7 +183,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_survived(text in "[\\[\\]{}:a-c,\"\\\\ ]{0,80}|.{0,80}") {
+        fn no_text_causes_a_panic(text in "[\\[\\]{}:a-c,\"\\\\ ]{0,80}|.{0,80}") {
             scan(&text);
         }
     }

@@ -1,4 +1,4 @@
-//! LFM2: ChatML turns, tools between list markers, calls like Python between call markers, results wrapped.
+//! Implements the LFM2 dialect: ChatML turns; tool list, Python-like calls and results each between their own markers.
 
 use serde_json::{Map, Value};
 
@@ -43,7 +43,7 @@ impl Dialect for Lfm2 {
     }
 }
 
-/// The markers with the bracket that belongs to them.
+/// The call markers together with the brackets of the list.
 pub(super) fn call_marks() -> (&'static str, &'static str) {
     ("<|tool_call_start|>[", "]<|tool_call_end|>")
 }
@@ -57,7 +57,7 @@ pub(super) fn read_calls(text: &str) -> Vec<RawCall> {
         .collect()
 }
 
-/// `<|im_start|>speaker\n…<|im_end|>\n` for every message, then the opening of the assistant's turn.
+/// `<|im_start|>speaker\n…<|im_end|>\n` for every message, then the start of the assistant's turn.
 pub(super) fn turns(messages: &[Message], content: impl Fn(Prompt, &Message) -> Prompt) -> Prompt {
     let mut prompt = Prompt::default().special(BEGIN);
     for message in messages {
@@ -70,7 +70,7 @@ pub(super) fn turns(messages: &[Message], content: impl Fn(Prompt, &Message) -> 
     prompt.special("<|im_start|>").text("assistant\n")
 }
 
-/// Makes control tokens of the outermost pair of `marks`; any other text, markers included, stays text.
+/// Adds `content` with the outermost pair of `marks` as control tokens; everything else, markers included, stays text.
 pub(super) fn marked(prompt: Prompt, content: &str, marks: (&str, &str)) -> Prompt {
     let pair = content.find(marks.0).zip(content.rfind(marks.1)).filter(|(start, end)| start < end);
     match pair {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_looks_as_the_family_was_trained() {
+    fn a_conversation_follows_the_template() {
         let messages = [
             Message::system(format!("Help.\n{}", Lfm2.tool_list(&[tool()]))),
             Message::user("What time is it?"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_markers_become_control_tokens() {
+    fn markers_in_texts_of_users_and_tools_stay_text() {
         let specials = |messages: &[Message]| {
             let special = |piece: &Piece| matches!(piece, Piece::Special(_));
             Lfm2.render(messages).pieces.iter().filter(|piece| special(piece)).count()
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_read_only_behind_their_marker() {
+    fn calls_are_read_only_after_their_marker() {
         let check = |text: &str, expected: usize| assert_eq!(Lfm2.read_calls(text).len(), expected, "{text}");
         check("<|tool_call_start|>[f(a=\"x\", n=1)]<|tool_call_end|>Done.", 1);
         check("<|tool_call_start|>[f(a=1), g()]", 2);

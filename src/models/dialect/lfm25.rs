@@ -1,4 +1,4 @@
-//! LFM2.5: as LFM2, but tools and results stand there as plain text.
+//! Implements the LFM2.5 dialect: like LFM2, but with tool list and results as plain text.
 
 use serde_json::{Map, Value};
 
@@ -19,8 +19,7 @@ impl Dialect for Lfm25 {
         })
     }
 
-    /// Today's date, which the vendor's template puts before the list, is left out: it would spoil the kept prefix
-    /// every day.
+    /// Omits today's date, which the vendor's template puts before the list: it would invalidate the prefix cache every day.
     fn tool_list(&self, tools: &[ToolText]) -> String {
         format!("List of tools:\n{}", list::numbered(tools))
     }
@@ -43,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_carry_no_wrapper() {
+    fn results_have_no_markers() {
         let messages =
             [Message::user("Time?"), Message::assistant("<|tool_call_start|>[now()]"), Message::tool("12:00")];
         insta::assert_snapshot!(Lfm25.render(&messages).flat(), @r"

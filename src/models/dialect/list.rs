@@ -1,13 +1,13 @@
-//! Tools as families are told of them: lines of text (the form small routers were trained on, seed 001), JSON, TypeScript.
+//! Writes tools for the tool lists of the dialects: as lines of text (the form small routers were trained on), JSON or TypeScript.
 
 use serde_json::{Value, json};
 
 use super::ToolText;
 
-/// Choices of one parameter that are spelled out; beyond that only its type is named.
+/// Most choices of a parameter that are listed; with more, only its type is named.
 const CHOICES_MAX: usize = 12;
 
-/// `1. read_file(path: string, limit?: integer): Reads a file.`, one line a tool.
+/// `1. read_file(path: string, limit?: integer): Reads a file.`, one line per tool.
 pub fn numbered(tools: &[ToolText]) -> String {
     let line = |(index, tool): (usize, &ToolText)| format!("{}. {}", index + 1, signature(tool));
     tools.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
@@ -25,7 +25,7 @@ pub fn json(tool: &ToolText) -> String {
     json!({ "type": "function", "function": about }).to_string()
 }
 
-/// `type read_file = (_: { path: string, limit?: number }) => any;` under its description.
+/// `type read_file = (_: { path: string, limit?: number }) => any;`, after its description as a comment.
 pub fn typescript(tool: &ToolText) -> String {
     let typed = |about: &Value| {
         choices(about).unwrap_or_else(|| match named(about) {
@@ -39,7 +39,7 @@ pub fn typescript(tool: &ToolText) -> String {
     format!("// {}\ntype {} = ({taken}) => any;", one_line(&tool.description), tool.name)
 }
 
-/// Each parameter, with a question mark behind the name of one that may be left out.
+/// Name and schema of each parameter; names of optional ones end in a question mark.
 fn parameters(tool: &ToolText) -> impl Iterator<Item = (String, &Value)> {
     let required = tool.parameters.get("required").and_then(Value::as_array);
     let is_required = move |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
@@ -51,18 +51,18 @@ fn kind(about: &Value) -> String {
     choices(about).unwrap_or_else(|| named(about).to_owned())
 }
 
-/// `"line"|"byte"`
+/// The choices of a parameter, as `"line"|"byte"`; `None` if it has none or more than [`CHOICES_MAX`].
 fn choices(about: &Value) -> Option<String> {
     let choices = about.get("enum")?.as_array().filter(|all| all.len() <= CHOICES_MAX)?;
     Some(choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|"))
 }
 
-/// The name of its type.
+/// The name of a parameter's type.
 fn named(about: &Value) -> &str {
     about.get("type").and_then(Value::as_str).unwrap_or("string")
 }
 
-/// A description comes from whoever wrote the tool: one line, and nothing in it may pass for a control token.
+/// The description on one line, without anything that looks like a control token: its text comes from the tool's author.
 fn one_line(description: &str) -> String {
     description.split_whitespace().collect::<Vec<_>>().join(" ").replace("<|", "< |")
 }

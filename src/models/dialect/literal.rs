@@ -1,13 +1,13 @@
-//! Reads one value as JSON, Python or a hurried model writes it: `{"a": 1}`, `{'a': True,}`, `[1, "x"]`, `None`.
+//! Reads one value in JSON, Python or loose notation: `{"a": 1}`, `{'a': True,}`, `{a: 1}`, `[1, "x"]`, `None`.
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper values are no arguments.
+/// Deepest nesting of a value.
 const DEPTH_MAX: usize = 24;
-/// Work shared by all attempts on one text, in characters looked at; keeps hostile text linear.
+/// Most characters that one reader consumes, so that malicious text takes bounded time.
 pub const FUEL: usize = 2_000_000;
 
-/// A place in a text, and how much work is left.
+/// A position in a text, and how many characters may still be read.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     pub text: &'a str,
@@ -44,16 +44,18 @@ impl<'a> Reader<'a> {
         found && self.next().is_some()
     }
 
-    /// Letters, digits, `_`, `-`, `.` from here on.
+    /// The longest word of letters, digits, `_`, `-` and `.` from here on.
     pub fn word(&mut self) -> &'a str {
+        self.word_with("_-.")
+    }
+
+    fn word_with(&mut self, marks: &str) -> &'a str {
         let start = self.at;
-        while self.peek().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) && self.next().is_some()
-        {
-        }
+        while self.peek().is_some_and(|c| c.is_alphanumeric() || marks.contains(c)) && self.next().is_some() {}
         &self.text[start..self.at]
     }
 
-    /// One value; `None` leaves the place undefined.
+    /// Reads one value. After `None` the position is undefined.
     pub fn value(&mut self) -> Option<Value> {
         self.value_at(0)
     }
@@ -68,16 +70,8 @@ impl<'a> Reader<'a> {
             '[' => self.list(']', depth),
             '(' => self.list(')', depth),
             '"' | '\'' => self.string().map(Value::String),
-            _ => plain(self.word_with_sign()),
+            _ => plain(self.word_with("_-.+")),
         }
-    }
-
-    fn word_with_sign(&mut self) -> &'a str {
-        let start = self.at;
-        while self.peek().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'))
-            && self.next().is_some()
-        {}
-        &self.text[start..self.at]
     }
 
     fn object(&mut self, depth: usize) -> Option<Map<String, Value>> {
@@ -121,12 +115,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string in single, double or three double quotes, with the escapes of JSON; a raw line break stays one.
+    /// A string in single, double or triple quotes; all but triple-quoted ones with the escapes of JSON. It may span lines.
     pub fn string(&mut self) -> Option<String> {
         let triple = ["\"\"\"", "'''"].into_iter().find(|quotes| self.rest().starts_with(quotes));
         if let Some(quotes) = triple {
             let inner = &self.rest()[3..];
-            // Two empty strings side by side look like one long one; only a closed one is taken.
+            // Without closing quotes it is an empty string followed by another one.
             if let Some(end) = inner.find(quotes) {
                 self.fuel = self.fuel.checked_sub(end)?;
                 self.at += end + 6;
@@ -167,7 +161,7 @@ impl<'a> Reader<'a> {
             }
             '\n' => {}
             c @ ('"' | '\'' | '\\' | '/' | '`') => out.push(c),
-            // No escape at all: a model that wrote a regular expression or a Windows path.
+            // Not an escape: the model wrote a regular expression or a Windows path.
             other => out.extend(['\\', other]),
         }
         Some(())
@@ -181,7 +175,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number, a truth value or nothing; any other bare word is no value.
+/// The value of a word: a number, `true`, `false` or `null`; `None` for any other word.
 fn plain(word: &str) -> Option<Value> {
     match word {
         "true" | "True" => Some(Value::Bool(true)),
@@ -206,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn json_python_and_the_hurried_are_read() {
+    fn json_python_and_loose_notation_are_read() {
         check(r#"{"a": [1, 2.5, true, null]}"#, Some(r#"{"a":[1,2.5,true,null]}"#));
         check("{'a': True, 'b': None, 'c': (1, 2,),}", Some(r#"{"a":true,"b":null,"c":[1,2]}"#));
         check("{path: \"x\"}", Some(r#"{"path":"x"}"#));
@@ -219,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_none() {
+    fn broken_values_are_none() {
         for text in ["", "word", "{", "{\"a\" 1}", "[1 2]", "\"open", "{\"a\":}", "\"\\u12", "2024-01-01"] {
             check(text, None);
         }

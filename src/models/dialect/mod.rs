@@ -1,4 +1,4 @@
-//! How a model wants to be spoken to: chat markers, tool lists, calls and results, one file a dialect.
+//! Writes conversations as a model's family expects them (chat markers, tool lists, calls, results) and reads its calls.
 
 mod chatml;
 mod detect;
@@ -22,13 +22,16 @@ pub use detect::{CALL_FORMATS, DIALECTS, by_name, choose, is_said};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     pub pieces: Vec<Piece>,
-    /// Pieces at the start that are the same in every prompt of their kind: the system message.
+    /// Number of pieces at the start that are the same in every prompt of this kind: the system message.
     fixed: usize,
 }
 
+/// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
+    /// May become control tokens.
     Special(String),
+    /// Never becomes control tokens.
     Text(String),
 }
 
@@ -43,7 +46,7 @@ impl Prompt {
         self
     }
 
-    /// What stands here so far is the same in every prompt of this kind.
+    /// Marks all pieces so far as the same in every prompt of this kind.
     pub fn fixed_so_far(mut self) -> Prompt {
         self.fixed = self.pieces.len();
         self
@@ -54,7 +57,7 @@ impl Prompt {
         Prompt { pieces: self.pieces[..self.fixed].to_vec(), fixed: self.fixed }
     }
 
-    /// The whole prompt as a reader sees it; for logs and scripted models, never for tokenising.
+    /// The whole prompt as one text, for logs and scripted models; never tokenised.
     pub fn flat(&self) -> String {
         self.pieces
             .iter()
@@ -97,7 +100,7 @@ impl Message {
     }
 }
 
-/// A tool as a model is told about it.
+/// A tool as described to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolText {
     pub name: String,
@@ -113,33 +116,33 @@ pub struct RawCall {
     pub arguments: Map<String, Value>,
 }
 
-/// One family's way of chatting and calling tools.
+/// The chat format of a model family, with its tool list and calls.
 pub trait Dialect: Send + Sync {
     /// `lfm2`, `lfm2.5`, `chatml`, …: the name used in `models.toml`.
     fn name(&self) -> &'static str;
 
-    /// The whole conversation, ending where the assistant has to go on. Adds the begin-of-text marker if the family has one.
+    /// The whole conversation, ending where the assistant has to continue. Adds the begin-of-text marker if the model has one.
     fn render(&self, messages: &[Message]) -> Prompt;
 
-    /// How tools are listed inside the system message.
+    /// The tool list, as text inside the system message.
     fn tool_list(&self, tools: &[ToolText]) -> String;
 
-    /// The same without a word on how to write a call.
+    /// The tool list without instructions on how to write a call.
     fn bare_list(&self, tools: &[ToolText]) -> String {
         self.tool_list(tools)
     }
 
-    /// Marks before words that are no call: GPT-OSS names the channel.
+    /// Marks before a reply that is not a call: GPT-OSS names the channel.
     fn words_mark(&self) -> &'static str {
         ""
     }
 
-    /// Text that stands before and after a call, `("[", "]")` say.
+    /// Text before and after a call, for example `("[", "]")`.
     fn call_marks(&self) -> (&'static str, &'static str);
 
     /// A call as this family writes it, without the marks: `name(a="x", n=1)` or `{"name": …}`.
     fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String;
 
-    /// Every call in `text` that is written strictly as this family writes calls, in order.
+    /// Every call in `text` in the exact notation of this family, in order.
     fn read_calls(&self, text: &str) -> Vec<RawCall>;
 }

@@ -1,4 +1,4 @@
-//! No markers at all, for base models and families whose dialect is not known here: a written dialogue.
+//! Implements a dialect without markers, a written dialogue, for base models and unknown families.
 
 use serde_json::{Map, Value};
 

@@ -1,18 +1,18 @@
-//! Calls written like Python: `[read_file(path="a.rs", lines=[1, 2]), list_dir()]`.
+//! Writes and reads calls like Python's: `[read_file(path="a.rs", lines=[1, 2]), list_dir()]`.
 //!
-//! Strict: named arguments only. Values are read as `literal` reads them: Python's or JSON's.
+//! Only named arguments are accepted. Values may be Python's or JSON's, see [`super::literal`].
 
 use serde_json::{Map, Value};
 
 use super::RawCall;
 use super::literal::Reader;
 
-/// `name(a="x", n=1)`; strings as JSON writes them, which Python reads too.
+/// `name(a="x", n=1)`, with strings as in JSON, which are valid in Python too.
 pub fn write(name: &str, given: &Map<String, Value>) -> String {
     format!("{name}({})", arguments(given))
 }
 
-/// What stands between the parentheses.
+/// The text between the parentheses.
 pub fn arguments(arguments: &Map<String, Value>) -> String {
     let arguments: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
     arguments.join(", ")
@@ -32,10 +32,10 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Brackets tried in one text; a model's answer holds far fewer.
+/// Most brackets in a text that are tried as the start of calls; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
-/// Every bracketed list of calls anywhere in `text`, in order. Brackets that hold anything else are passed over.
+/// Every bracketed list of calls anywhere in `text`, in order. Brackets with anything else are skipped.
 pub fn scan(text: &str) -> Vec<RawCall> {
     let mut calls = Vec::new();
     let mut at = 0;
@@ -52,7 +52,7 @@ pub fn scan(text: &str) -> Vec<RawCall> {
     calls
 }
 
-/// The calls in blocks of `tool_code`, one a line, within `print(…)` or not.
+/// The calls in `tool_code` blocks, one per line, each within `print(…)` or not.
 pub fn fenced(text: &str) -> Vec<RawCall> {
     let blocks = text.split("```tool_code").skip(1).filter_map(|block| block.split("```").next());
     let call = |line: &str| {
@@ -63,7 +63,7 @@ pub fn fenced(text: &str) -> Vec<RawCall> {
     blocks.flat_map(str::lines).take(STARTS_MAX).filter_map(call).flatten().collect()
 }
 
-/// A list of calls at the very beginning of `text`, and how many bytes it takes.
+/// The list of calls at the very beginning of `text`, and its length in bytes; `None` if there is none.
 pub fn list(text: &str) -> Option<(Vec<RawCall>, usize)> {
     let mut calls = Calls(Reader::new(text));
     calls.eat('[')?;
@@ -79,7 +79,7 @@ impl<'a> Calls<'a> {
         self.0.eat(wanted).then_some(())
     }
 
-    /// Items up to `close`, commas between them; Python allows one more comma at the end.
+    /// Comma-separated items up to `close`; as in Python, a comma may follow the last one.
     fn separated<T>(&mut self, close: char, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut items = Vec::new();
         loop {
@@ -143,7 +143,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_call_is_passed_over() {
+    fn brackets_without_calls_are_skipped() {
         check("[1, 2, 3] and a[i] and [link](url)", "");
         check("[f(1)]", "");
         check("[f(a=1, a=2)]", "");
@@ -180,13 +180,13 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(name in "[a-z][a-z0-9_]{0,8}(\\.[a-z][a-z0-9_]{0,8})?", arguments in arguments()) {
+        fn a_written_call_is_read_back(name in "[a-z][a-z0-9_]{0,8}(\\.[a-z][a-z0-9_]{0,8})?", arguments in arguments()) {
             let text = format!("[{}]", write(&name, &arguments));
             prop_assert_eq!(scan(&text), vec![RawCall { name, arguments }]);
         }
 
         #[test]
-        fn any_text_is_survived(text in "[\\[\\](){}a-c=,'\"\\\\u0-9 é😀.-]{0,80}|.{0,80}") {
+        fn no_text_causes_a_panic(text in "[\\[\\](){}a-c=,'\"\\\\u0-9 é😀.-]{0,80}|.{0,80}") {
             scan(&text);
         }
     }

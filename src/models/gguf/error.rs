@@ -1,4 +1,4 @@
-//! What can be wrong with a GGUF file, in words that say what to do about it.
+//! Defines what can be wrong with a GGUF file; messages say what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub enum Flaw {
     TensorType { tensor: String, kind: u32 },
 }
 
-/// What a file that is no GGUF probably is, from its first bytes.
+/// Guesses from its first bytes what a file is that is not GGUF.
 pub(super) fn guess(bytes: &[u8]) -> &'static str {
     let text = bytes.iter().take(64).all(|&byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e));
     let start = bytes.trim_ascii_start();

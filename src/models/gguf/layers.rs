@@ -1,12 +1,12 @@
-//! What differs from layer to layer: key/value heads, and which layers look back only on a sliding window.
+//! Reads what differs between layers: key/value heads, and which layers use sliding-window attention.
 
 use super::error::Flaw;
 use super::parse::Parsed;
 
-/// More layers than any model has; keeps a hostile header from asking for gigabytes.
+/// More layers than any model has; a malicious header must not make us allocate gigabytes.
 const LAYERS_MAX: u32 = 4096;
 
-/// One number for all layers, one a layer, or none (then as many as query heads).
+/// Key/value heads per layer. The file has one number for all layers, one per layer, or none (then as many as query heads).
 pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) -> Result<Vec<u32>, Flaw> {
     if layers > LAYERS_MAX {
         return Err(Flaw::Malformed(format!("{layers} layers; {LAYERS_MAX} are the most any model has")));
@@ -20,7 +20,8 @@ pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) 
     }
 }
 
-/// One flag a layer from the file, else every layer but each n-th, where n is the file's or the architecture's.
+/// Whether each layer uses the sliding window: by the file's flags, else all but every n-th layer, with n from the file or
+/// from [`PATTERNS`].
 pub(super) fn sliding(parsed: &Parsed<'_>, architecture: &str, layers: u32, window: Option<u32>) -> Vec<bool> {
     let layers = layers.min(LAYERS_MAX);
     let key = format!("{architecture}.attention.sliding_window_pattern");
@@ -32,13 +33,13 @@ pub(super) fn sliding(parsed: &Parsed<'_>, architecture: &str, layers: u32, wind
         return flags;
     }
     let own = PATTERNS.iter().find(|(name, ..)| *name == architecture);
-    // A model that names a window but no pattern keeps everything: more memory than less.
+    // A model with a window but no known pattern counts as full attention, so that its memory is not underestimated.
     let every = parsed.number(&key).or(own.map(|(_, every, _)| *every)).unwrap_or(1).max(1);
     let full_first = own.is_some_and(|(.., full_first)| *full_first);
     (0..layers).map(|layer| if full_first { layer % every != 0 } else { layer % every < every - 1 }).collect()
 }
 
-/// Architecture, which layer of how many is a full one, and whether it is the first of them instead of the last
+/// Architecture, n for one layer in n with full attention, and whether it is the first instead of the last of the n
 /// (`load_swa_pattern` in llama.cpp's src/models, as bound by llama-cpp-2 0.1.160).
 const PATTERNS: [(&str, u32, bool); 16] = [
     ("afmoe", 4, false),

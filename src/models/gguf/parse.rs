@@ -1,4 +1,4 @@
-//! Walks the bytes of a GGUF header with every step checked against the end of the file.
+//! Parses the bytes of a GGUF header, with every read checked against the end of the file.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::error::{Flaw, guess};
 use super::types::TensorType;
 use crate::base::Bytes;
 
-/// Bounds on what a header may claim. Real files have some 50 keys, 1,500 tensors, 300,000 tokens and 4 dimensions.
+/// Limits on a header. Real files have some 50 keys, 1,500 tensors, 300,000 tokens and 4 dimensions.
 const KEYS_MAX: u64 = 1 << 16;
 const TENSORS_MAX: u64 = 1 << 18;
 const TEXTS_MAX: u64 = 1 << 23;
@@ -18,7 +18,7 @@ const NAME_BYTES_MAX: u64 = 1 << 16;
 pub(super) struct Parsed<'a> {
     keys: HashMap<String, Value<'a>>,
     pub tensors: Vec<RawTensor>,
-    /// Where the weights begin.
+    /// Position in the file of the first weight.
     pub data_start: u64,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct RawTensor {
     pub shape: Vec<u64>,
     pub parameters: u64,
     pub bytes: u64,
-    /// Position in the file just behind the last byte.
+    /// Position in the file after its last byte.
     pub end: u64,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The numbers of an array, or the one number of a scalar; empty when there is nothing of the kind.
+    /// The numbers of an array, or the one number of a scalar; empty if the key is missing or of another type.
     pub fn numbers(&self, key: &str) -> Vec<u32> {
         match self.keys.get(key) {
             Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
@@ -92,7 +92,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The flags of an array of flags; empty when there is nothing of the kind.
+    /// The flags of an array of flags; empty if the key is missing or of another type.
     pub fn flags(&self, key: &str) -> Vec<bool> {
         match self.keys.get(key) {
             Some(&Value::Array { kind: FLAG, bytes, .. }) => bytes.iter().map(|&byte| byte != 0).collect(),
@@ -198,12 +198,12 @@ fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
     if count > most { Err(Flaw::Malformed(format!("{count} {what}, {most} are the most allowed"))) } else { Ok(count) }
 }
 
-/// `enum gguf_type`.
+/// Types of values, from `enum gguf_type` of gguf.h.
 const FLAG: u32 = 7;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 
-/// Bytes of one value of a type whose values are all of one length.
+/// Bytes of one value of the type; `None` for texts, arrays and unknown types.
 fn fixed_width(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -214,6 +214,7 @@ fn fixed_width(kind: u32) -> Option<u64> {
     }
 }
 
+/// Reads little-endian values one after another; `reading` names the value in errors.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -293,7 +294,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Names come from the file; a message shows only their beginning.
+/// A name from the file, cut to 80 characters for messages.
 fn shorten(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(80).collect()
 }

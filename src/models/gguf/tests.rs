@@ -1,11 +1,11 @@
-//! What must hold for the header reader: truth on good files, a clear word on bad ones, a panic never.
+//! Tests that the header reader reads good files, names what is wrong with bad ones, and never panics.
 
 use proptest::prelude::*;
 
 use super::write::HeaderWriter;
 use super::*;
 
-/// A hybrid of three layers, of which the first keeps convolution state, with 2 × 64 + 64 × 32 values.
+/// A hybrid model of three layers, the first a convolution layer, with 2 × 64 + 64 × 32 weights.
 fn sample() -> Vec<u8> {
     let mut writer = HeaderWriter::new("lfm2")
         .text("general.name", "Tiny")
@@ -89,7 +89,7 @@ fn an_unknown_tensor_type_is_named() {
 }
 
 #[test]
-fn absurd_claims_are_refused_not_allocated() {
+fn absurd_counts_are_refused_before_allocation() {
     let mut bytes = sample();
     bytes[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
     check(&bytes, "18446744073709551615 tensors");

@@ -1,8 +1,8 @@
-//! The tensor types of ggml: how many values stand in a block, and how many bytes a block takes.
+//! Lists the tensor types of ggml, with the number of values and bytes per block.
 
 use serde::{Serialize, Serializer};
 
-/// One way to store numbers. `block` values take `block_bytes` bytes.
+/// A tensor type: `block` values take `block_bytes` bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TensorType {
     /// Number in the file.
@@ -22,7 +22,7 @@ impl TensorType {
         TYPES.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
     }
 
-    /// Bytes of `values` numbers in rows that are whole blocks; `None` on overflow or a part of a block.
+    /// Bytes of `values` values; `None` if they are not whole blocks, or on overflow.
     pub fn bytes(&self, values: u64) -> Option<u64> {
         values.is_multiple_of(self.block).then(|| (values / self.block).checked_mul(self.block_bytes)).flatten()
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_and_name_is_there_once() {
+    fn type_numbers_and_names_are_unique() {
         for (index, kind) in TYPES.iter().enumerate() {
             assert!(TYPES[..index].iter().all(|other| other.id != kind.id && other.name != kind.name), "{}", kind.name);
         }

@@ -1,13 +1,13 @@
-//! The tokens of a GGUF file, for whoever builds another file with the same tokenizer.
+//! Reads the vocabulary of a GGUF file, to build another file with the same tokenizer.
 
 use std::path::Path;
 
 use super::{Flaw, GgufError, map, parse};
 
-/// A byte-pair vocabulary as a file lists it.
+/// A byte-pair vocabulary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
-    /// In the byte alphabet of GPT-2, one a token id.
+    /// By token id, in the byte alphabet of GPT-2.
     pub tokens: Vec<String>,
     /// `enum llama_token_type`: 1 normal, 3 control, 4 user-defined, 5 unused; same length as `tokens`.
     pub types: Vec<u32>,
@@ -15,7 +15,7 @@ pub struct Vocabulary {
     pub merges: Vec<String>,
     /// `gpt2`, …
     pub model: String,
-    /// Rule that splits text before merging.
+    /// Name of the pre-tokenizer, which splits text before merges are applied.
     pub pre: String,
 }
 

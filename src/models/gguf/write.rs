@@ -1,4 +1,4 @@
-//! Builds the header of a GGUF file (version 3, little-endian); the weights follow it in the order of `tensor`.
+//! Builds the header of a GGUF file (version 3, little-endian). The weights follow it in the order of the `tensor` calls.
 
 use super::types::TensorType;
 
@@ -16,7 +16,7 @@ pub struct HeaderWriter {
 }
 
 impl HeaderWriter {
-    /// `general.architecture` first, as every reader expects.
+    /// A header with `general.architecture` as its first key, as readers expect.
     pub fn new(architecture: &str) -> HeaderWriter {
         HeaderWriter::default().text("general.architecture", architecture)
     }
@@ -59,7 +59,7 @@ impl HeaderWriter {
         self
     }
 
-    /// Lists a tensor behind the ones before it. `shape` has the fastest dimension first and is made of whole blocks.
+    /// Adds a tensor after the ones before it. `shape` has the fastest dimension first and must be whole blocks.
     pub fn tensor(&mut self, name: &str, shape: &[u64], kind: &TensorType) {
         let bytes =
             kind.bytes(shape.iter().product()).expect("rows of whole blocks; anything else is a bug in the caller");
@@ -72,12 +72,12 @@ impl HeaderWriter {
         self.tensor_count += 1;
     }
 
-    /// Bytes the tensors listed so far take, each padded to [`ALIGNMENT`].
+    /// Bytes of the tensors added so far, each padded to [`ALIGNMENT`].
     pub fn data_bytes(&self) -> u64 {
         self.data_bytes
     }
 
-    /// The header, padded so that the weights may follow at once.
+    /// The header, padded so that the weights can follow directly.
     pub fn finish(self) -> Vec<u8> {
         let mut out = b"GGUF".to_vec();
         out.extend_from_slice(&3u32.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Downloads from a listener on this machine that fails, breaks off and lies as told.
+//! Tests downloads from a local server that fails, breaks off or sends wrong bytes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,9 +13,9 @@ const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f2001
 #[derive(Clone, Copy)]
 enum Answer {
     Status(&'static str),
-    /// Serves these bytes from the position asked for.
+    /// Serves these bytes from the requested position.
     Serve(&'static [u8]),
-    /// Promises all bytes and hangs up after this many.
+    /// Announces all bytes and closes the connection after this many.
     BreakOff(&'static [u8], usize),
 }
 
@@ -36,7 +36,7 @@ fn hub(answers: Vec<Answer>) -> Hub {
             let Ok((stream, _)) = listener.accept() else { return };
             let range = range_of(&stream);
             log.lock().unwrap().push(range.clone());
-            // A client that hangs up early is the client's affair.
+            // The client may close the connection early.
             let _ = reply(stream, &range, answer);
         }
     });
@@ -125,7 +125,7 @@ fn attempts_are_counted_and_then_given_up() {
 }
 
 #[test]
-fn what_cannot_change_is_not_tried_again() {
+fn a_permanent_error_is_not_tried_again() {
     for (status, expected) in [("404 Not Found", "no such repository or file"), ("403 Forbidden", "accept the model's")]
     {
         let outcome = run(4, None, vec![Answer::Status(status); 9]);

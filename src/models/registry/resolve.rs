@@ -1,4 +1,4 @@
-//! Chooses among the files at hand: a name in models.toml, a shipped candidate, size and name, the hub's cache.
+//! Chooses the model of each role: a file named in models.toml, a built-in candidate, one by size or name, one in the hub's cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Resolver<'a> {
     pub files: &'a [Found],
 }
 
-/// A file that a role may take, with the checksum its candidate asks for.
+/// A file chosen for a role, with the checksum that its candidate demands.
 pub(super) struct Choice {
     pub path: PathBuf,
     pub header: Arc<Header>,
@@ -55,7 +55,7 @@ impl Resolver<'_> {
         settled(role, choice, self.manifest, self.config, self.dir)
     }
 
-    /// What the user's models.toml names for the role. It has to be there and be usable.
+    /// The file that the user's models.toml names for the role; an error if it is missing or unusable.
     fn named(&self, role: Role) -> Result<Option<Choice>, ModelsError> {
         let candidates = self.manifest.candidates(role);
         let Some(candidate) = candidates.iter().find(|candidate| candidate.required) else { return Ok(None) };
@@ -77,7 +77,7 @@ impl Resolver<'_> {
         Ok(Some(choice_of(&Arc::new(header), candidate.sha256.clone())))
     }
 
-    /// The first candidate whose file is here; the hub's cache counts where the user named no folder.
+    /// The first candidate, fallbacks excluded, in the model folder; in the hub's cache too if the user named no folder.
     fn preferred(&self, role: Role) -> Option<Choice> {
         let candidates = self.manifest.candidates(role);
         let here = candidates.iter().filter(|candidate| !candidate.fallback).find_map(|candidate| {
@@ -105,14 +105,14 @@ impl Resolver<'_> {
         scan::in_hub_cache(&self.places.hub_cache, candidate.hub.as_deref()?, candidate.download_name()?)
     }
 
-    /// Headers of the folder that can generate text.
+    /// Headers of the models in the folder that can generate text.
     fn usable(&self) -> impl Iterator<Item = &Arc<Header>> {
         let readable = self.files.iter().filter_map(|file| file.header.as_ref().ok());
         readable.filter(|header| architectures::can_generate(&header.architecture).is_ok())
     }
 
-    /// The chat model with most parameters; a base model only where there is no other. Fallbacks in the hub's cache take
-    /// part where the user named no folder, so that a pulled one is not passed over for a smaller one in the folder.
+    /// The chat model with most parameters; a base model only if there is no other. If the user named no folder, fallbacks
+    /// in the hub's cache are included, so that a pulled one is preferred to a smaller one in the folder.
     fn biggest(&self, role: Role) -> Option<Choice> {
         let everywhere = self.config.model_dir.is_none();
         let fallbacks = self.manifest.candidates(role).into_iter().filter(|one| everywhere && one.fallback);
@@ -121,8 +121,8 @@ impl Resolver<'_> {
         pulled.chain(here).max_by_key(|choice| (choice.header.is_chat(), choice.header.parameters))
     }
 
-    /// A chat model that is called a router, else the smallest one if it is far smaller than the planner. What plans only
-    /// for want of another routes only where it plans: SmolLM2 picks worse than the planner beside it would.
+    /// A chat model whose name says router, else the smallest one if it is far smaller than the planner. Fallback planners
+    /// are excluded: SmolLM2 chooses tools worse than the planner beside it.
     fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
         let fallbacks: Vec<Candidate> =
             self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
@@ -144,7 +144,7 @@ impl Resolver<'_> {
         Some(choice_of(small, None))
     }
 
-    /// The error for a role that nothing can play: the flaw of the only files there are, or where was looked.
+    /// The error for a role without a model: the flaw of the first unusable file, else the places that were searched.
     fn nothing(&self, role: Role) -> ModelsError {
         let unusable = self.files.iter().find_map(|file| match &file.header {
             Err(error) => Some(ModelsError::Broken(error.clone(), role)),
@@ -157,7 +157,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// In the model folder, beside it, in the user's own, in the hub's cache; and the places, in that order.
+    /// The embedding model from the model folder, the folders beside it, the user's folder or the hub's cache, in this order;
+    /// and these places.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
         let best = |folders: &[PathBuf]| -> Option<PathBuf> {
@@ -184,13 +185,12 @@ impl Resolver<'_> {
     }
 }
 
-/// How the model in `file` keeps keys and values where its role does not say: as the user says for all, else as models.toml
-/// says for this one.
+/// Type of the KV cache for `file` if its role sets none: the user's setting, else that of its candidate in models.toml.
 pub(super) fn kv_type(manifest: &Manifest, config: &Config, file: &Path) -> String {
     config.kv_type.clone().unwrap_or_else(|| manifest.kv_type(&name_of(file)))
 }
 
-/// The chosen file with the settings of `role`.
+/// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does not fit.
 pub(super) fn settled(
     role: Role,
     choice: Choice,
@@ -205,7 +205,7 @@ pub(super) fn settled(
     let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
     let capable = table.capability.map(|said| said == "capable");
     let tier = table.tier.as_deref().and_then(Tier::by_name);
-    // Who is said to be weak is not asked to write.
+    // A model that models.toml calls weak must not write changes.
     let tier = tier.or((capable == Some(false)).then_some(Tier::Reads));
     let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
     Ok(ModelSpec {
@@ -226,7 +226,7 @@ pub(super) fn settled(
     })
 }
 
-/// A model this many times smaller than the planner is worth loading beside it.
+/// How many times smaller than the planner a model must be to be worth loading beside it as router.
 const SMALLER: u64 = 4;
 
 fn choice_of(header: &Arc<Header>, sha256: Option<String>) -> Choice {

@@ -1,4 +1,4 @@
-//! Which file plays which role in folders of many kinds, and what is said when none can.
+//! Tests which file plays which role in various folders, and the errors if none can.
 
 use std::fs;
 
@@ -111,7 +111,7 @@ fn names_say_which_model_routes() {
 }
 
 #[test]
-fn base_models_and_encoders_stand_back() {
+fn chat_models_are_preferred_to_base_models_and_encoders() {
     World::new().model("base.gguf", 90).model("chat.gguf", 8).check("chat.gguf", "chat.gguf");
     World::new().model("base.gguf", 9).check("base.gguf", "base.gguf");
     World::new().model_of("bert", "bert.gguf", 90).model("chat.gguf", 8).check("chat.gguf", "chat.gguf");
@@ -127,8 +127,8 @@ fn shipped_candidates_win_over_size_and_the_small_default_does_not() {
     world.check("qwen.gguf", "qwen.gguf");
 }
 
-/// What a model that models.toml does not name starts with.
-const UNSAID: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
+/// Default type of the KV cache.
+const KV_TYPE_DEFAULT: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
 const CODER: &str = "Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf";
 const SMALL_CODER: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
@@ -157,15 +157,15 @@ fn the_small_default_routes_for_no_other_model() {
 }
 
 #[test]
-fn a_model_keeps_keys_and_values_as_it_is_known_to_do_best_unless_told_otherwise() {
-    let kept = |file: &str, told: &str| {
+fn the_kv_type_is_that_of_the_candidate_unless_the_role_sets_one() {
+    let kept = |file: &str, manifest: &str| {
         let world = World::new();
-        world.model(file, 4).manifest(told);
+        world.model(file, 4).manifest(manifest);
         let registry = world.open();
         [Role::Planner, Role::Router].map(|role| registry.get(role).unwrap().kv_type.clone())
     };
     assert_eq!(kept("LFM2-24B-A2B-Q4_K_M.gguf", ""), ["q8_0", "q8_0"]);
-    assert_eq!(kept("qwen.gguf", ""), [UNSAID, UNSAID]);
+    assert_eq!(kept("qwen.gguf", ""), [KV_TYPE_DEFAULT, KV_TYPE_DEFAULT]);
     assert_eq!(kept("LFM2-24B-A2B-Q4_K_M.gguf", "[router]\nkv_type = \"q4_0\""), ["q8_0", "q4_0"]);
 }
 
@@ -179,7 +179,7 @@ fn models_toml_overrides_names_and_settings() {
     let spec = registry.get(Role::Planner).unwrap();
     assert_eq!((spec.context, spec.slots, spec.kv_type.as_str()), (2048, 1, "f16"));
     let router = registry.get(Role::Router).unwrap();
-    assert_eq!((router.context, router.slots, router.kv_type.as_str()), (8192, 2, UNSAID));
+    assert_eq!((router.context, router.slots, router.kv_type.as_str()), (8192, 2, KV_TYPE_DEFAULT));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_checksum_in_models_toml_is_held() {
 }
 
 #[test]
-fn an_embedder_is_looked_for_here_then_beside_then_at_the_users_then_in_the_hub_cache() {
+fn an_embedder_is_looked_for_in_the_folder_then_beside_it_then_in_the_users_then_in_the_hub_cache() {
     let world = World::new();
     world.model("m.gguf", 8);
     assert_eq!(world.open().embedder(), None);

@@ -1,30 +1,30 @@
-//! Finds the one line that `change X from A to B` means, so that an edit needs no model. Says nothing when unsure.
+//! Finds the one line that `change X from A to B` means, so that an edit needs no model. Finds nothing when unsure.
 
 use super::intent::{self, Intent};
 use super::places;
 
-/// An edit of a file: `old` stands in it exactly once.
+/// An edit of a file, in which `old` occurs exactly once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     pub old: String,
     pub new: String,
     /// The first line that changes, counted from 1.
     pub line: usize,
-    /// Why this place, for the person who is asked.
+    /// Why this place was chosen, for the user who approves the edit.
     pub reason: String,
 }
 
-/// How much better than the next one a place must answer to the description.
+/// How much the best place's score must be above that of the next one.
 const MARGIN: f32 = 0.75;
 
 /// Most lines an edit may span, from the first place that changes to the last.
 const SPAN_LINES_MAX: usize = 200;
 
-/// Files longer than this are left to other tools: every line is looked at.
+/// Longer files are not edited here, because every line is looked at.
 pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// The edit of `file_text` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` when it names
-/// no new value, when no line answers to it, or when two answer alike.
+/// The edit of `file_text` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` if it names
+/// no new value, no line matches it, or two lines match about equally.
 pub fn settle_edit(step: &str, file_text: &str) -> Option<Edit> {
     if file_text.len() > FILE_BYTES_MAX {
         return None;
@@ -41,7 +41,7 @@ pub fn settle_edit(step: &str, file_text: &str) -> Option<Edit> {
     }
 }
 
-/// `replace createRoot with hydrateRoot`: a name of code for another, with no word about which place is meant.
+/// Whether one identifier replaces another, with no word about which place is meant: `replace createRoot with hydrateRoot`.
 fn is_renaming(old: &str, intent: &Intent) -> bool {
     let is_name = |text: &str| {
         text.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -51,7 +51,7 @@ fn is_renaming(old: &str, intent: &Intent) -> bool {
     intent.exact && intent.about.is_empty() && coined && is_name(old) && is_name(&intent.new)
 }
 
-/// Every whole occurrence of `old`, in one block of lines.
+/// The edit of every whole occurrence of `old`, as one block of lines.
 fn everywhere(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<Edit> {
     let changed: Vec<usize> = (0..lines.len()).filter(|&i| !places::whole(lines[i], old).is_empty()).collect();
     let (first, last) = (*changed.first()?, *changed.last()?);
@@ -64,6 +64,7 @@ fn everywhere(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<
     block(file, lines, first, last, new.join("\n"), reason, first + 1)
 }
 
+/// The edit of `old` in the one line that matches the description best.
 fn one_place(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<Edit> {
     let forms = [old.to_owned(), grouped(old)];
     let found = |line: &str| forms.iter().find(|form| !places::whole(line, form).is_empty()).cloned();
@@ -93,7 +94,7 @@ fn reason(at: usize, value: &str, about: &[String], places: usize) -> String {
     }
 }
 
-/// Between several occurrences in one line, the one that is a value.
+/// The only offset or, if a line has several occurrences, the one inside its value.
 fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     if let [only] = offsets {
         return Some(*only);
@@ -103,16 +104,18 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     behind.next().copied().filter(|_| behind.next().is_none())
 }
 
-/// A line that gives a name a value is meant more often than one that uses it; a comment hardly ever.
+/// Score bonus: a line that assigns a value is meant more often than one that uses it, a comment hardly ever.
 fn bonus(line: &str) -> f32 {
-    match () {
-        () if places::is_comment(line) => -0.8,
-        () if value_span(line).is_some() => 0.3,
-        () => 0.0,
+    if places::is_comment(line) {
+        -0.8
+    } else if value_span(line).is_some() {
+        0.3
+    } else {
+        0.0
     }
 }
 
-/// `set X to B` and `enable X`: the assignment, field or default whose name answers to X.
+/// The edit for `set X to B` and `enable X`: of the assignment, field or default whose name matches X.
 fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
     if intent.about.is_empty() {
         return None;
@@ -137,7 +140,7 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
         }
         ranked.push((score, i, format!("{}{new}{}", &line[..start], &line[end..])));
     }
-    // Of keys of one name, `"version"` of a script and of the package, a number belongs to the one that has a number.
+    // If several keys match (two `"version"` entries), a new number goes to one that holds a number.
     let same = |score: f32| ranked.iter().any(|(other, i, _)| (other - score).abs() < MARGIN && numbers.contains(i));
     let best = ranked.iter().map(|(score, ..)| *score).fold(f32::MIN, f32::max);
     if is_number(&intent.new) && same(best) {
@@ -146,7 +149,7 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let (score, at, new) = ranked.first()?.clone();
     let clear = ranked.get(1).is_none_or(|second| score - second.0 >= MARGIN);
-    // More than half of the description, counted at the full weight of the line itself.
+    // At least 40 % of the highest possible score, which is 2 for each word of the description.
     let enough = score >= 2.0 && score > intent.about.len() as f32 * 0.8;
     if !clear || !enough || new == lines[at] {
         return None;
@@ -155,7 +158,7 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
     block(file, lines, at, at, new, reason, at + 1)
 }
 
-/// Where the value of `name = value`, `name: value`, `"name": value` stands in the line; a literal only.
+/// Byte range of the value in `name = value`, `name: value` or `"name": value`; `None` if it is no literal.
 fn value_span(line: &str) -> Option<(usize, usize)> {
     let bytes = line.as_bytes();
     let single = |i: usize| {
@@ -200,7 +203,7 @@ fn is_flag(value: &str) -> bool {
     matches!(value, "true" | "false" | "True" | "False" | "TRUE" | "FALSE" | "on" | "off" | "yes" | "no")
 }
 
-/// `new` written as the file writes `old`; `None` when it cannot be a value of that kind.
+/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is no value of that kind.
 fn fitting(old: &str, new: &str) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
@@ -212,31 +215,14 @@ fn fitting(old: &str, new: &str) -> Option<String> {
             "false" | "off" | "no" | "disabled" | "0" => false,
             _ => return None,
         };
-        let said = match old.to_lowercase().as_str() {
-            "on" | "off" => {
-                if truth {
-                    "on"
-                } else {
-                    "off"
-                }
-            }
-            "yes" | "no" => {
-                if truth {
-                    "yes"
-                } else {
-                    "no"
-                }
-            }
-            _ => {
-                if truth {
-                    "true"
-                } else {
-                    "false"
-                }
-            }
+        let (yes, no) = match old.to_lowercase().as_str() {
+            "on" | "off" => ("on", "off"),
+            "yes" | "no" => ("yes", "no"),
+            _ => ("true", "false"),
         };
+        let flag = if truth { yes } else { no };
         let capital = old.starts_with(char::is_uppercase);
-        return Some(if capital { said[..1].to_uppercase() + &said[1..] } else { said.to_owned() });
+        return Some(if capital { flag[..1].to_uppercase() + &flag[1..] } else { flag.to_owned() });
     }
     if starts_number(old) {
         return starts_number(bare).then(|| matching(old, bare));
@@ -247,7 +233,7 @@ fn fitting(old: &str, new: &str) -> Option<String> {
         .filter(|_| !bare.is_empty() && !is_flag(&bare.to_lowercase()))
 }
 
-/// A number keeps what the file writes behind it: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
+/// A number keeps the suffix and digit groups of the file: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
 fn matching(old: &str, new: &str) -> String {
     let plain = new.replace(',', "");
     if !starts_number(old) || !plain.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-') {
@@ -282,7 +268,7 @@ fn replaced(line: &str, old: &str, new: &str, offsets: &[usize]) -> String {
     text
 }
 
-/// The edit of lines `first..=last`, with as many lines around them as make `old` unique in the file.
+/// The edit of lines `first..=last`, extended by lines around them until `old` is unique in the file.
 fn block(
     file: &str,
     lines: &[&str],

@@ -1,10 +1,10 @@
-//! Edits found by code, in the languages people keep their values in.
+//! Tests the edits that code finds in Rust, TypeScript, JSON, TOML and Python files.
 
 use proptest::prelude::*;
 
 use super::settle_edit;
 
-/// The line that changes becomes `expected`; an empty one means that no edit may be made.
+/// Checks that the line that changes becomes `expected`; if that is empty, that no edit is made.
 fn check(step: &str, file: &str, expected: &str) {
     let edit = settle_edit(step, file);
     let Some(edit) = edit else {
@@ -83,7 +83,7 @@ class Pool:
 ";
 
 #[test]
-fn the_constant_that_is_described_is_found() {
+fn a_constant_is_found_by_its_description() {
     check(
         "In src/models/pull.rs change the default number of attempts from 5 to 3",
         PULL,
@@ -95,7 +95,7 @@ fn the_constant_that_is_described_is_found() {
 }
 
 #[test]
-fn typescript_keeps_its_writing() {
+fn values_keep_their_typescript_style() {
     check("Change the request timeout from 30000 to 60000", SETTINGS, "export const REQUEST_TIMEOUT = 60_000;");
     check("set maxRetries to 5", SETTINGS, "const maxRetries = 5;");
     check("Increase the max retries from 3 to 4 in settings.ts", SETTINGS, "const maxRetries = 4;");
@@ -116,7 +116,7 @@ fn json_and_toml_fields_are_set() {
 }
 
 #[test]
-fn python_keeps_its_writing() {
+fn values_keep_their_python_style() {
     check("Set the batch size to 64", WORKER, "BATCH_SIZE = 64");
     check("turn on debug in worker.py", WORKER, "DEBUG = True");
     check("replace 'Helo ' with '' in worker.py", WORKER, "print('world')");
@@ -126,7 +126,7 @@ fn python_keeps_its_writing() {
 }
 
 #[test]
-fn nothing_is_changed_when_it_is_not_clear() {
+fn an_unclear_request_changes_nothing() {
     check("change 5 to 3", PULL, "");
     check("set slots to 2", MODELS, "");
     check("change the colour from red to blue", SETTINGS, "");
@@ -138,7 +138,7 @@ fn nothing_is_changed_when_it_is_not_clear() {
 }
 
 #[test]
-fn a_line_that_occurs_twice_is_taken_with_those_above_it() {
+fn an_edit_of_a_line_that_occurs_twice_includes_the_lines_above_it() {
     let edit = settle_edit("set the router slots to 2", MODELS).expect("an edit");
     assert!(edit.old.contains("[router]\nslots = 1"), "{}", edit.old);
     assert_eq!(edit.line, 7);
@@ -146,7 +146,7 @@ fn a_line_that_occurs_twice_is_taken_with_those_above_it() {
 
 proptest! {
     #[test]
-    fn no_step_and_no_file_make_it_panic(step in "\\PC{0,60}", file in "\\PC{0,120}") {
+    fn no_step_and_no_file_cause_a_panic(step in "\\PC{0,60}", file in "\\PC{0,120}") {
         let step = format!("change {step} from {step} to b");
         if let Some(edit) = settle_edit(&step, &file) {
             prop_assert_eq!(file.matches(edit.old.as_str()).count(), 1);
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edit_always_stands_in_the_file(old in 0..20u32, new in 0..20u32) {
+    fn the_old_text_of_an_edit_is_in_the_file(old in 0..20u32, new in 0..20u32) {
         let step = format!("change the attempts from {old} to {new}");
         if let Some(edit) = settle_edit(&step, PULL) {
             prop_assert!(PULL.contains(&edit.old) && edit.old != edit.new && old == 5);

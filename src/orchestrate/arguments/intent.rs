@@ -1,4 +1,4 @@
-//! Reads what a step wants to be different in a file: what it is called, its old value, its new value.
+//! Parses the change that a step asks for: the words that describe the place, the old value, the new value.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use crate::orchestrate::decompose::words::listed;
 /// `change <about> from <old> to <new>`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Intent {
-    /// Words that say which place is meant, in lower case: `default`, `number`, `attempts`.
+    /// Words that describe the place, in lower case: `default`, `number`, `attempts`.
     pub about: Vec<String>,
     pub old: Option<String>,
     pub new: String,
-    /// Every place is meant: a renaming, `everywhere`.
+    /// Every place is meant: a rename, or `everywhere`.
     pub all: bool,
-    /// The old text stands for itself, as an identifier or a quotation does.
+    /// The old text is meant literally, as an identifier or a quotation is.
     pub exact: bool,
 }
 
@@ -24,18 +24,18 @@ const VERBS: &str = "\
     correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
     поменяй, переименуй, установи, увеличь, уменьши, исправь";
 
-/// Words that say nothing about the place.
+/// Words that do not help to find the place.
 pub(super) const EMPTY: &str = "\
     the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
     occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
 
-/// The words and marks of a step, without its line ends.
+/// The tokens of a step, without its line ends.
 pub(super) fn tokens(step: &str) -> Vec<Token<'_>> {
     scan(step).into_iter().filter(|token| !matches!(token.kind, Kind::Newline | Kind::Blank)).collect()
 }
 
-/// The change that `step` speaks of; `None` when it names no new value. `file` decides which words are the old text.
+/// The change that `step` asks for; `None` if it names no new value. Words that occur in `file` are taken for the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     let tokens = tokens(step);
     let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
@@ -87,7 +87,8 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     Some(Intent { about, old, new, all, exact })
 }
 
-/// The value that begins at token `from`: a quotation, a number, one word, or words up to what ends them.
+/// The value that begins at token `from`, and the index of the token after it: a quotation, a number, or words up to a mark or a word
+/// like `in`.
 fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String, usize)> {
     let first = tokens.get(from).filter(|_| from < to)?;
     if first.kind == Kind::Opaque {
@@ -120,12 +121,12 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     let end = (from..to).find(|&i| ends(&tokens[i])).unwrap_or(to);
     let last = tokens.get(end.checked_sub(1).filter(|&last| last >= from)?)?;
     let text = &step[first.start..last.end];
-    // Quotation marks with nothing between them are no quotation to the scanner.
+    // The scanner does not take empty quotation marks for a quotation.
     let text = if matches!(text, "\"\"" | "''" | "``") { "" } else { text };
     Some((text.to_owned(), end))
 }
 
-/// The old text among the tokens of the object: a quotation, the whole phrase or a name that the file holds.
+/// The old text among the tokens of the object, with its token range: a quotation, the whole phrase or a name that `file` contains.
 fn named(
     step: &str,
     tokens: &[Token],
@@ -154,7 +155,7 @@ fn named(
             || text.chars().any(|c| c.is_ascii_digit())
             || text.contains("::")
     };
-    // `change maxRetries to 5` gives a name a value, `change getUser to loadUser` another name.
+    // `change maxRetries to 5` sets a value, `change getUser to loadUser` is a rename.
     let alike = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
     };
@@ -175,7 +176,7 @@ fn holds(file: &str, text: &str) -> bool {
     !super::places::whole(file, text.trim_end_matches("()")).is_empty()
 }
 
-/// The words of some tokens that can say which place is meant. Paths are left out: they say which file.
+/// The words of some tokens that can describe a place. Paths are left out: they say which file is meant.
 fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
     let mut words = Vec::new();
     for token in &tokens[range] {

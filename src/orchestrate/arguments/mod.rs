@@ -1,5 +1,4 @@
-//! What a clause spells out of a change or a command: the line that is meant by `change X from A to B`, what is to be taken out, what is run.
-//! Pure, no model.
+//! Reads from a clause, without a model, what it spells out: an edit (`change X from A to B`), a removal, or a command. Pure.
 
 mod edit;
 mod intent;

@@ -1,4 +1,4 @@
-//! Reads the command that a clause runs, or asks to see the output of.
+//! Finds the command that a clause asks to run, or whose output it asks to see.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::orchestrate::decompose::scan::Kind;
 use crate::orchestrate::decompose::words;
 use crate::orchestrate::decompose::words::listed;
 
-/// The quotation at `at`, or the words from there until `stops`, without the full stop at the end.
+/// The quotation at `at`, or the words from there to the first that `stops`, without a full stop or comma at the end.
 fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(usize) -> bool) -> Option<&'a str> {
     let first = said.tokens.get(at)?;
     if first.kind == Kind::Opaque {
@@ -21,27 +21,27 @@ fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(usize) -> bool) -> Optio
     said.span(at, end)
 }
 
-/// Programs that people have run by name.
+/// Programs that people run by name.
 const PROGRAMS: &str = "\
     cargo, npm, npx, pnpm, yarn, bun, deno, node, make, cmake, ninja, just, pytest, python, python3, pip, uv, tox, ruff, \
     mypy, go, git, docker, gradle, mvn, dotnet, swift, ruby, rake, bundle, php, composer, eslint, prettier, tsc, jest, \
     vitest, bash, sh";
-/// What `git` has to show, by the name of its subcommand.
+/// Subcommands of `git` that show something.
 const GIT_SHOWS: &str = "log, status, diff, blame, shortlog";
 const SHOWING: &str = "show, print, display, give, get, see, view, check, list, what, what's";
 
-/// Programs whose names are words that stand behind `with` for themselves: `with just one thread`.
+/// Programs whose names are also ordinary words: `with just one thread`.
 const ORDINARY: &str = "just, go, make";
-/// May stand between a verb that shows and `git`: with any other word `git log` is only spoken of (`show where git log is parsed`).
+/// Words that may stand between a showing verb and `git`. With any other word, git is only mentioned (`show where git log is parsed`).
 const BEFORE_GIT: &str = "me, us, the, is, of, what, output, a, current, latest, recent";
 
-/// Whether `text` asks to see what a command says, as `show the git log` does.
+/// Whether `text` asks to see the output of a command, as `show the git log` does.
 pub fn shows_command(text: &str) -> bool {
     shown(&Said::read(text)).is_some()
 }
 
-/// The command that `show me the git log` names, as tokens: with flags, paths and revisions, and nothing behind it that would make it a
-/// part of something else.
+/// The tokens of the git command in `show me the git log`, with its flags, paths and revisions. `None` if a noun follows, as in
+/// `show the git log parser`.
 fn shown(said: &Said) -> Option<Range<usize>> {
     let is_git = |at: usize| said.low(at) == "git" && listed(GIT_SHOWS, said.low(at + 1));
     let at = (1..said.tokens.len()).take_while(|&at| is_git(at) || listed(BEFORE_GIT, said.low(at)));
@@ -57,7 +57,7 @@ fn shown(said: &Said) -> Option<Range<usize>> {
     ends.then_some(at..end)
 }
 
-/// `--stat`, `src/a.rs`, `HEAD~2`, `main..topic`, `9b3baee`.
+/// Whether the token is an argument of git: `--stat`, `src/a.rs`, `HEAD~2`, `main..topic`, `9b3baee`.
 fn is_git_argument(said: &Said, at: usize) -> bool {
     let token = &said.tokens[at];
     let text = token.text;
@@ -70,14 +70,13 @@ fn is_git_argument(said: &Said, at: usize) -> bool {
     matches!(token.kind, Kind::Word | Kind::Opaque) && (text.starts_with('-') || revision || is_path)
 }
 
-/// What `run`, `execute` run, when it is written out: in backticks, or the words behind the verb that begin with a program;
-/// else `with cargo test`; `the git log`.
+/// The command that `text` spells out: quoted, after `run` or `execute`, after `with` (`with cargo test`), or as `the git log`.
 pub fn command(text: &str) -> Option<&str> {
     let said = &Said::read(text);
     said.quoted().or_else(|| named(said))
 }
 
-/// Whether `text` names a command outside of quotation marks.
+/// Whether `text` names a command outside quotation marks.
 pub fn names_command(text: &str) -> bool {
     named(&Said::read(text)).is_some()
 }
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_what_stands_behind_run_or_with_or_what_git_shows() {
+    fn commands_are_found_after_run_or_with_and_in_questions_about_git() {
         let check = |step: &str, expected: Option<&str>| assert_eq!(command(step), expected, "{step}");
         check("Run cargo test --lib", Some("cargo test --lib"));
         check("Run `npm ci`", Some("npm ci"));

@@ -1,8 +1,8 @@
-//! Where a text stands in a file, and how well a line answers to a description.
+//! Finds where a text occurs in a file, and scores how well a line matches a description.
 
 use std::ops::RangeInclusive;
 
-/// The byte offsets of `text` in `file` where it is not a part of a longer word or number.
+/// The byte offsets of `text` in `file` where it is not part of a longer word or number.
 pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
     let Some(first) = text.chars().next() else { return Vec::new() };
     let last = text.chars().next_back().unwrap_or(first);
@@ -50,7 +50,7 @@ fn stem(word: &str) -> String {
     bare.to_owned()
 }
 
-/// Two stems name the same: equal, or one begins with the other (`retry`, `retrie`; `max`, `maximum`).
+/// Whether two words mean the same: equal, or with almost the same beginning (`retry`, `retrie`; `max`, `maximum`).
 pub(super) fn same(a: &str, b: &str) -> bool {
     let shared = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
     a == b
@@ -58,7 +58,8 @@ pub(super) fn same(a: &str, b: &str) -> bool {
         || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
 }
 
-/// The fewest lines around `first..=last` that stand in the file only once, joined by `newline`. `lines` are all of the file's.
+/// A small range of lines around `first..=last` whose text, joined by `newline`, occurs in the file only once; `None` if there is none.
+/// `lines` are all lines of the file.
 pub(super) fn unmistakable(
     file: &str,
     lines: &[&str],
@@ -77,7 +78,7 @@ pub(super) fn unmistakable(
     })
 }
 
-/// How many of `about` are named by the line itself (2 each), the comment or heading above it (1 each).
+/// Score of line `at` for the words `about`: 2 for each on the line itself, 1 for each in the comment or heading above it.
 pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     let own = parts(lines[at]);
     let above: Vec<String> = comment_above(lines, at).chain(heading(lines, at)).flat_map(parts).collect();
@@ -92,7 +93,7 @@ pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
     score
 }
 
-/// Whether a line looks like a comment in some language: good to rank by, not to delete by.
+/// Whether a line looks like a comment in some language. Good enough to rank by, not to delete by.
 pub(super) fn is_comment(line: &str) -> bool {
     let start = line.trim_start();
     ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark))
@@ -101,12 +102,12 @@ pub(super) fn is_comment(line: &str) -> bool {
         && !start.starts_with("#define")
 }
 
-/// Up to three lines of comment that stand right above.
+/// Up to three comment lines right above line `at`.
 fn comment_above<'a>(lines: &'a [&'a str], at: usize) -> impl Iterator<Item = &'a str> {
     lines[..at].iter().rev().take(3).copied().take_while(|line| is_comment(line) || line.trim_start().starts_with("#["))
 }
 
-/// The table or block a line belongs to: `[planner]`, `"server": {`, `class Pool:`; the nearest line with less indentation.
+/// The table or block that a line belongs to (`[planner]`, `"server": {`, `class Pool:`): the nearest line above with less indentation.
 fn heading<'a>(lines: &'a [&'a str], at: usize) -> Option<&'a str> {
     /// How far up a heading is looked for, in lines.
     const HEADING_MAX: usize = 60;

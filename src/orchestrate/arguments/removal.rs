@@ -1,5 +1,5 @@
-//! Takes out of a file what a step names: lines by their numbers, a quoted text, a definition by its name, the one line that a description
-//! fits. What else is to go, a model says.
+//! Removes from a file what a step names: lines by number, a quoted text, a definition by name, or the one line that fits a
+//! description. Any other removal needs a model.
 
 use crate::edit::remove;
 use crate::index::language_of;
@@ -17,41 +17,42 @@ const TEXTS: &str = "word, words, phrase, text, string, term, слово, сло
 const DEFINITIONS: &str =
     "function, method, test, macro, class, struct, enum, trait, interface, type, функцию, метод, класс";
 
-/// Say of a definition why it goes, not which it is.
-const IDLE: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
-/// What is one line as a rule.
+/// Words that say why a definition is removed, not which one.
+const REASONS: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
+/// Nouns for what is usually one line.
 const ENTRIES: &str = "\
     line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
     строку, пункт, комментарий";
-/// Tell such a line and nothing of what is in it.
+/// Words around such a noun that say nothing about the line's content.
 const FILLERS: &str = "\
     about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
     starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
-/// Say by order, number or form which one is meant, or which is not: not by what is in the file.
-const TURNS: &str = "\
+/// Words that choose a line by order, number, form or exclusion, which the file's text cannot answer: such a step is refused.
+const SELECTORS: &str = "\
     not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
     bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
     old, new, trailing, leading, and, or, не, кроме, без, после, до, все, и, или";
 
-/// Whether `step` asks for something to be taken out of something.
+/// Whether `step` asks to remove something.
 pub fn removes(step: &str) -> bool {
     object(&intent::tokens(step)).is_some()
 }
 
-/// The edit of `file` that takes out what `step` names; `None` when the step asks for something else.
+/// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
 ///
 /// # Errors
-/// Why it is not clear what is to go, and how else to say it.
+/// Why it is unclear what to remove, and how to name it instead.
 pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit, String>> {
     let tokens = intent::tokens(step);
     let object = object(&tokens)?;
-    let after = match () {
-        () if file.len() > FILE_BYTES_MAX => Err(format!("it is larger than {FILE_BYTES_MAX} bytes")),
-        () => without_lines(&object, file)
+    let after = if file.len() > FILE_BYTES_MAX {
+        Err(format!("it is larger than {FILE_BYTES_MAX} bytes"))
+    } else {
+        without_lines(&object, file)
             .or_else(|| without_quoted(&object, file))
             .or_else(|| without_definition(&object, path, file))
             .or_else(|| without_described(&object, path, file))
-            .unwrap_or_else(|| Err("what is to go cannot be told for sure".to_owned())),
+            .unwrap_or_else(|| Err("what is to go cannot be told for sure".to_owned()))
     };
     let edit = after.and_then(|after| {
         between(file, &after).ok_or_else(|| "the lines that are to go cannot be told from others".to_owned())
@@ -60,11 +61,11 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
     Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
 }
 
-/// `line 3`, `lines 3 to 5`, `lines 3-5`.
+/// The file without `line 3`, `lines 3 to 5`, `lines 3-5`.
 fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>> {
-    let mut said = object.iter().filter(|token| !is_determiner(&token.low));
-    said.next().filter(|noun| listed(LINES, &noun.low))?;
-    let numbers = said.filter(|token| token.kind != Kind::Dash && !listed(RANGES, &token.low));
+    let mut words = object.iter().filter(|token| !is_determiner(&token.low));
+    words.next().filter(|noun| listed(LINES, &noun.low))?;
+    let numbers = words.filter(|token| token.kind != Kind::Dash && !listed(RANGES, &token.low));
     let numbers: Option<Vec<usize>> =
         numbers.flat_map(|token| token.text.split(['-', '–'])).map(|number| number.parse().ok()).collect();
     let (from, to) = match numbers?.as_slice() {
@@ -79,13 +80,13 @@ fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>>
     Some(Ok(lines[..from - 1].concat() + &lines[to..].concat()))
 }
 
-/// A quoted text that occurs once: with its line if it is all of that, or if the line is what is to go.
+/// The file without a quoted text that occurs once; without its whole line if the text is all of it or the step says `line`.
 fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
     let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
     let [text] = quoted.as_slice() else { return None };
-    let is_said =
+    let counts =
         |token: &&&Token| !is_determiner(&token.low) && !listed("with, that, says, saying, containing", &token.low);
-    let nouns: Vec<&&Token> = others.iter().filter(is_said).collect();
+    let nouns: Vec<&&Token> = others.iter().filter(counts).collect();
     if !nouns.iter().all(|noun| listed(LINES, &noun.low) || listed(TEXTS, &noun.low)) {
         return None;
     }
@@ -100,20 +101,21 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
     if is_whole || nouns.iter().any(|noun| listed(LINES, &noun.low)) {
         return Some(Ok(format!("{}{}", &file[..line_start], &file[line_end..])));
     }
-    // Of the blanks on both sides one is left.
-    let behind = match file[..start].ends_with([' ', '\n']) || start == 0 {
-        true => file[end..].strip_prefix(' ').unwrap_or(&file[end..]),
-        false => &file[end..],
+    // Of the spaces on both sides only one is kept.
+    let behind = if file[..start].ends_with([' ', '\n']) || start == 0 {
+        file[end..].strip_prefix(' ').unwrap_or(&file[end..])
+    } else {
+        &file[end..]
     };
     Some(Ok(format!("{}{behind}", &file[..start])))
 }
 
-/// `the function f`, `method A.b`.
+/// The file without `the function f`, `method A.b`.
 fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
-    let mut said = object.iter().filter(|token| !is_determiner(&token.low) && !listed(IDLE, &token.low));
-    said.next().filter(|noun| listed(DEFINITIONS, &noun.low))?;
-    let name = said.next().filter(|name| matches!(name.kind, Kind::Word | Kind::Opaque))?;
-    if said.next().is_some() {
+    let mut words = object.iter().filter(|token| !is_determiner(&token.low) && !listed(REASONS, &token.low));
+    words.next().filter(|noun| listed(DEFINITIONS, &noun.low))?;
+    let name = words.next().filter(|name| matches!(name.kind, Kind::Word | Kind::Opaque))?;
+    if words.next().is_some() {
         return None;
     }
     let name = if name.kind == Kind::Opaque { names::unquoted(name) } else { name.text };
@@ -121,23 +123,23 @@ fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result
     Some(remove::definition(path, file, name))
 }
 
-/// `the line about retries`, `the TODO`, `the tox.ini entry`: the only line that has all the words of the description.
+/// The file without the only line that has all words of a description: `the line about retries`, `the TODO`, `the tox.ini entry`.
 fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
     let noun = object.iter().find(|token| listed(ENTRIES, &token.low))?;
-    if object.iter().any(|token| listed(TURNS, &token.low)) {
+    if object.iter().any(|token| listed(SELECTORS, &token.low)) {
         return None;
     }
     let is_mark = listed("todo, fixme", &noun.low);
-    let says = |token: &&Token| {
+    let describes = |token: &&Token| {
         (token.start != noun.start || is_mark) && !is_determiner(&token.low) && !listed(FILLERS, &token.low)
     };
-    let about: Vec<String> = object.iter().filter(says).flat_map(|token| places::parts(token.text)).collect();
+    let about: Vec<String> = object.iter().filter(describes).flat_map(|token| places::parts(token.text)).collect();
     let lines: Vec<&str> = file.split_inclusive('\n').collect();
     let is_meant = |at: &usize| {
-        let said = places::parts(lines[*at]);
+        let words = places::parts(lines[*at]);
         let is_comment = !is_mark && noun.low != "comment" || places::is_comment(lines[*at]);
         let is_import = noun.low != "import" || brings_in(lines[*at]);
-        !about.is_empty() && is_comment && is_import && about.iter().all(|word| said.contains(word))
+        !about.is_empty() && is_comment && is_import && about.iter().all(|word| words.contains(word))
     };
     let found: Vec<usize> = (0..lines.len()).filter(is_meant).collect();
     let [at] = found.as_slice() else { return Some(Err(format!("{} lines answer to that", found.len()))) };
@@ -151,7 +153,7 @@ fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<
     let mut before = lines[..*at].concat();
     let closes = lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']']));
     if language_of(path) == "json" && closes && !line.ends_with(',') && before.trim_end().ends_with(',') {
-        // What is the last entry now has no comma behind it.
+        // The entry that is now the last loses its comma.
         let end = before.trim_end().len();
         before.replace_range(end - 1..end, "");
     }
@@ -165,13 +167,13 @@ fn brings_in(line: &str) -> bool {
         || line.contains("require(")
 }
 
-/// The edit that makes `after` of `file`, with as many lines around it as make `old` unique in the file.
+/// The edit that turns `file` into `after`, extended by lines around it until `old` is unique in the file.
 fn between(file: &str, after: &str) -> Option<Edit> {
     let newline = if file.contains("\r\n") { "\r\n" } else { "\n" };
     let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
     let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
-    // Whole lines go with the end of a line, which stands between them and a line that stays.
+    // Removing whole lines also removes a line end, so the edit includes the next line that stays.
     let gone = old.len() - same;
     let (from, to) = match (gone, new.len() == first + same) {
         (gone, true) if gone < old.len() => (first, gone),
@@ -192,7 +194,7 @@ mod tests {
     const NOTES: &str = "# Notes\n- one\n- two words here\n- one more\n";
     const CODE: &str = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
 
-    /// What is left of a file; why it stays as it is.
+    /// The file after the removal, or why it was refused.
     fn after(step: &str, path: &str, file: &str) -> Result<String, String> {
         let edit = settle_removal(step, path, file).unwrap_or_else(|| panic!("no removal: {step}"))?;
         assert_eq!(file.matches(edit.old.as_str()).count(), 1, "{step}: not unique: {}", edit.old);
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_goes() {
+    fn named_lines_texts_and_definitions_are_removed() {
         let check = |step: &str, path: &str, file: &str, expected: &str| {
             assert_eq!(after(step, path, file).as_deref(), Ok(expected), "{step}");
         };
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clear_stays() {
+    fn an_unclear_removal_is_refused_with_a_reason() {
         for (step, reason) in [
             ("remove 'one' from a.md", "`one` occurs 2 times"),
             ("remove 'three' from a.md", "`three` occurs 0 times"),

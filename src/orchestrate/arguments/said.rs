@@ -1,4 +1,4 @@
-//! A text with its tokens, in which phrases and quotations are found.
+//! A tokenised clause, in which phrases and quotations can be found.
 
 use crate::orchestrate::decompose::names;
 use crate::orchestrate::decompose::scan::{Kind, Token, scan};
@@ -12,10 +12,11 @@ pub(super) struct Said<'a> {
 
 impl<'a> Said<'a> {
     pub fn read(text: &'a str) -> Said<'a> {
-        let is_said = |token: &Token| !matches!(token.kind, Kind::Newline | Kind::Blank);
-        Said { text, tokens: scan(text).into_iter().filter(is_said).collect() }
+        let is_kept = |token: &Token| !matches!(token.kind, Kind::Newline | Kind::Blank);
+        Said { text, tokens: scan(text).into_iter().filter(is_kept).collect() }
     }
 
+    /// The token at `at` in lower case; empty if it is no word.
     pub fn low(&self, at: usize) -> &str {
         self.tokens.get(at).map_or("", |token| token.low.as_str())
     }
@@ -30,7 +31,7 @@ impl<'a> Said<'a> {
         self.tokens.iter().find(|token| token.kind == Kind::Opaque).map(names::unquoted)
     }
 
-    /// The token behind the first of `phrases` that stands in the text, the longest first.
+    /// Index of the token after the first of `phrases` that occurs; the caller puts longer phrases first.
     pub fn after<'t>(&self, phrases: impl IntoIterator<Item = &'t str>) -> Option<usize> {
         let ends = |phrase: &str, at: usize| {
             let wanted: Vec<&str> = phrase.split(' ').collect();

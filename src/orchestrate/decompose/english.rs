@@ -1,4 +1,4 @@
-//! Where one English sentence falls into clauses, each of them one thing to do or to know.
+//! Splits an English sentence into clauses, each one thing to do or to answer.
 
 use super::head::{Head, Line, Mode, head};
 use super::openings::{polite_end, strong_joint};
@@ -7,15 +7,15 @@ use super::signs::{is_deed, is_path, low, opens_question, skip_adverbs, verb_at}
 use super::verbs::{self, Class};
 use super::words::*;
 
-/// A clause of a sentence: tokens `from..to`, connectives stripped.
+/// A clause of a sentence: tokens `from..to`, without connectives.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
     pub from: usize,
     pub to: usize,
     pub head: Head,
-    /// The clause before it lends its verb: `run the linter, then the tests`.
+    /// Verb of the clause before, if this one has none: `run the linter, then the tests`.
     pub borrowed_verb: Option<usize>,
-    /// The clause behind it lends its object (tokens): `build and test the project`.
+    /// Object (token range) of the clause after, if this one has none: `build and test the project`.
     pub borrowed_object: Option<(usize, usize)>,
 }
 
@@ -23,10 +23,11 @@ pub(super) struct Clause {
 struct Joint {
     end: usize,
     next: usize,
+    /// Made by a word like `then`, not only by a comma or `and`.
     strong: bool,
 }
 
-/// The clauses of `line`, in order; at least one for a line that is not empty. With `whole` only words like `then` cut.
+/// The clauses of `line`, in order; at least one unless the line is empty. With `whole` only words like `then` split it.
 pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = Vec::new();
     let asks = line.last().is_some_and(|token| token.kind == Kind::Question);
@@ -56,6 +57,7 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     clauses
 }
 
+/// Adds the clause `from..to` without final punctuation. After a strong joint, a clause without a verb takes the one before.
 fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, strong: bool) {
     let mut to = to;
     while to > from
@@ -75,7 +77,7 @@ fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: 
     clauses.push(Clause { from, to, head, borrowed_verb, borrowed_object: None });
 }
 
-/// `Build, test and deploy the app`: a bare verb takes the object of the next clause that has one.
+/// Gives a bare verb the object of the next clause that has one: `Build, test and deploy the app`.
 fn lend_objects(line: &Line, clauses: &mut [Clause]) {
     let mut lent: Option<(usize, usize)> = None;
     for clause in clauses.iter_mut().rev() {
@@ -91,6 +93,7 @@ fn lend_objects(line: &Line, clauses: &mut [Clause]) {
     }
 }
 
+/// The joint at token `at`, if the sentence splits there.
 fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option<Joint> {
     if at <= from {
         return None;
@@ -117,7 +120,7 @@ fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option
     cuts.then_some(Joint { end: at, next, strong: false })
 }
 
-/// A strong connective at `at` really joins two deeds.
+/// Whether the strong connective `at..next` really joins two actions.
 fn joins(line: &Line, from: usize, at: usize, next: usize, comma: bool) -> bool {
     let words: Vec<&str> = (at..next).map(|i| low(line, i)).filter(|w| !w.is_empty()).collect();
     let opens = verb_at(line, next).is_some()
@@ -150,7 +153,7 @@ fn joins(line: &Line, from: usize, at: usize, next: usize, comma: bool) -> bool 
     opens || elided
 }
 
-/// The words at `next`, behind a comma or `and`, begin a clause of their own.
+/// Whether the words at `next`, after a comma or `and`, begin a clause of their own.
 fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, left: &Head, asks: bool) -> bool {
     if left.conditional && left.mode == Mode::Request {
         return false;
@@ -185,7 +188,7 @@ fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, l
     }
 }
 
-/// `in src/a.rs`, `according to the README.md`: where the clause behind it is to be answered from.
+/// Whether `from..at` only says where the next clause is answered from: `in src/a.rs`, `according to the README.md`.
 fn is_place(line: &Line, from: usize, at: usize) -> bool {
     let leads =
         matches!(low(line, from), "in" | "inside" | "within" | "for" | "from" | "at" | "of" | "according" | "with");
@@ -228,14 +231,14 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
         }
         _ => {
             matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away")
-                || object && !is_determiner_after_noun(line, verb)
+                || object && !is_quantifier_after(line, verb)
                 || line.get(verb + 1).is_some_and(|t| t.is_capitalised()) && comma
         }
     }
 }
 
-/// `name this`, but not the end of a list in front of a new one.
-fn is_determiner_after_noun(line: &Line, verb: usize) -> bool {
+/// Whether `no`, `each` or `all` follows, which does not show that the word before is a verb.
+fn is_quantifier_after(line: &Line, verb: usize) -> bool {
     matches!(low(line, verb + 1), "no" | "each" | "all")
 }
 
@@ -243,7 +246,7 @@ fn ends_here(line: &Line, verb: usize) -> bool {
     line.get(verb + 1).is_none_or(|token| token.kind != Kind::Word && token.kind != Kind::Opaque)
 }
 
-/// A noun phrase or a preposition behind a verb that could itself be a noun.
+/// Whether a noun phrase or a preposition follows a verb that could itself be a noun.
 fn noun_object(line: &Line, verb: usize, comma: bool) -> bool {
     let mut count = 0;
     let mut plural = false;
@@ -263,13 +266,14 @@ fn noun_object(line: &Line, verb: usize, comma: bool) -> bool {
     led && count > 1 || numbered || plural || count >= 2 && comma || count >= 3
 }
 
-/// `between a and b`, `both a and b`.
+/// Whether the `and` at `at` joins two nouns: `between a and b`, `both a and b`.
 fn pairs_nouns(line: &Line, from: usize, at: usize) -> bool {
     let window = at.saturating_sub(8).max(from);
     (window..at).rev().take_while(|&i| low(line, i) != "and").any(|i| matches!(low(line, i), "between" | "both"))
 }
 
-/// The words before `at` already tell what something is for, and the verb behind `at` may go on telling it.
+/// Whether the words before `at` describe the purpose of a thing to be made, which the verb after `at` may continue: `a script to
+/// read … and print …`.
 fn in_purpose(line: &Line, left_verb: usize, at: usize, comma: bool) -> bool {
     if !verbs::makes(low(line, left_verb)) {
         return false;
@@ -285,7 +289,7 @@ fn in_purpose(line: &Line, left_verb: usize, at: usize, comma: bool) -> bool {
     }
 }
 
-/// Deeds on the project itself: never part of what a new function is for.
+/// Whether the verb acts on the project itself, so that it is no part of a new thing's purpose.
 fn changes_subject(line: &Line, verb: usize) -> bool {
     let object: Vec<&str> = (verb + 1..line.len().min(verb + 4)).map(|i| low(line, i)).collect();
     let pointed = object.first().is_some_and(|w| matches!(*w, "it" | "them"));
@@ -305,7 +309,7 @@ fn changes_subject(line: &Line, verb: usize) -> bool {
     }
 }
 
-/// A question behind a comma or `and` stands for itself, not under a `tell me what …` before it.
+/// Whether a question after a comma or `and` is a clause of its own, not part of a `tell me what …` before it.
 fn question_joins(line: &Line, from: usize, at: usize, next: usize, comma: bool, left: &Head) -> bool {
     let word = low(line, next);
     let second = low(line, next + 1);

@@ -1,4 +1,4 @@
-//! What kind of English clause begins at a word: a request, a question, a statement, something said under a condition.
+//! Decides what kind of English clause begins at a word: a request, a question, a statement or a constraint.
 
 use super::openings::{polite_end, skip_connectives, starts};
 use super::scan::{Kind, Token};
@@ -13,11 +13,11 @@ pub(super) type Line<'t, 'a> = [&'t Token<'a>];
 pub(super) enum Mode {
     /// Asks for something to be done.
     Request,
-    /// Asks for something to be known.
+    /// Asks for an answer.
     Question,
-    /// Says how things are.
+    /// States a fact.
     Statement,
-    /// Says how things must not or must be, without anything to do of its own.
+    /// Says what must or must not be so, with nothing to do of its own: `don't touch the API`.
     Constraint,
 }
 
@@ -25,11 +25,11 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub mode: Mode,
-    /// The first word that is more than a connective.
+    /// Index of the first word that is no connective.
     pub start: usize,
-    /// The imperative verb of a request.
+    /// Index of the imperative verb of a request.
     pub verb: Option<usize>,
-    /// An `if`, `when`, `unless` stands before the verb.
+    /// The verb comes after an `if`, `when` or `unless`.
     pub conditional: bool,
     /// A question whose verb is a bare infinitive: `how do I …`.
     pub infinitive: bool,
@@ -38,7 +38,7 @@ pub(super) struct Head {
 /// Longest phrase that may stand before a verb without a comma, in tokens: `In src/a.rs and src/b.rs rename …`.
 const OPENING_MAX: usize = 16;
 
-/// What begins at `from`. `from` must lie in `line`.
+/// How the clause at `from` begins. `from` must lie in `line`.
 pub(super) fn head(line: &Line, from: usize) -> Head {
     let start = skip_connectives(line, from);
     begin(line, start, 0).at(start)
@@ -54,6 +54,7 @@ impl Head {
     }
 }
 
+/// Like [`head`], for a clause without connectives; `depth` counts the recursion.
 fn begin(line: &Line, from: usize, depth: usize) -> Head {
     let statement = Head::new(Mode::Statement, None);
     if depth > 4 || from >= line.len() {
@@ -116,7 +117,7 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     statement
 }
 
-/// `If …, VERB` and `After …, VERB`.
+/// How `If …, VERB` and `After …, VERB` begin.
 fn subordinate(line: &Line, at: usize, depth: usize) -> Option<Head> {
     let conditional = is_condition(low(line, at));
     let comma = (at + 1..line.len()).find(|&i| kind(line, i) == Some(Kind::Comma) || low(line, i) == "then");
@@ -141,7 +142,7 @@ fn subordinate(line: &Line, at: usize, depth: usize) -> Option<Head> {
     (main.mode != Mode::Statement).then_some(Head { conditional, ..main })
 }
 
-/// `In src/a.rs, VERB` and `In src/a.rs VERB the …`.
+/// How `In src/a.rs, VERB` and `In src/a.rs VERB the …` begin.
 fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
     let end = line.len().min(at + OPENING_MAX);
     for i in at + 1..end {

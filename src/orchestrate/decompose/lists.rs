@@ -1,16 +1,16 @@
-//! Cuts a request into sentences and list items: what the language of the request does not matter for.
+//! Splits a request into sentences and list items, whatever its language.
 
 use super::scan::{Kind, Token};
 use super::words::{is_determiner, is_preposition};
 use super::{openings, signs};
 
-/// A sentence or a list item: tokens `from..to` without its marker.
+/// A sentence or a list item: tokens `from..to`, without its marker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub from: usize,
     pub to: usize,
     pub item: Item,
-    /// Ends in a colon and introduces what follows.
+    /// Ends in a colon, so it may introduce a list.
     pub introduces: bool,
 }
 
@@ -27,12 +27,13 @@ struct Marker {
     at: usize,
     body: usize,
     item: Item,
-    /// Begins a line, so that its item may hold several sentences.
+    /// It begins a line, so its item may have several sentences.
     own_line: bool,
-    /// Behind the end of a sentence; otherwise only the number before it shows that it is a marker.
+    /// It comes after punctuation; otherwise only the numbering shows that it is a marker.
     fresh: bool,
 }
 
+/// The sentences and list items of a request, in order.
 pub(super) fn units(tokens: &[Token]) -> Vec<Unit> {
     let markers = markers(tokens);
     let mut units = Vec::new();
@@ -48,7 +49,7 @@ pub(super) fn units(tokens: &[Token]) -> Vec<Unit> {
     units
 }
 
-/// An item reaches to the next marker; the last one to the end of its line, or of its sentence when the list is inline.
+/// End of an item: the next marker; for the last item the end of its line, or of its sentence if the list is inline.
 fn item_end(tokens: &[Token], marker: &Marker, next: usize, followed: bool) -> usize {
     let stops = |kind: Kind| match (marker.own_line, followed) {
         (_, true) => kind == Kind::Blank,
@@ -59,6 +60,7 @@ fn item_end(tokens: &[Token], marker: &Marker, next: usize, followed: bool) -> u
     end.min(next)
 }
 
+/// Adds a unit without blank tokens around it, if it has a word.
 fn push(tokens: &[Token], from: usize, to: usize, item: Item, units: &mut Vec<Unit>) {
     let blank = |i: usize| matches!(tokens[i].kind, Kind::Newline | Kind::Blank);
     let (mut from, mut to) = (from, to);
@@ -93,7 +95,7 @@ fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
     push(tokens, start, to, Item::None, units);
 }
 
-/// A single line end is also the end of a sentence, unless the text is only wrapped there.
+/// Whether a single line end also ends a sentence, and the text is not just wrapped there.
 fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     let Some(next) = tokens.get(at + 1).filter(|_| at + 1 < to) else { return true };
     let Some(last) = at.checked_sub(1).filter(|&last| last >= start).map(|last| &tokens[last]) else { return true };
@@ -113,7 +115,7 @@ fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
         || super::russian::is_imperative(&next.low)
 }
 
-/// `Do the following: …`: the colon ends an introduction that says nothing of its own.
+/// Whether a colon ends an introduction without content of its own: `Do the following: …`.
 fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     let pointing = |token: &Token| {
         matches!(
@@ -140,9 +142,10 @@ fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     at - start <= 12 && opens && tokens[start..at].iter().any(pointing)
 }
 
-/// How many markers ahead a list of `1.` is looked on for its `2.`.
+/// How many markers after a `1.` are searched for its `2.`.
 const MARKERS_AHEAD_MAX: usize = 50;
 
+/// The markers that really belong to a list.
 fn markers(tokens: &[Token]) -> Vec<Marker> {
     let found: Vec<(Marker, u32, bool)> = (0..tokens.len()).filter_map(|i| marker(tokens, i)).collect();
     let mut kept: Vec<Marker> = Vec::new();
@@ -168,14 +171,14 @@ fn markers(tokens: &[Token]) -> Vec<Marker> {
     kept
 }
 
-/// A capital or a verb stands behind a marker in the middle of a line.
+/// Whether a capital letter or a verb follows a marker in the middle of a line.
 fn opens(tokens: &[Token], at: usize) -> bool {
     tokens.get(at).is_some_and(|t| {
         t.is_capitalised() || super::verbs::class(&t.low).is_some() || super::russian::is_imperative(&t.low)
     })
 }
 
-/// `1.`, `1)`, `(1)`, `a)`, `Step 1:`, `-`, `*`, `•` at `at`, with its value and whether it is a letter.
+/// The marker at `at` (`1.`, `1)`, `(1)`, `a)`, `Step 1:`, `-`, `*`, `•`), with its number and whether it is a letter.
 fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
     let before = at.checked_sub(1).map(|i| tokens[i].kind);
     let own_line = matches!(before, None | Some(Kind::Newline | Kind::Blank));

@@ -1,4 +1,4 @@
-//! What a request asks for, part by part: the floor under the number of steps of a plan. Pure, no model.
+//! Splits a request into parts, each one thing that it asks for; they are the steps of a plan made without a model. Pure.
 //!
 //! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer that only tells
 //! what the first found, and an act. English and Russian have clause rules; in every other language a sentence or a
@@ -21,14 +21,14 @@ pub(in crate::orchestrate) mod words;
 #[cfg(test)]
 mod tests;
 
-/// What a part is for a plan.
+/// What a part means for a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// Something for a tool: a deed, or a thing to find out.
+    /// Work for a tool: something to do or to find out.
     Act,
-    /// Only tells what earlier parts found; the synthesis answers it.
+    /// Only asks to be told what earlier parts found; the turn's answer covers it.
     Answer,
-    /// Only says how things are. A part of its own only where nothing is asked at all.
+    /// Only states facts. A part of its own only if the request asks for nothing.
     Given,
 }
 
@@ -37,35 +37,35 @@ pub enum PartKind {
 pub struct Part {
     /// The clause as written, without the connective before it, its first letter a capital.
     pub text: String,
-    /// Sentences around it that only say how things are; they belong to its understanding.
+    /// Sentences around the clause that only state facts about it.
     pub context: String,
     /// The verb: in English its base form, in Russian the form that was written.
     pub verb: Option<String>,
     /// Paths, file names and URLs in clause and context.
     pub paths: Vec<String>,
-    /// What stands in quotation marks or backticks, without them.
+    /// Quoted texts, without their quotation marks or backticks.
     pub quoted: Vec<String>,
-    /// Speaks of something that an earlier part names or produces (`it`, `them`, `this`, `each`).
+    /// Refers to something that an earlier part names or makes (`it`, `them`, `this`, `each`).
     pub refers_back: bool,
     pub kind: PartKind,
-    /// Earlier parts whose outcome this one needs, as places in the list.
+    /// Indexes of earlier parts whose outcome this one needs.
     pub depends_on: Vec<usize>,
 }
 
 impl Part {
-    /// Context and clause together: all that the user said for this part.
+    /// Context and clause together: everything the user wrote about this part.
     pub fn full_text(&self) -> String {
         if self.context.is_empty() { self.text.clone() } else { format!("{} {}", self.context, self.text) }
     }
 }
 
-/// How much of a request is cut into clauses; what lies behind it stays with the last part.
+/// How much of a request is split into clauses; the rest is added to the last part's context.
 const SCANNED_BYTES_MAX: usize = 64 << 10;
 
-/// Most parts of one request; a plan of more steps is not shown or approved by anyone. The rest stays with the last one.
+/// Most parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
 const PARTS_MAX: usize = 100;
 
-/// The parts of `request`, in order. Empty only for a request without a word; linear in its length.
+/// The parts of `request`, in order. Empty only for a blank request; takes time linear in its length.
 pub fn parts(request: &str) -> Vec<Part> {
     let cut = (0..=SCANNED_BYTES_MAX.min(request.len())).rev().find(|&at| request.is_char_boundary(at)).unwrap_or(0);
     let (scanned, rest) = request.split_at(cut);

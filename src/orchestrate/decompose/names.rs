@@ -2,7 +2,7 @@
 
 use super::scan::{Kind, Token};
 
-/// File names without an extension that everybody knows.
+/// Well-known file names without an extension.
 const BARE_FILES: &[&str] = &[
     "makefile",
     "dockerfile",
@@ -22,7 +22,7 @@ const BARE_FILES: &[&str] = &[
 const PRODUCTS: &[&str] =
     &["node.js", "next.js", "vue.js", "react.js", "express.js", "three.js", "d3.js", "asp.net", "vb.net", "socket.io"];
 
-/// `text` (a word without the punctuation around it) names a file or a folder, or is a URL.
+/// Whether `text` (a word without the punctuation around it) names a file or a folder, or is a URL.
 pub fn is_path(text: &str) -> bool {
     let low = text.to_lowercase();
     if is_url(&low) {
@@ -61,7 +61,7 @@ pub fn is_url(low: &str) -> bool {
         || low.starts_with("www.")
 }
 
-/// `src/a.rs` and `src/models/`, but not `and/or`, `24/7`, `I/O`.
+/// Whether a word with a slash is a path: `src/a.rs` and `src/models/` are, `and/or`, `24/7`, `I/O` are not.
 fn is_relative(text: &str, low: &str) -> bool {
     if low.chars().all(|c| c.is_ascii_digit() || c == '/' || c == '.') {
         return false;
@@ -90,7 +90,7 @@ fn is_relative(text: &str, low: &str) -> bool {
     segments.iter().all(fine) && segments.iter().filter(|s| !s.is_empty()).count() >= 1
 }
 
-/// `name.ext` with one to five letters or digits, at least one letter, behind the last dot.
+/// Whether a word is `name.ext`, with one to five letters or digits after the last dot, the first of them a letter (or `7z`).
 fn has_extension(low: &str) -> bool {
     let Some((stem, extension)) = low.rsplit_once('.') else { return false };
     let fine = (1..=5).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_alphanumeric());
@@ -105,7 +105,7 @@ fn has_extension(low: &str) -> bool {
         && !is_method_call(stem, extension)
 }
 
-/// `user.name`, `Foo.bar` speak of a field; extensions that are everyday words must not be taken for one.
+/// Whether a word with a dot is a field or method (`user.name`, `self.x`), whose name is no file extension.
 fn is_method_call(stem: &str, extension: &str) -> bool {
     const FIELDS: &[&str] = &[
         "name", "len", "id", "get", "set", "map", "push", "parse", "new", "run", "call", "size", "count", "value",
@@ -115,7 +115,7 @@ fn is_method_call(stem: &str, extension: &str) -> bool {
     FIELDS.contains(&extension) || stem == "self" || stem == "this"
 }
 
-/// What stands between the marks of a quotation, a piece in backticks or a fence.
+/// The text inside a quotation, backticks or a code fence.
 pub fn unquoted<'a>(token: &Token<'a>) -> &'a str {
     let text = token.text;
     if let Some(inner) = text.strip_prefix("```") {
@@ -128,7 +128,7 @@ pub fn unquoted<'a>(token: &Token<'a>) -> &'a str {
     chars.as_str()
 }
 
-/// The number a word carries: `5`, `3.5`, `1,000`, `30` of `30-minute`, `12` of `#12`, `50` of `50%`, `500` of `$500`.
+/// The number in a word: `5`, `3.5`, `1,000`, `30` of `30-minute`, `12` of `#12`, `50` of `50%`, `500` of `$500`.
 pub fn number(word: &str) -> Option<&str> {
     let start = word.trim_start_matches(['$', '#', '€', '£', '+', '~', '<', '>', '=']);
     let body = start.strip_prefix('-').unwrap_or(start);
@@ -162,7 +162,7 @@ pub fn number(word: &str) -> Option<&str> {
     fine.then(|| &start[..length])
 }
 
-/// The paths and quotations of some tokens, each once, in order.
+/// The paths and quotations of some tokens, each once and in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
     pub paths: Vec<String>,
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_from_words_with_dots_and_slashes() {
+    fn paths_are_told_apart_from_words_with_dots_and_slashes() {
         for path in [
             "src/a.rs",
             "main.rs",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_without_what_is_glued_to_them() {
+    fn numbers_are_read_without_their_units() {
         for (word, expected) in [
             ("5", "5"),
             ("30-minute", "30"),

@@ -1,10 +1,11 @@
-//! The words in front of a clause: connectives that only join, phrases that only ask.
+//! Recognises the words before a clause: connectives that only join, phrases that only ask politely.
 
 use super::head::Line;
 use super::scan::Kind;
 use super::signs::{kind, low, opens_question, verb_at};
 use super::words::entries;
 
+/// Index of the token after `phrase`, if the line has it at `at`.
 pub(super) fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
     let mut place = at;
     for word in phrase.split(' ') {
@@ -16,7 +17,7 @@ pub(super) fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
     Some(place)
 }
 
-/// Phrases in front of a request that ask for it and say nothing else; the verb follows.
+/// Phrases before a request that only ask for it; the verb follows.
 pub(super) const LEADS: &str = "\
     can you, could you, would you, will you, can we, could we, i want you to, i need you to, i'd like you to, \
     i would like you to, i want to, i need to, i'd like to, i would like to, we need to, we want to, we should, \
@@ -27,7 +28,7 @@ pub(super) const LEADS: &str = "\
     it would be great to, quickly, carefully, hey, hi, hello, ok, okay, sure, great, thanks, alright, claude, \
     well, so, now";
 
-/// Skips `and`, `then`, `after that`, `first`, …, with the commas behind them. Never past the last token.
+/// Skips `and`, `then`, `after that`, `first`, …, with the commas after them. Never past the last token.
 pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
     let mut at = from;
     for _ in 0..6 {
@@ -40,7 +41,7 @@ pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
     at
 }
 
-/// Connectives that always join; the others need a comma, a verb or a question behind them.
+/// Connectives that always join.
 pub(super) const JOINING: &str = "\
     and then, after that, after this, before that, before this, and, then, afterwards, afterward, subsequently, \
     once done, once that's done, once that is done, once this is done, once you're done, when done, \
@@ -49,10 +50,12 @@ pub(super) const JOINING: &str = "\
     plus, additionally, furthermore, moreover, meanwhile, to begin with, to start, at the end, in the end, \
     in the meantime, from there, while you're at it, while you are at it, followed by";
 
+/// Words that join only with a comma, a verb, a question or a polite phrase after them.
 pub(super) const ORDERING: &str = "\
     first of all, first, firstly, second, secondly, third, thirdly, fourth, fifth, next, finally, lastly, last, \
     also, now, later, so, but, or, then also, to finish, start by, begin by";
 
+/// Index of the token after one connective or punctuation mark at `at`.
 pub(super) fn connective_end(line: &Line, at: usize) -> Option<usize> {
     if matches!(kind(line, at), Some(Kind::Comma | Kind::Dash | Kind::Colon)) {
         return Some(at + 1);
@@ -67,15 +70,11 @@ pub(super) fn connective_end(line: &Line, at: usize) -> Option<usize> {
         || verb_at(line, end).is_some()
         || opens_question(line, end)
         || polite_end(line, end) > end
-        || connective_end_simple(line, end);
+        || matches!(low(line, end), "then" | "and" | "also" | "please");
     opens.then(|| past_comma(end))
 }
 
-pub(super) fn connective_end_simple(line: &Line, at: usize) -> bool {
-    matches!(low(line, at), "then" | "and" | "also" | "please")
-}
-
-/// The end of the connectives at `at` when one of them says `then`, `next`, `finally`: a joint between two deeds.
+/// Index after the connectives at `at`, if one of them (`then`, `next`, `finally`) separates two actions.
 pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
     let end = skip_connectives(line, at);
     let strong = (at..end).any(|i| {

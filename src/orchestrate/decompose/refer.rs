@@ -1,8 +1,9 @@
-//! How a clause points at other parts: pronouns, things an earlier part makes, outcomes to be shown.
+//! Finds how a clause refers to earlier parts: pronouns, things that an earlier part makes, results to be shown.
 
 use super::tongue::Piece;
 use super::words;
 
+/// Whether a clause refers to something before it, by a pronoun or a phrase like `the result`.
 pub(super) fn refers_back(piece: &Piece) -> bool {
     let words = &piece.words;
     words.iter().enumerate().any(|(i, word)| {
@@ -15,9 +16,7 @@ pub(super) fn refers_back(piece: &Piece) -> bool {
                 next.is_empty() || words::is_outcome(next) || words::is_preposition(next) || words::is_connective(next)
             }
             "that" => i > 0 && (next.is_empty() || words::is_outcome(next)),
-            "the" => {
-                words::is_outcome(next) && matches!(next, "result" | "results" | "output" | "findings" | "outcome")
-            }
+            "the" => matches!(next, "result" | "results" | "output" | "findings" | "outcome"),
             _ => is_russian_pronoun(word),
         }
     })
@@ -49,6 +48,7 @@ pub(super) fn is_russian_pronoun(low: &str) -> bool {
     )
 }
 
+/// Russian imperatives that only look something up.
 pub(super) fn is_russian_looking(low: &str) -> bool {
     matches!(
         low,
@@ -69,12 +69,12 @@ pub(super) fn is_russian_looking(low: &str) -> bool {
     )
 }
 
-/// A name of the world, not an identifier of code.
+/// Whether a capitalised word is a proper noun, not an identifier of code.
 pub(super) fn is_proper(name: &str) -> bool {
     name.chars().all(char::is_alphabetic) && name.chars().skip(1).all(char::is_lowercase) && name.chars().count() > 1
 }
 
-/// `show me the result`, `print it`, `give me the total`: nothing is named that was not found before.
+/// Whether the clause only asks to show what was found: `show me the result`, `print it`, `give me the total`.
 pub(super) fn shows_outcome(words: &[String]) -> bool {
     let rest: Vec<&str> = words
         .iter()
@@ -94,8 +94,8 @@ pub(super) fn shows_outcome(words: &[String]) -> bool {
     }
 }
 
-/// `earlier` makes `a report` or looks for `duplicate files`, `said` speaks of `the report` or `the duplicates`.
-pub(super) fn produces(earlier: &[String], said: &[String]) -> bool {
+/// Whether `earlier` makes `a report` or looks for `duplicate files`, and `later` mentions `the report` or `the duplicates`.
+pub(super) fn produces(earlier: &[String], later: &[String]) -> bool {
     let made = earlier
         .windows(3)
         .filter(|three| matches!(three[0].as_str(), "a" | "an" | "new"))
@@ -104,7 +104,7 @@ pub(super) fn produces(earlier: &[String], said: &[String]) -> bool {
         .filter(|word| word.len() > 3 && !words::is_preposition(word));
     let bare = earlier.windows(2).filter(|two| !words::is_determiner(&two[0])).map(|two| two[1].as_str());
     let one = |word: &str| word.trim_end_matches('s').to_owned();
-    let used: Vec<&str> = said
+    let used: Vec<&str> = later
         .windows(2)
         .filter(|two| matches!(two[0].as_str(), "the" | "that" | "this"))
         .map(|two| two[1].as_str())

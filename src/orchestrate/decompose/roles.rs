@@ -1,4 +1,4 @@
-//! Decides what each clause is for a plan: an act, an answer to give at the end, or something given.
+//! Decides what each clause is in a plan: an act, an answer to give at the end, or a stated fact.
 
 use super::head::Mode;
 use super::lists::Item;
@@ -7,7 +7,7 @@ use super::refer::{is_proper, is_russian_looking, is_russian_pronoun, produces, 
 use super::tongue::Piece;
 use super::{PARTS_MAX, Part, PartKind, verbs, words};
 
-/// The parts that `pieces` make up, in order.
+/// The parts made from `pieces`, in order.
 pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
     let mut state = Assembly::default();
     for (i, piece) in pieces.iter().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
     state.finish()
 }
 
-/// A part of a text without any structure that could be read.
+/// A part for a text without a recognised structure.
 pub(in crate::orchestrate) fn plain(text: &str) -> Part {
     Part {
         text: text.to_owned(),
@@ -43,21 +43,24 @@ struct Assembly {
     parts: Vec<Part>,
     /// The words of each part, for references between parts.
     words: Vec<Vec<String>>,
-    /// Given sentences that wait for the part they belong to.
+    /// Stated facts that wait for the part they belong to: text, mentions, words.
     waiting: Vec<(String, Mentions, Vec<String>)>,
     /// The introduction of the list being read.
     intro: Option<Intro>,
 }
 
+/// The introduction of a list.
 #[derive(Clone)]
 struct Intro {
     text: String,
+    /// The verb that applies to items without one of their own.
     verb: Option<String>,
-    /// Its items are things to do it with, one by one: `Fix these bugs:`.
+    /// Each item is an act: `Fix these bugs:`.
     each: bool,
 }
 
 impl Assembly {
+    /// Sorts in a piece. `listed` is the first item of the list that the piece introduces.
     fn take(&mut self, piece: &Piece, listed: Option<(Item, Mode)>) {
         if piece.item == Item::None {
             self.intro = None;
@@ -79,7 +82,7 @@ impl Assembly {
         }
     }
 
-    /// Takes an introduction of a list; `false` when it is an act that its items only describe.
+    /// Keeps the introduction of a list; `false` if it is itself an act, which its items only describe.
     fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
         let asks = piece.mode == Mode::Request;
         let many = |word: &String| {
@@ -102,7 +105,7 @@ impl Assembly {
         true
     }
 
-    /// `Do the following`, `Please do these things`, `I need you to`.
+    /// Whether an introduction has no content of its own: `Do the following`, `Please do these things`, `I need you to`.
     fn says_nothing(&self, piece: &Piece) -> bool {
         piece.mode != Mode::Question
             && piece.mentions.paths.is_empty()
@@ -129,10 +132,12 @@ impl Assembly {
         }
     }
 
+    /// Keeps a piece for the next part.
     fn wait(&mut self, piece: &Piece) {
         self.waiting.push((piece.text.clone(), piece.mentions.clone(), piece.words.clone()));
     }
 
+    /// Adds a stated fact to the part before, if it is about that, else keeps it for the next part.
     fn given(&mut self, piece: &Piece) {
         let first = piece.words.first().map_or("", String::as_str);
         let about_before = piece.mode == Mode::Constraint
@@ -162,6 +167,7 @@ impl Assembly {
         }
     }
 
+    /// Adds a part, with the facts that waited for it.
     fn act(&mut self, piece: &Piece) {
         let mut part = Part { text: piece.text.clone(), verb: piece.verb.clone(), ..plain("") };
         let mut words = piece.words.clone();
@@ -178,7 +184,7 @@ impl Assembly {
         self.words.push(words);
     }
 
-    /// The clause only asks to tell what the parts before it find.
+    /// Whether the clause only asks to be told what earlier parts find.
     fn is_answer(&self, piece: &Piece, part: &Part) -> bool {
         let Some(before) = self.parts.iter().rev().find(|part| part.kind == PartKind::Act) else { return false };
         if piece.item == Item::Numbered {
@@ -191,7 +197,7 @@ impl Assembly {
         let looks = before.verb.as_deref().is_some_and(verbs::only_looks)
             || !before.paths.is_empty()
             || before.verb.as_deref().is_some_and(is_russian_looking);
-        let new_name = piece.names.iter().any(|name| is_proper(name) && !self.said(name));
+        let new_name = piece.names.iter().any(|name| is_proper(name) && !self.was_mentioned(name));
         if piece.only_tells {
             let asks_back = piece
                 .words
@@ -213,13 +219,13 @@ impl Assembly {
         shows && piece.continues && part.quoted.is_empty() && shows_outcome(&piece.words)
     }
 
-    fn said(&self, name: &str) -> bool {
+    fn was_mentioned(&self, name: &str) -> bool {
         let low = name.to_lowercase();
         self.words.iter().flatten().any(|word| *word == low)
     }
 
-    /// Earlier parts whose outcome the clause needs.
-    fn needs(&self, part: &Part, said: &[String]) -> Vec<usize> {
+    /// Indexes of earlier parts whose outcome the clause needs.
+    fn needs(&self, part: &Part, words: &[String]) -> Vec<usize> {
         if self.parts.is_empty() {
             return Vec::new();
         }
@@ -231,7 +237,7 @@ impl Assembly {
             needed.extend(self.parts.iter().rposition(|part| part.kind == PartKind::Act));
         }
         for (i, earlier) in self.words.iter().enumerate() {
-            if produces(earlier, said) && !needed.contains(&i) {
+            if produces(earlier, words) && !needed.contains(&i) {
                 needed.push(i);
             }
         }
@@ -239,7 +245,7 @@ impl Assembly {
         needed
     }
 
-    /// `How many …? Look in src/a.rs`: where a question is to be answered from is no part of its own.
+    /// Merges a last part that only names the file to look in with the question before it: `How many …? Look in src/a.rs`.
     fn point_back(&mut self) {
         let [.., question, pointer] = self.parts.as_mut_slice() else { return };
         let mut words =
@@ -254,6 +260,7 @@ impl Assembly {
         self.parts.pop();
     }
 
+    /// The finished parts. Facts left over go to the last part, or are the only one.
     fn finish(mut self) -> Vec<Part> {
         self.point_back();
         if self.waiting.is_empty() {
@@ -277,7 +284,7 @@ impl Assembly {
     }
 }
 
-/// One sentence behind the other, with the full stop between them that cutting took away.
+/// Two sentences, with the full stop between them that splitting removed.
 fn join(first: &str, second: &str) -> String {
     match first.chars().next_back() {
         None => second.to_owned(),
@@ -286,6 +293,7 @@ fn join(first: &str, second: &str) -> String {
     }
 }
 
+/// Adds paths and quotations to a part, each once.
 fn merge(part: &mut Part, mentions: &Mentions) {
     let lists = [(&mut part.paths, &mentions.paths), (&mut part.quoted, &mentions.quoted)];
     for (into, from) in lists {

@@ -1,4 +1,4 @@
-//! Where a Russian sentence falls into clauses.
+//! Splits a Russian sentence into clauses.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::scan::Kind;
 use super::signs::low;
 use super::words::entries;
 
-/// Imperatives whose ending alone does not show them.
+/// Imperatives that their ending alone does not show.
 const IMPERATIVES: &str = "
 прочитай прочти открой закрой найди создай удали запусти останови покажи скажи расскажи объясни поясни исправь почини
 переименуй добавь измени замени поменяй обнови проверь напиши запиши сохрани отправь пришли скопируй перемести перенеси сделай
@@ -29,7 +29,7 @@ const JOINING: &str = "\
     наконец, и наконец, далее, а также, и ещё, и еще, ещё, еще, также, сначала, во-первых, во-вторых, \
     в-третьих, в конце, и в конце, и, а";
 
-/// The root of a polite or formal form: `прочитайте` -> `прочитай`.
+/// The plain form of a polite imperative: `прочитайте` -> `прочитай`.
 fn root(low: &str) -> &str {
     low.strip_suffix("-ка").unwrap_or(low).strip_suffix("те").filter(|rest| rest.chars().count() > 2).unwrap_or(low)
 }
@@ -81,6 +81,7 @@ fn is_question_word(low: &str) -> bool {
     )
 }
 
+/// Skips connectives, commas and dashes.
 fn skip(line: &Line, from: usize) -> usize {
     let mut at = from;
     for _ in 0..4 {
@@ -157,7 +158,7 @@ fn head(line: &Line, from: usize) -> Head {
     }
 }
 
-/// The clauses of `line`, in order. With `whole` only words like `затем` cut.
+/// The clauses of `line`, in order. With `whole` only words like `затем` split it.
 pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut clauses = Vec::new();
     let mut opening = head(line, 0);

@@ -1,14 +1,14 @@
-//! Cuts a request into words and marks, so that nothing inside a quotation, a path or a number is taken for punctuation.
+//! Splits a request into tokens, so that nothing inside a quotation, a path or a number is taken for punctuation.
 
-/// What a token is for the rules that cut clauses.
+/// What a token is for the rules that split clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A word, path, number or identifier, without the punctuation behind it.
+    /// A word, path, number or identifier, without the punctuation after it.
     Word,
     /// A quotation, a piece in backticks or a fenced block, with its marks.
     Opaque,
     Comma,
-    /// A full stop that ends something, not one inside a name or a number.
+    /// A full stop, except inside a name or a number.
     Stop,
     Question,
     Bang,
@@ -87,7 +87,7 @@ pub fn scan(text: &str) -> Vec<Token<'_>> {
 struct Scanner<'a> {
     text: &'a str,
     tokens: Vec<Token<'a>>,
-    /// For each kind of quote, up to where it is known that none closes; keeps the scan linear.
+    /// For each kind of quotation mark, a byte offset before which none closes; keeps the scan linear.
     unclosed_before: [usize; 8],
 }
 
@@ -130,7 +130,7 @@ impl<'a> Scanner<'a> {
         self.push(kind, at, at + length)
     }
 
-    /// Where the quotation that opens at `at` ends; `None` when nothing opens here.
+    /// Byte offset after the quotation that opens at `at`; `None` if none does.
     fn opaque_end(&mut self, at: usize, c: char) -> Option<usize> {
         let rest = &self.text[at..];
         if let Some(inner) = rest.strip_prefix("```") {
@@ -203,7 +203,7 @@ impl<'a> Scanner<'a> {
         place
     }
 
-    /// `run` without the punctuation behind it. Never empty.
+    /// `run` without the punctuation at its end. Never empty.
     fn trimmed(&self, run: &'a str, at: usize) -> &'a str {
         let mut bare = run;
         while let Some(last) = bare.chars().next_back() {
@@ -225,6 +225,7 @@ impl<'a> Scanner<'a> {
         bare
     }
 
+    /// Whether the full stop at the end of `run` belongs to an abbreviation.
     fn keeps_stop(&self, run: &str, end: usize) -> bool {
         let low = run.to_lowercase();
         let known = ABBREVIATIONS.contains(&low.trim_start_matches('('));
@@ -235,7 +236,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// After a dot at the start of a run: `.gitignore`, `./x`, `../y`, `.5` are names, not full stops.
+/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, and is no full stop.
 fn starts_name(rest: &str) -> bool {
     rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '.')
 }
@@ -258,7 +259,7 @@ fn mark(c: char) -> Option<Kind> {
 mod tests {
     use super::*;
 
-    /// Tokens as their texts, with `|` between; line ends as `⏎`.
+    /// Checks the tokens' texts, written with `|` between them and `⏎` for line ends.
     fn check(text: &str, expected: &str) {
         let seen: Vec<&str> = scan(text).iter().map(|t| if t.text.trim().is_empty() { "⏎" } else { t.text }).collect();
         assert_eq!(seen.join("|"), expected, "{text}");
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_seen() {
+    fn line_ends_are_tokens() {
         check("a\nb\n\nc", "a|⏎|b|⏎|c");
     }
 }

@@ -1,10 +1,11 @@
-//! What a word shows in its place: an imperative verb, an object that cannot be mistaken, the start of a question.
+//! Recognises what a word is in its place: an imperative verb, a certain object, the start of a question.
 
 use super::head::Line;
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
 
+/// The word at `at` in lower case; empty if the token is no word.
 pub(super) fn low<'t>(line: &'t Line, at: usize) -> &'t str {
     line.get(at).filter(|token| token.kind == Kind::Word).map_or("", |token| token.low.as_str())
 }
@@ -13,7 +14,7 @@ pub(super) fn kind(line: &Line, at: usize) -> Option<Kind> {
     line.get(at).map(|token| token.kind)
 }
 
-/// The token is a path, a file name, an identifier or a quotation: an object that cannot be mistaken.
+/// Whether the token is a path, a file name, an identifier or a quotation, which can only be an object.
 pub(super) fn is_path(line: &Line, at: usize) -> bool {
     line.get(at).is_some_and(|token| match token.kind {
         Kind::Opaque => true,
@@ -35,7 +36,7 @@ pub(super) fn skip_adverbs(line: &Line, from: usize) -> usize {
     at
 }
 
-/// The imperative verb at `at`, or behind an adverb there.
+/// Index of the imperative verb at `at`, or after adverbs there.
 pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
     let verb = skip_adverbs(line, at);
     let class = verbs::class(low(line, verb))?;
@@ -47,7 +48,7 @@ pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
         return None;
     }
     if class == Class::Sure {
-        // `Build times are up` speaks about a thing.
+        // In `Build times are up`, `build` is part of the subject.
         return (!subject_of_finite(line, verb) || is_determiner(next) || is_object_pronoun(next)).then_some(verb);
     }
     let alone = match next {
@@ -58,12 +59,12 @@ pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
     (helped(line, verb) || class == Class::Either && alone).then_some(verb)
 }
 
-/// Verbs that need no object to be a deed in a project.
+/// Verbs that need no object in a project.
 pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
-/// The verb has an object or a preposition behind it that a noun would not have.
+/// Whether the words after a verb show that it is one: an object or preposition that would not follow a noun.
 pub(super) fn helped(line: &Line, verb: usize) -> bool {
     let next = low(line, verb + 1);
     let sure = verbs::class(low(line, verb)) == Some(Class::Sure) && !verbs::is_describing(low(line, verb));
@@ -78,7 +79,7 @@ pub(super) fn helped(line: &Line, verb: usize) -> bool {
         || sure
 }
 
-/// A finite verb follows before anything that could end a noun phrase: the word is the start of a subject.
+/// Whether the word begins a subject: a finite verb follows before anything that ends a noun phrase.
 pub(super) fn subject_of_finite(line: &Line, at: usize) -> bool {
     for i in at + 1..line.len().min(at + 5) {
         let word = low(line, i);
@@ -97,7 +98,7 @@ pub(super) fn subject_of_finite(line: &Line, at: usize) -> bool {
     false
 }
 
-/// A question begins at `at`: `what is`, `how many`, `is my`, `who said`.
+/// Whether a question begins at `at`: `what is`, `how many`, `is my`, `who said`.
 pub(super) fn opens_question(line: &Line, at: usize) -> bool {
     let (word, next) = (low(line, at), low(line, at + 1));
     match word {

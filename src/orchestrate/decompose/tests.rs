@@ -1,10 +1,10 @@
-//! What requests in many styles fall into: how many acts, and what the parts carry.
+//! Tests how requests of many styles are split: how many acts and answers, and what the parts contain.
 
 use proptest::prelude::*;
 
 use super::{Part, PartKind, parts};
 
-/// The request has `acts` things to do and, beside them, `answers` things only to tell.
+/// Checks that the request has `acts` things to do and `answers` that only tell what those find.
 fn check(request: &str, acts: usize, answers: usize) {
     let parts = parts(request);
     let count = |kind| parts.iter().filter(|part| part.kind == kind).count();
@@ -13,7 +13,7 @@ fn check(request: &str, acts: usize, answers: usize) {
 }
 
 #[test]
-fn one_deed_is_one_act() {
+fn one_action_is_one_act() {
     check("Fix the typo in README.md", 1, 0);
     check("Why does the parser drop the last line?", 1, 0);
     check("change A from 5 to 3 in F", 1, 0);
@@ -47,7 +47,7 @@ fn one_deed_is_one_act() {
 }
 
 #[test]
-fn deeds_in_one_sentence_are_counted() {
+fn each_action_in_a_sentence_is_an_act() {
     check("In x.ts rename foo to bar and run the tests", 2, 0);
     check("Read src/a.ts, in src/a.ts change the title length from 120 to 100 and run the tests", 3, 0);
     check("Read src/a.ts, in src/a.ts a title is too long", 1, 0);
@@ -86,7 +86,7 @@ fn deeds_in_one_sentence_are_counted() {
 }
 
 #[test]
-fn what_is_only_told_is_an_answer() {
+fn a_clause_that_only_asks_for_results_is_an_answer() {
     check("Read src/a.rs and tell me what the default port is", 1, 1);
     check("Read src/base/units.rs and tell me how many bytes one MiB has", 1, 1);
     check("Run the tests, then explain why they fail", 1, 1);
@@ -109,7 +109,7 @@ fn questions_in_a_list_are_acts() {
 }
 
 #[test]
-fn lists_are_taken_as_written() {
+fn list_items_become_parts() {
     check("1. Read a.rs 2. Fix the bug 3. Run the tests", 3, 0);
     check("Please do the following:\n1) add a test\n2) make it pass\n3) commit", 3, 0);
     check("- update the README\n- bump the version\n- tag the release", 3, 0);
@@ -123,7 +123,7 @@ fn lists_are_taken_as_written() {
 }
 
 #[test]
-fn what_is_given_belongs_to_an_act() {
+fn stated_facts_belong_to_an_act() {
     check("I have a photo at /tmp/x.jpg. Extract the text.", 1, 0);
     check("The login page crashes on submit. It only happens on Safari. Find the cause and fix it.", 2, 0);
     check("We moved to Postgres last week. The migration in db/003.sql still uses MySQL syntax, so rewrite it.", 1, 0);
@@ -140,7 +140,7 @@ fn what_is_given_belongs_to_an_act() {
 }
 
 #[test]
-fn russian_has_rules() {
+fn russian_sentences_are_split_into_clauses() {
     check("Прочитай src/a.rs и скажи, какой порт по умолчанию", 1, 1);
     check("Найди все вызовы foo, затем переименуй её в bar и запусти тесты", 3, 0);
     check("Открой README.md, исправь опечатку и сохрани файл", 3, 0);
@@ -153,7 +153,7 @@ fn russian_has_rules() {
 }
 
 #[test]
-fn other_languages_are_cut_at_sentences() {
+fn other_languages_are_split_into_sentences() {
     check("Lee el archivo notas.txt. Luego borra la carpeta temporal.", 2, 0);
     check("读取 notes.txt。删除临时文件。", 2, 0);
     check("Öffne die Datei und lies sie vor", 1, 0);
@@ -167,7 +167,7 @@ fn only(request: &str) -> Part {
 }
 
 #[test]
-fn a_part_carries_what_it_names() {
+fn a_part_lists_its_verb_paths_and_quotations() {
     let part = only("change the limit from 5 to 1,000 in `src/a.rs` and \"b c\"");
     assert_eq!(part.verb.as_deref(), Some("change"));
     assert_eq!(part.paths, ["src/a.rs"]);
@@ -190,7 +190,7 @@ fn parts_know_what_they_need() {
 }
 
 #[test]
-fn shared_words_are_lent() {
+fn clauses_share_verbs_and_objects() {
     let all = parts("Build and test the project");
     assert_eq!(all.iter().map(|p| p.text.as_str()).collect::<Vec<_>>(), ["Build the project", "Test the project"]);
     let all = parts("Run the linter, then the tests");
@@ -215,7 +215,7 @@ fn a_request_of_a_megabyte_is_read_in_linear_time() {
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
-/// Simple clauses of independent deeds, none of which can be read as part of another.
+/// Simple clauses of independent actions, none of which can be read as part of another.
 const CLAUSES: &[&str] = &[
     "open src/main.rs",
     "delete the old backups",

@@ -1,4 +1,4 @@
-//! Applies the clause rules of the request's language to its sentences.
+//! Splits sentences into clauses by the rules of the request's language.
 
 use super::english::{self, Clause};
 use super::head::{Head, Mode};
@@ -8,7 +8,7 @@ use super::russian;
 use super::scan::{Kind, Token};
 use super::{verbs, words};
 
-/// A clause on its way to becoming a part.
+/// A clause, before it becomes a part.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub text: String,
@@ -17,13 +17,14 @@ pub(super) struct Piece {
     pub mentions: Mentions,
     pub mode: Mode,
     pub verb: Option<String>,
+    /// The verb only asks to be told something.
     pub only_tells: bool,
     pub item: Item,
-    /// Ends in a colon; the list items behind it belong to it.
+    /// Ends in a colon; the list items after it belong to it.
     pub introduces: bool,
-    /// Joined to the clause before it within one sentence.
+    /// Not the first clause of its sentence.
     pub continues: bool,
-    /// Words with a capital, not counting the first: names.
+    /// Capitalised words except the first: names.
     pub names: Vec<String>,
 }
 
@@ -73,7 +74,7 @@ fn tongue(text: &str, tokens: &[Token]) -> Tongue {
     }
 }
 
-/// The clauses of the scanned text, in order, losing nothing but connectives and list markers.
+/// The clauses of the scanned text, in order; only connectives and list markers are dropped.
 pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
     let tongue = tongue(text, tokens);
     let mut pieces = Vec::new();
@@ -94,6 +95,7 @@ pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
     pieces
 }
 
+/// A whole sentence as one clause, for languages without rules.
 fn sentence(line: &[&Token]) -> Clause {
     let mut to = line.len();
     while to > 1 && matches!(line[to - 1].kind, Kind::Stop | Kind::Semicolon | Kind::Bang) {
@@ -106,13 +108,13 @@ fn sentence(line: &[&Token]) -> Clause {
 fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, last: bool) -> Piece {
     let own = &line[clause.from..clause.to];
     let span = |from: usize, to: usize| &text[line[from].start..line[to - 1].end];
-    let mut said = span(clause.from, clause.to).to_owned();
+    let mut words = span(clause.from, clause.to).to_owned();
     if let Some(verb) = clause.borrowed_verb {
-        said = format!("{} {said}", line[verb].text);
+        words = format!("{} {words}", line[verb].text);
     }
     let mut mentions = Mentions::default();
     if let Some((from, to)) = clause.borrowed_object {
-        said = format!("{said} {}", span(from, to));
+        words = format!("{words} {}", span(from, to));
         line[from..to].iter().for_each(|token| mentions.add(token));
     }
     own.iter().for_each(|token| mentions.add(token));
@@ -120,7 +122,7 @@ fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, 
     let only_tells = verb.as_deref().is_some_and(|verb| verbs::only_tells(verb) || russian::only_tells(verb));
     let names = own.iter().skip(1).filter(|token| token.is_capitalised()).map(|token| token.text.to_owned()).collect();
     Piece {
-        text: capitalised(&said, line[clause.from]),
+        text: capitalised(&words, line[clause.from]),
         words: own.iter().filter(|token| token.kind == Kind::Word).map(|token| token.low.clone()).collect(),
         mentions,
         mode: clause.head.mode,

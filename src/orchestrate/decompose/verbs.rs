@@ -1,18 +1,18 @@
-//! English verbs that open requests, by how surely the bare word is a verb: a table.
+//! A table of English verbs that open requests, by how surely the bare word is a verb.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::words::listed;
 
-/// How much a bare word must be helped by what follows it to count as an imperative.
+/// What must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Hardly ever a noun: `extract`, `delete`.
     Sure,
-    /// As often a noun: `report`, `test`. Needs an object or a preposition behind it.
+    /// As often a noun: `report`, `test`. Needs an object or a preposition after it.
     Either,
-    /// Mostly a noun or adjective: `name`, `clean`. Needs a determiner, a pronoun or a name behind it.
+    /// Mostly a noun or adjective: `name`, `clean`. Needs a determiner, a pronoun or a name after it.
     Rarely,
 }
 
@@ -63,7 +63,7 @@ reserve return review rewind ring roll route run sample sell ship sign sketch sl
 stop stream strengthen study survey sync tag target test text touch trace track trade train transfer transpile
 treat triage tune tweak use vet view vote wake watch wire work";
 
-/// Programs whose name opens a command line as a verb would.
+/// Programs whose name opens a command line, like a verb.
 const COMMANDS: &str =
     "git cargo npm npx yarn pnpm docker kubectl pip pytest brew apt sudo curl chmod mkdir gh terraform";
 
@@ -80,7 +80,7 @@ smooth sound source space speed spell spot stage stand state stay string structu
 suspend table talk template think time title toast total tour trash trust value version voice volume want weather
 weight word zero zoom";
 
-/// Verbs whose second half follows `and` as one deed: `search and replace`.
+/// Pairs of verbs that are one action: `search and replace`.
 const PAIRS: &[(&str, &str)] = &[
     ("find", "replace"),
     ("search", "replace"),
@@ -115,12 +115,12 @@ pub fn class(low: &str) -> Option<Class> {
     CLASSES.get(low).copied()
 }
 
-/// `a` and `b` joined by `and` name one deed.
+/// Whether `a and b` is one action.
 pub fn is_pair(a: &str, b: &str) -> bool {
     PAIRS.contains(&(a, b))
 }
 
-/// Sure verbs that stand as often before a noun they describe: `open ports`, `separate files`, `set theory`.
+/// Verbs of class `Sure` that as often describe a noun: `open ports`, `separate files`, `set theory`.
 pub fn is_describing(low: &str) -> bool {
     listed(
         "open, separate, set, present, duplicate, format, type, match, group, report, query, schedule, search, \
@@ -131,7 +131,7 @@ pub fn is_describing(low: &str) -> bool {
     )
 }
 
-/// Verbs that only look: what is asked about right behind them is asked about what they show.
+/// Verbs that only look something up: a question right after one is about what it found.
 pub fn only_looks(low: &str) -> bool {
     listed(
         "read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
@@ -150,7 +150,7 @@ pub fn only_tells(low: &str) -> bool {
     )
 }
 
-/// Verbs whose object is a thing somebody will write, with a purpose of its own (`a script to read … and print …`).
+/// Verbs that make something with a purpose of its own (`a script to read … and print …`).
 pub fn makes(low: &str) -> bool {
     listed(
         "add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \

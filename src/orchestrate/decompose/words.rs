@@ -1,6 +1,6 @@
-//! The small closed word classes of English that the clause rules lean on.
+//! Small closed classes of English words for the clause rules.
 
-/// `word` is an entry of `table`: words or phrases with a comma and a blank between them.
+/// Whether `word` is an entry of `table`: words or phrases with a comma and a space between them.
 pub fn listed(table: &str, word: &str) -> bool {
     !word.is_empty() && entries(table).any(|entry| entry == word)
 }
@@ -51,7 +51,7 @@ pub fn is_subordinator(low: &str) -> bool {
     )
 }
 
-/// Subordinators that make what follows depend on something not yet known.
+/// Subordinators of a condition.
 pub fn is_condition(low: &str) -> bool {
     matches!(low, "if" | "unless" | "when" | "whenever" | "assuming" | "otherwise")
 }
@@ -65,7 +65,7 @@ pub fn is_auxiliary(low: &str) -> bool {
     )
 }
 
-/// Forms that a finite verb of a statement takes: what stands before them is a subject, not an object.
+/// Finite verb forms: the word before one is a subject, not an object.
 pub fn is_finite(low: &str) -> bool {
     is_auxiliary(low) && !matches!(low, "do" | "have")
         || matches!(low, "fails" | "failed" | "crashes" | "crashed" | "returns" | "seems" | "looks" | "gets" | "needs")
@@ -103,7 +103,7 @@ pub fn is_polite(low: &str) -> bool {
     )
 }
 
-/// Words that only join one clause to the next and carry nothing of their own.
+/// Words that only join one clause to the next.
 pub fn is_connective(low: &str) -> bool {
     listed(
         "and, then, next, finally, also, now, so, plus, afterwards, afterward, lastly, first, firstly, second, \
@@ -113,7 +113,7 @@ pub fn is_connective(low: &str) -> bool {
     )
 }
 
-/// Objects of `show`, `print`, `give` that mean what was just found.
+/// Objects of `show`, `print`, `give` that mean an earlier result.
 pub fn is_outcome(low: &str) -> bool {
     listed(
         "result, results, output, outcome, answer, answers, data, findings, total, totals, count, number, \
@@ -123,7 +123,7 @@ pub fn is_outcome(low: &str) -> bool {
     )
 }
 
-/// Pronouns that point at something said before.
+/// Pronouns that refer to something mentioned before.
 pub fn points_back(low: &str) -> bool {
     matches!(
         low,
@@ -142,7 +142,7 @@ pub fn points_back(low: &str) -> bool {
     )
 }
 
-/// Nouns of things somebody writes in order to do something else later.
+/// Nouns for things that are written to do something later.
 pub fn is_made_thing(low: &str) -> bool {
     listed(
         "script, function, program, method, class, command, tool, helper, cli, component, test, tests, macro, \

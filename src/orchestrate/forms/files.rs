@@ -1,42 +1,42 @@
-//! Forms of requests about files: to find, search, read, list or change them.
+//! Rules for requests about files: to find, search, read, list or change them.
 
 use super::{Clause, has_ending};
 use crate::orchestrate::decompose::words::{is_determiner, is_preposition, listed};
 use crate::orchestrate::decompose::{Part, names};
 use crate::tools::builtin::Builtin;
 
-/// Stand between what is in a file and the file.
+/// Prepositions between a text in a file and the file.
 const WITHIN: &str = "in, from, of";
 const DELETES: &str = "delete, remove, erase";
 const MOVES: &str = "move, rename";
-/// May stand behind a file that a verb is about: with anything else the file only describes what is meant (`delete old.css import`).
+/// Words that may follow a file that is a verb's object. Before other words the file only describes the object (`delete old.css import`).
 const BEHIND_FILE: &str = "\
     and, or, to, into, as, onto, under, below, at, with, file, please, now, too, also, completely, entirely, permanently, then, again, if, \
     since, because";
-/// Stand between a verb and the file that it is about.
+/// Words between a verb and the file that is its object.
 const BESIDE_FILE: &str = "the, a, this, that, my, our, file, script, module, document, old, unused, obsolete, empty, temporary, called, named";
-/// Change a part of a file.
+/// Verbs that change a part of a file.
 const EDITS: &str = "\
     change, replace, set, bump, increase, decrease, raise, lower, reduce, update, fix, correct, edit, modify, swap, substitute, comment, \
     uncomment, append, prepend, insert, adjust, toggle, enable, disable, turn, switch, double, halve, shorten, lengthen, extend, simplify, refactor, \
     rewrite, reword, optimise, optimize, improve, sort, reformat, invert";
-/// Stand before the file in which something is changed.
+/// Words before the file in which something is changed.
 const HELD_BY: &str = "in, inside, within, of, from, at, on, to, into, by, the, this, my, our, file, module, script";
-/// Make a file, or a part of one.
+/// Verbs that make a file, or a part of one.
 const MAKES: &str = "create, write, save, generate, store, draft, export, make, add";
-/// Put something beside what is there.
+/// Verbs that add something to a file.
 const PUTS: &str = "put, place, leave, write, add, make, create";
-/// Say that something is put beside what is there already.
+/// Words that say where in a file something is added.
 const BESIDE: &str = "above, below, before, after, top, bottom, end, beginning, line, behind";
-/// Lead a file that is to be made.
+/// Words before a file that is to be made.
 const TO_MAKE: &str = "file, to, into, in, as, called, named, script, module, document";
-/// Make what stands in a file as well as files.
+/// Verbs that make parts of a file as well as files.
 const MAKES_PARTS: &str = "create, write, generate, draft, make, add";
-/// Ask for what stands in a file.
+/// Words that ask for the content of a file.
 const READS: &str = "\
     read, open, show, see, view, print, cat, display, check, look, take, have, let, summarize, summarise, explain, describe, review, walk, inspect, \
     examine, study, tell, give, compare, quote, understand, know, what, what's, which, how, why, who, is, are, was, does, do, did, has";
-/// Say of a place that it is to be listed, in any order.
+/// Words of requests to list a place, in any order.
 const LISTS: &str = "\
     list, ls, show, see, open, view, print, display, what, what's, which, how, many, me, us, the, a, all, every, everything, folder, folders, \
     directory, directories, dir, file, files, subfolders, is, are, there, in, inside, within, under, below, of, contents, content, tree, structure, does, \
@@ -51,10 +51,10 @@ const HOLDS: &str = "contain, contains, containing, say, says, saying, with, inc
 const OCCURS: &str =
     "occurrence, occurrences, mention, mentions, mentioned, occur, occurs, appear, appears, todo, todos, fixme, fixmes";
 pub(super) const TEXT: &str = "word, words, text, string, phrase";
-/// What is described after `search for`, rather than said.
+/// Words after `search for` that begin a description, not a text to search.
 const DESCRIBED: &str = "code, part, place, logic, implementation, function, method, how, where, why, what";
 
-/// A file that is looked for by its name.
+/// The tool for files that are looked for by name.
 pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let by_kind = clause.place("files").is_some_and(|files| {
@@ -66,50 +66,55 @@ pub(super) fn found(clause: &Clause) -> Option<Builtin> {
     let plainly = |path: usize| {
         clause.are_up_to(path, "where, where's, is, are, find, locate, the, a, file, script, module, does, live, can, could, do, i, we, you")
     };
-    let found = clause.looks()
-        && !has(HOLDS)
-        && match () {
-            () if has("file, files") && has("named, called") => {
-                let shows = listed("show, open, view, print, display, see", clause.verb()) && clause.file().is_some();
-                !shows && !is_preposition(clause.behind("named, called"))
-            }
-            () if by_kind => !has("import, imports, use, uses, call, calls, depend, changed, define, defines"),
-            () if clause.words.iter().any(|word| word.starts_with("*.")) => true,
-            () if listed("where, where's, find, locate", clause.verb()) => {
-                clause.path.is_some_and(|path| is_last(path) && plainly(path) && !clause.words[path].ends_with('/'))
-            }
-            () => false,
-        };
+    if !clause.looks() || has(HOLDS) {
+        return None;
+    }
+    let found = if has("file, files") && has("named, called") {
+        let shows = listed("show, open, view, print, display, see", clause.verb()) && clause.file().is_some();
+        !shows && !is_preposition(clause.behind("named, called"))
+    } else if by_kind {
+        !has("import, imports, use, uses, call, calls, depend, changed, define, defines")
+    } else if clause.words.iter().any(|word| word.starts_with("*.")) {
+        true
+    } else if listed("where, where's, find, locate", clause.verb()) {
+        clause.path.is_some_and(|path| is_last(path) && plainly(path) && !clause.words[path].ends_with('/'))
+    } else {
+        false
+    };
     found.then_some(Builtin::FindFiles)
 }
 
-/// Text that is looked for in files.
+/// The tool for text that is looked for in files.
 pub(super) fn searched(clause: &Clause) -> Option<Builtin> {
     let has = |table: &str| clause.has(table);
     let verb = clause.verb();
     let sought = clause.place("for").and_then(|at| clause.words[at + 1..].iter().find(|word| !is_determiner(word)));
-    let searched = match () {
-        () if verb == "grep" => true,
-        () if listed("search, scan", verb) && sought.is_some()
-            || verb == "look" && (clause.behind_verb(1) == "for" || sought.is_some() && clause.file().is_none()) =>
-        {
-            !has("file, files, named") && !sought.is_some_and(|sought| listed(DESCRIBED, sought))
-        }
-        () if !clause.looks() || has("defined, declared, definition, called, imported") => false,
-        () if clause.quotes && listed("where, where's", verb) => true,
-        () if clause.cites && has(TEXT) || clause.quotes && has("place, places, spot, spots") => true,
-        // Who names a file and asks what it says wants to read it.
-        () if has(OCCURS) => clause.file().is_none() || !listed("what, which, how", verb),
-        () if has(HOLDS) && (has(TEXT) || clause.quotes) => true,
-        () if clause.place("line, lines") < clause.place("with, containing, that") && has("line, lines") => {
-            clause.file().is_none() || listed("find, list", verb)
-        }
-        () => listed("find, locate", verb) && (has(TEXT) || clause.quotes) && !has("file, files"),
+    let searched = if verb == "grep" {
+        true
+    } else if listed("search, scan", verb) && sought.is_some()
+        || verb == "look" && (clause.behind_verb(1) == "for" || sought.is_some() && clause.file().is_none())
+    {
+        !has("file, files, named") && !sought.is_some_and(|sought| listed(DESCRIBED, sought))
+    } else if !clause.looks() || has("defined, declared, definition, called, imported") {
+        false
+    } else if clause.quotes && (listed("where, where's", verb) || has("place, places, spot, spots"))
+        || clause.cites && has(TEXT)
+    {
+        true
+    } else if has(OCCURS) {
+        // A question about what a named file says is answered by reading the file.
+        clause.file().is_none() || !listed("what, which, how", verb)
+    } else if has(HOLDS) && (has(TEXT) || clause.quotes) {
+        true
+    } else if clause.place("line, lines") < clause.place("with, containing, that") && has("line, lines") {
+        clause.file().is_none() || listed("find, list", verb)
+    } else {
+        listed("find, locate", verb) && (has(TEXT) || clause.quotes) && !has("file, files")
     };
     searched.then_some(Builtin::SearchText)
 }
 
-/// A file that is made, changed, moved or deleted; `removes` says that something is taken away.
+/// The tool for a file that is made, changed, moved or deleted. `removes` says that the clause removes something.
 pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
     let path = clause.path?;
     let verb = clause.verb();
@@ -120,27 +125,31 @@ pub(super) fn changed(clause: &Clause, removes: bool) -> Option<Builtin> {
         return Some(tool);
     }
     let file = clause.file()?;
-    let is_beside = clause.has(BESIDE);
-    match () {
-        () if listed("me, us", clause.behind_verb(1)) => None,
-        () if listed(EDITS, verb) && (listed(HELD_BY, lead) || file == clause.lead + 1) => Some(Builtin::ReplaceInFile),
-        () if listed(PUTS, verb) && is_beside => Some(Builtin::ReplaceInFile),
-        () if !listed(MAKES, verb) => None,
-        () if verb == "add" && listed("to, in, into, of, at", lead) => Some(Builtin::ReplaceInFile),
-        // What stands in a file is not overwritten: a part of it is made.
-        () if lead == "in" && listed(MAKES_PARTS, verb) && !clause.has("file, copy, backup") => {
-            Some(Builtin::ReplaceInFile)
-        }
-        () if listed(TO_MAKE, lead) || file == clause.lead + 1 => Some(Builtin::WriteFile),
-        () if is_determiner(lead) || listed("new, empty", lead) => {
-            let next = clause.words.get(file + 1);
-            next.is_none_or(|next| listed("that, which, with, for, containing", next)).then_some(Builtin::WriteFile)
-        }
-        () => None,
+    if listed("me, us", clause.behind_verb(1)) {
+        return None;
+    }
+    let edits = listed(EDITS, verb) && (listed(HELD_BY, lead) || file == clause.lead + 1);
+    if edits || listed(PUTS, verb) && clause.has(BESIDE) {
+        return Some(Builtin::ReplaceInFile);
+    }
+    if !listed(MAKES, verb) {
+        return None;
+    }
+    // `create a function in F` adds to the file and does not replace it.
+    let makes_part = lead == "in" && listed(MAKES_PARTS, verb) && !clause.has("file, copy, backup");
+    if verb == "add" && listed("to, in, into, of, at", lead) || makes_part {
+        Some(Builtin::ReplaceInFile)
+    } else if listed(TO_MAKE, lead) || file == clause.lead + 1 {
+        Some(Builtin::WriteFile)
+    } else if is_determiner(lead) || listed("new, empty", lead) {
+        let next = clause.words.get(file + 1);
+        next.is_none_or(|next| listed("that, which, with, for, containing", next)).then_some(Builtin::WriteFile)
+    } else {
+        None
     }
 }
 
-/// Whether a whole file is deleted or moved, or what stands in it removed or renamed. `file` is the place of its path.
+/// The tool for a file that is deleted or moved as a whole, or in which a text is removed or renamed. `file` is the place of its path.
 fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin> {
     let (words, lead, verb) = (&clause.words, clause.lead, clause.verb());
     let is_object = |after: usize| {
@@ -149,31 +158,34 @@ fn whole_or_part(clause: &Clause, file: usize, removes: bool) -> Option<Builtin>
         whole && between.is_some_and(|between| between.iter().all(|word| listed(BESIDE_FILE, word)))
     };
     let holds = |at: usize| has_ending(words[at]) && names::is_path(words[at]) && listed(WITHIN, clause.before(at));
-    // The `of` of `get rid of` is the verb's.
-    let own = if words[lead..].starts_with(&["get", "rid", "of"]) { 4 } else { 1 };
-    let within = (lead + own..words.len()).any(holds);
-    match () {
-        () if verb == "in" && file == lead + 1 => {
-            let next = words.get(file + 1).copied().unwrap_or_default();
-            (removes || next == "rename" || listed(EDITS, next)).then_some(Builtin::ReplaceInFile)
-        }
-        () if within && (removes || verb == "rename") => Some(Builtin::ReplaceInFile),
-        () if words.iter().skip(file).any(|word| listed(WITHIN, word)) => None,
-        () if listed(DELETES, verb) && is_object(1) => Some(Builtin::DeleteFile),
-        () if words[lead..].starts_with(&["get", "rid", "of"]) && is_object(3) => Some(Builtin::DeleteFile),
-        () if listed(MOVES, verb) && is_object(1) => Some(Builtin::MoveFile),
-        () => None,
+    let gets_rid = words[lead..].starts_with(&["get", "rid", "of"]);
+    // The `of` of `get rid of` belongs to the verb.
+    let behind_verb = lead + if gets_rid { 4 } else { 1 };
+    let within = (behind_verb..words.len()).any(holds);
+    if verb == "in" && file == lead + 1 {
+        let next = words.get(file + 1).copied().unwrap_or_default();
+        (removes || next == "rename" || listed(EDITS, next)).then_some(Builtin::ReplaceInFile)
+    } else if within && (removes || verb == "rename") {
+        Some(Builtin::ReplaceInFile)
+    } else if words.iter().skip(file).any(|word| listed(WITHIN, word)) {
+        None
+    } else if listed(DELETES, verb) && is_object(1) || gets_rid && is_object(3) {
+        Some(Builtin::DeleteFile)
+    } else if listed(MOVES, verb) && is_object(1) {
+        Some(Builtin::MoveFile)
+    } else {
+        None
     }
 }
 
-/// A question with the one file beside it that it is to be answered from: `See src/a.rs. How often …?`
+/// The tool for a question that another sentence says to answer from one file: `See src/a.rs. How often …?`
 pub(super) fn pointed_at(clause: &Clause, part: &Part) -> Option<Builtin> {
     let [path] = part.paths.as_slice() else { return None };
     let beside = clause.path.is_none() && clause.name.is_none() && part.context.contains(path.as_str());
     (beside && has_ending(path) && clause.is_question()).then_some(Builtin::ReadFile)
 }
 
-/// A file that is to be read, or a folder that is to be listed.
+/// The tool for a file that is to be read, or a folder that is to be listed.
 pub(super) fn looked_at(clause: &Clause) -> Option<Builtin> {
     if let Some(folder) = clause.folder() {
         let behind = clause.words[folder + 1..].iter().all(|word| listed(BEHIND_FOLDER, word) || listed(LISTS, word));

@@ -1,7 +1,7 @@
-//! Reads from the form of a clause which built-in tool it asks for: `what does F import` and `which files import F` hold the same words,
-//! only their order differs, and who names a file wants that file.
+//! Decides from the wording of a clause which built-in tool it asks for.
 //!
-//! Bags of words and vectors do not see order, so grammar decides between the built-in tools here, and says their arguments.
+//! `what does F import` and `which files import F` have almost the same words in another order. Bags of words and vectors do not see
+//! order, so rules of grammar choose between the built-in tools here, and fill in their arguments.
 
 mod code;
 mod files;
@@ -19,7 +19,7 @@ use crate::index::Graph;
 use crate::tools::builtin::Builtin;
 use serde_json::{Map, Value};
 
-/// The calls of `tool` that a part of a request spells out, with what the project knows.
+/// The calls of `tool` that a part of a request spells out, completed with the project's paths and symbols.
 ///
 /// # Errors
 /// What is missing, in words for the user.
@@ -31,26 +31,27 @@ pub fn calls(toolkit: &Toolkit, tool: Builtin, part: &Part) -> Result<Vec<Map<St
     arguments(tool, part, &Known { symbol: symbol.as_deref(), root, files: &files })
 }
 
-/// The name of code that a step is about, by the index where there is one.
+/// The code symbol that a step is about, looked up in the index if there is one.
 pub fn symbol_of(toolkit: &Toolkit, part: &Part) -> Option<String> {
     let graph = toolkit.index.as_ref().and_then(|index| index.graph().ok());
     symbol(part, graph.as_deref())
 }
 
-/// The name of code in a step: what stands in quotation marks first, then what is written as code is, then the longest that the index
-/// knows; a name that is written as code is counts without the index as well, if it cannot be a path.
+/// The code symbol in a step: a quotation that the index knows, else a name that it knows (names written like code first, then longer
+/// ones), else a name that is written like code and is no path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
     let words: Vec<&str> = text.split(|c| !is_part(c)).map(|word| word.trim_matches(['.', ':', '/'])).collect();
-    // A word of plain small letters is a name only where a name has to stand; one that requests are made of, behind its kind alone.
+    // A plain lower-case word counts only where a name is expected; a usual word of requests only after a kind (`function list`).
     let may_be_name = |at: &usize| {
         let (word, before) = (words[*at], at.checked_sub(1).map(|before| words[before].to_lowercase()));
         let before = before.as_deref().unwrap_or_default();
         let is_plain = word.chars().all(|letter| letter.is_lowercase());
-        match listed(USUAL, &word.to_lowercase()) {
-            true => listed(KINDS, before) || listed("calls, call", before) && *at + 1 == words.len(),
-            false => !is_plain || listed(KINDS, before) || listed(LEAD_NAMES, before),
+        if listed(USUAL, &word.to_lowercase()) {
+            listed(KINDS, before) || listed("calls, call", before) && *at + 1 == words.len()
+        } else {
+            !is_plain || listed(KINDS, before) || listed(LEAD_NAMES, before)
         }
     };
     let mut names: Vec<&str> = (0..words.len()).filter(may_be_name).map(|at| words[at]).collect();
@@ -63,25 +64,27 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     found.or_else(|| names.into_iter().find(|name| is_coined(name) && !names::is_path(name))).map(str::to_owned)
 }
 
-/// Written as names of code are: `a_b`, `a::b`, `a.b`, `aB`.
+/// Whether a name is written like code: `a_b`, `a::b`, `a.b`, `aB`.
 fn is_coined(name: &str) -> bool {
     name.trim_matches('_').contains(['_', '.', ':'])
         || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
-/// Files that may be meant by a bare name.
+/// Most files looked up for a bare name.
 const FILES_MAX: usize = 5;
+/// Words that ask.
 const ASKS: &str = "how, why, where, what, who, which, explain, describe, tell, understand, know";
+/// Kinds of definitions.
 const KINDS: &str = "function, class, struct, enum, trait, type, interface, method, constant, variable, macro";
-/// Stand before the name of what is asked about.
+/// Words before the name of a symbol.
 const LEAD_NAMES: &str = "\
     call, calls, calling, invoke, invokes, use, uses, using, of, does, do, is, to, change, changing, changed, rename, renaming, renamed, remove, \
     removing, removed, delete, deleting, deleted, modify, modifying, touch, by, inside, for, what, how";
-/// Begin requests to look at something.
+/// First words of requests to look at something.
 const LOOKS: &str = "\
     find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
     which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
-/// What requests about code are made of, whatever the project calls by these names.
+/// Usual words of requests about code, which are no symbols even if the project has symbols of these names.
 const USUAL: &str = "\
     list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
     replace, update, fix, run, build, use, uses, used, using, call, calls, called, caller, callers, callee, callees, import, imports, imported, \
@@ -91,7 +94,7 @@ const USUAL: &str = "\
     definition, defined, default, number, value, version, outline, first, last, one, two, other, me, we, you, model, models, memory, answer, \
     request, program, tool, tools, step, error, write, create, save, copy, comment, comments, places, place, at, on, into, about, impact";
 
-/// The built-in tool for what `part` asks; `None` where its form says nothing. `symbol` is the name in it that the index knows.
+/// The built-in tool that `part` asks for; `None` if no rule matches. `symbol` is the code symbol in it, see [`symbol_of`].
 pub fn asked(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
     // `Refactor the app: create F with the text "…"`.
     let behind_colon = || {
@@ -117,16 +120,17 @@ fn asked_as_it_stands(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
         .or_else(|| code::explained(&clause))
 }
 
-/// A clause in small letters, taken apart.
+/// A clause in lower case, taken apart. Places are indexes into `words`.
 struct Clause<'c> {
-    /// Without the punctuation around them.
+    /// The words, without the punctuation around them.
     words: Vec<&'c str>,
-    /// Place of the first word that is not there for politeness.
+    /// Place of the first word that is no polite filler: the verb or question word.
     lead: usize,
-    /// Something stands in quotation marks, and something but a path does.
+    /// Something is quoted.
     cites: bool,
+    /// Something other than a path is quoted.
     quotes: bool,
-    /// Place of the name of code.
+    /// Place of the code symbol.
     name: Option<usize>,
     /// Place of the first path.
     path: Option<usize>,
@@ -152,31 +156,32 @@ impl<'c> Clause<'c> {
         self.place(table).is_some()
     }
 
+    /// Place of the first word from the verb on that is one of `table`.
     fn place(&self, table: &str) -> Option<usize> {
         (self.lead..self.words.len()).find(|&at| listed(table, self.words[at]))
     }
 
-    /// What the clause begins with: a verb or a question word.
+    /// The first word after polite fillers: a verb or a question word.
     fn verb(&self) -> &'c str {
         self.words[self.lead]
     }
 
-    /// The word so many behind the verb.
+    /// The word `after` places after the verb; empty if there is none.
     fn behind_verb(&self, after: usize) -> &'c str {
         self.words.get(self.lead + after).copied().unwrap_or_default()
     }
 
-    /// The word before a place.
+    /// The word before a place; empty if there is none.
     fn before(&self, place: usize) -> &'c str {
         place.checked_sub(1).map_or("", |before| self.words[before])
     }
 
-    /// The word behind the first one of `table`.
+    /// The word after the first one of `table`; empty if there is none.
     fn behind(&self, table: &str) -> &'c str {
         self.place(table).and_then(|place| self.words.get(place + 1)).copied().unwrap_or_default()
     }
 
-    /// Whether every word from the verb up to a place, without it, is one of `table`.
+    /// Whether every word from the verb to before a place is one of `table`.
     fn are_up_to(&self, place: usize, table: &str) -> bool {
         self.words.get(self.lead..place).is_some_and(|words| words.iter().all(|word| listed(table, word)))
     }
@@ -189,11 +194,12 @@ impl<'c> Clause<'c> {
         listed(ASKS, self.verb()) || self.verb() == "list"
     }
 
-    /// The path, where it is a file: nothing but its form tells, and what is said of it where the form does not.
+    /// Place of the path if it is a file, judged by its ending and by the words of the clause.
     fn file(&self) -> Option<usize> {
         self.path.filter(|&path| !self.is_folder(path))
     }
 
+    /// Place of the path if it is a folder.
     fn folder(&self) -> Option<usize> {
         self.path.filter(|&path| self.is_folder(path))
     }
@@ -213,7 +219,7 @@ fn has_ending(path: &str) -> bool {
 /// A word without the punctuation around it.
 fn bare(word: &str) -> &str {
     let word = word.trim_matches(|c: char| ",;!?\"'`".contains(c)).trim_end_matches(['.', ':']);
-    // `where's X called`
+    // `where's X called` begins with `where`.
     let asks = word
         .strip_suffix("'s")
         .or(word.strip_suffix("’s"))

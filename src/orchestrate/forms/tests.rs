@@ -1,4 +1,4 @@
-//! Clauses and the built-in tools that their form asks for.
+//! Tests which built-in tool is chosen for a clause by its wording.
 
 use super::*;
 use crate::orchestrate::decompose::parts;
@@ -8,7 +8,7 @@ fn check(step: &str, symbol: Option<&str>, expected: Option<Builtin>) {
 }
 
 #[test]
-fn who_imports_whom_is_read_from_the_order_of_words() {
+fn imports_and_dependents_are_told_apart_by_word_order() {
     check("which files import src/pull.rs", None, Some(Builtin::IndexDependents));
     check("Which modules use src/words.rs?", None, Some(Builtin::IndexDependents));
     check("What depends on src/lib.rs?", None, Some(Builtin::IndexDependents));
@@ -18,7 +18,7 @@ fn who_imports_whom_is_read_from_the_order_of_words() {
 }
 
 #[test]
-fn who_calls_whom_is_read_from_the_order_of_words() {
+fn callers_and_callees_are_told_apart_by_word_order() {
     check("What clock does TTLCache use unless I pass one?", Some("TTLCache"), Some(Builtin::IndexSearch));
     check("Which functions does run use?", Some("run"), Some(Builtin::IndexCallees));
     let save = Some("Store.save");
@@ -43,7 +43,7 @@ fn places_and_open_questions_go_to_the_index() {
 }
 
 #[test]
-fn whole_files_and_what_stands_in_them_are_told_apart() {
+fn whole_files_and_text_in_files_are_told_apart() {
     check("Delete the file notes.txt", None, Some(Builtin::DeleteFile));
     check("Remove src/legacy/old.rs", None, Some(Builtin::DeleteFile));
     check("Please get rid of the file tmp/debug.log", None, Some(Builtin::DeleteFile));
@@ -76,7 +76,7 @@ fn whole_files_and_what_stands_in_them_are_told_apart() {
 }
 
 #[test]
-fn what_has_another_form_is_left_to_the_chooser() {
+fn similar_words_in_another_form_get_another_tool() {
     check("Show the git log", None, Some(Builtin::RunCommand));
     check("Show me where git status is parsed", None, Some(Builtin::IndexSearch));
     check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
@@ -88,7 +88,7 @@ fn what_has_another_form_is_left_to_the_chooser() {
 }
 
 #[test]
-fn who_names_a_file_wants_to_read_it() {
+fn a_question_that_names_a_file_reads_it() {
     for step in [
         "Look in src/retry.ts: how many times is a request tried?",
         "How many attempts are there in src/retry.ts?",
@@ -120,7 +120,7 @@ fn who_names_a_file_wants_to_read_it() {
 }
 
 #[test]
-fn what_is_looked_for_in_files_is_searched() {
+fn text_looked_for_in_files_is_searched() {
     for step in [
         "Search the code for TODO",
         "Find all TODO comments",
@@ -166,7 +166,7 @@ fn files_are_found_by_name_and_folders_listed() {
 }
 
 #[test]
-fn what_is_changed_in_a_file_and_what_is_made_are_told_apart() {
+fn changes_in_a_file_and_new_files_are_told_apart() {
     for step in [
         "Replace 5 with 3 in src/retry.rs",
         "In src/retry.ts change the number of attempts from 5 to 3",
@@ -198,7 +198,7 @@ fn what_is_changed_in_a_file_and_what_is_made_are_told_apart() {
 }
 
 #[test]
-fn what_was_learned_is_remembered() {
+fn questions_about_lessons_list_them() {
     check("What did we learn about tests?", None, Some(Builtin::IndexListMemories));
     check("Which lessons do you remember?", None, Some(Builtin::IndexListMemories));
     check("What worked before?", None, Some(Builtin::IndexListMemories));
@@ -206,7 +206,7 @@ fn what_was_learned_is_remembered() {
 }
 
 #[test]
-fn relations_are_told_however_they_are_asked_for() {
+fn relations_of_code_are_found_in_many_wordings() {
     let select = Some("Prefilter.select");
     check("Find usages of Prefilter.select", select, Some(Builtin::IndexCallers));
     check("List every caller of Prefilter.select", select, Some(Builtin::IndexCallers));
@@ -222,7 +222,7 @@ fn relations_are_told_however_they_are_asked_for() {
 }
 
 #[test]
-fn what_is_run_is_a_command() {
+fn requests_to_run_something_become_commands() {
     check("Git status", None, Some(Builtin::RunCommand));
     check("Run the tests", None, Some(Builtin::RunCommand));
     check("Build the project", None, Some(Builtin::RunCommand));

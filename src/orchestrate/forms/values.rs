@@ -1,4 +1,4 @@
-//! What the form of a clause says for the arguments of the built-in tool that it asks for.
+//! Reads from the wording of a clause the arguments of the built-in tool that it asks for.
 
 use std::path::Path;
 
@@ -12,33 +12,33 @@ use crate::orchestrate::decompose::words::{is_determiner, is_preposition, listed
 use crate::orchestrate::decompose::{Part, names};
 use crate::tools::builtin::Builtin;
 
-/// Lead what is looked for in files.
+/// Words before the text that is looked for.
 const LEADS_TEXT: &str =
     "for, mention, mentions, mentioning, with, containing, contain, contains, say, says, saying, grep, of";
-/// Stand behind what is looked for.
+/// Words after the text that is looked for.
 const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
-/// Run something: what, or with what, stands behind them.
+/// Verbs that run something, which is named after them.
 const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
-/// Nouns for places of a text that are no part of it.
+/// Nouns after the text that are no part of it: `unsafe blocks`.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
-/// Calls that one step may make, one a file it names.
+/// Most calls of one step, which makes one for each file that it names.
 const CALLS_MAX: usize = 12;
 
 type Arguments = Map<String, Value>;
 
-/// What a clause is read with, besides its own words.
+/// What is known besides the clause's own words.
 pub struct Known<'a> {
-    /// The name of code in it.
+    /// The code symbol in the clause.
     pub symbol: Option<&'a str>,
     /// The project's folder.
     pub root: Option<&'a Path>,
-    /// Paths of the project that answer to a name.
+    /// Finds the paths of the project for a name.
     pub files: &'a dyn Fn(&str) -> Vec<String>,
 }
 
-/// The calls of `tool` that `part` spells out, each with its arguments: one, but `read_file` is called for each file.
+/// The arguments of each call of `tool` that `part` spells out: one call, or for `read_file` one for each file.
 ///
 /// # Errors
 /// What is missing, in words for the user.
@@ -68,7 +68,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         Builtin::FindFiles => with(&[("pattern", pattern(&clause, part))]),
         Builtin::SearchText => {
             let sought = sought(&clause, part);
-            // What is looked for is no place to look in.
+            // The text that is looked for is not also the path to look in.
             let place = paths.iter().find(|path| sought.as_deref() != Some(path)).map(|path| meant(path, known.files));
             let place = place.map(|place| ("path", Some(place)));
             with(&[("pattern", sought)].into_iter().chain(place).collect::<Vec<_>>())
@@ -92,7 +92,7 @@ fn paths(part: &Part) -> Vec<&str> {
     part.paths.iter().map(String::as_str).filter(|path| !names::is_url(&path.to_lowercase())).collect()
 }
 
-/// The path that `text` means: of a bare name the only file of the project that is called so.
+/// The path that `text` means: for a bare file name, the project's only file of that name.
 fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
     if text.contains('/') {
         return text.to_owned();
@@ -105,13 +105,14 @@ fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
     }
 }
 
-/// The only quotation that is no path.
+/// The only quotation that is no path; `None` if there are several.
 fn quoted(part: &Part) -> Option<String> {
     let is_text = |text: &&String| text.contains(char::is_whitespace) || !names::is_path(text);
     let mut free = part.quoted.iter().filter(is_text);
     free.next().filter(|_| free.next().is_none()).cloned()
 }
 
+/// A call for each path, with the lines that the clause names.
 fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
     let lines = lines(clause);
     let one = |path: &&str| {
@@ -124,11 +125,11 @@ fn read(clause: &Clause, paths: &[&str], known: &Known<'_>) -> Vec<Arguments> {
     paths.iter().take(CALLS_MAX).map(one).collect()
 }
 
-/// A file is written with nothing but what the request quotes.
+/// Path and content of a file to write; the content has to be quoted in the request.
 fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option<String>)>, String> {
     let content = quoted(part);
-    let is_said = |path: &&&str| content.as_deref().is_none_or(|content| !content.contains(**path));
-    let path = paths.iter().find(is_said).map(|path| (*path).to_owned());
+    let is_outside = |path: &&&str| content.as_deref().is_none_or(|content| !content.contains(**path));
+    let path = paths.iter().find(is_outside).map(|path| (*path).to_owned());
     match (&path, &content) {
         (Some(path), None) => Err(format!(
             "what is to stand in {path} is not quoted in the request; quote it, or get a planner that writes (scripts/fetch-models)"
@@ -137,7 +138,7 @@ fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option
     }
 }
 
-/// The lines that are to be read: `lines 10 to 20`, `lines 1-40`, `line 7`, `the first 3 lines`.
+/// First and last line to read: `lines 10 to 20`, `lines 1-40`, `line 7`, `the first 3 lines`.
 fn lines(clause: &Clause) -> Option<(u64, u64)> {
     let at = clause.place("line, lines")?;
     let word = |at: usize| clause.words.get(at).copied().unwrap_or_default();
@@ -153,12 +154,12 @@ fn lines(clause: &Clause) -> Option<(u64, u64)> {
     (from <= to).then_some((from, to))
 }
 
-/// The words of the clause as they were written; as many as in small letters.
+/// The words of the clause as they were written, at the same places as in [`Clause`].
 fn written(part: &Part) -> Vec<&str> {
     part.text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect()
 }
 
-/// The text that is looked for: quoted, behind `the word`, a mark like TODO, or what stands behind `for` and its like.
+/// The text to search: a quotation, the word after `the word`, a mark like TODO, or the words after `for` and its like.
 fn sought(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(quoted) = part.quoted.first() {
         return Some(quoted.clone());
@@ -179,7 +180,7 @@ fn sought(clause: &Clause, part: &Part) -> Option<String> {
     Some(words[from..to].join(" "))
 }
 
-/// The name or wildcard that is looked for: quoted, behind `named`, the path that is written, or the ending that a kind of files has.
+/// The file name or wildcard to find: a quotation, the word after `named`, an ending like `.toml`, a wildcard, or the path.
 fn pattern(clause: &Clause, part: &Part) -> Option<String> {
     if let Some(quoted) = part.quoted.first() {
         return Some(quoted.clone());
@@ -204,7 +205,7 @@ fn pattern(clause: &Clause, part: &Part) -> Option<String> {
     }
 }
 
-/// A program with its arguments is a command as it stands.
+/// Whether the clause is itself a command line, such as `git status`.
 fn is_command(clause: &Clause) -> bool {
     let verbs = match clause.verb() {
         "git" => {
@@ -217,22 +218,22 @@ fn is_command(clause: &Clause) -> bool {
     clause.lead == 0 && listed(verbs, clause.behind_verb(1))
 }
 
-/// Whether a program is run, or something is done with the project as a whole.
+/// Whether the clause runs a program, or tests, builds, lints or formats the whole project.
 pub(super) fn runs(clause: &Clause, part: &Part) -> bool {
-    let is_said = || {
+    let names_one = || {
         listed("run, rerun, execute", clause.verb()) && !part.quoted.is_empty()
             || listed(RUNS, clause.verb()) && spelled::names_command(&part.text)
     };
-    is_command(clause) || task(clause).is_some() || is_said()
+    is_command(clause) || task(clause).is_some() || names_one()
 }
 
-/// The command that `part` is, or that the manifest of the project at `root` says for it.
+/// The command line that `part` is, or the one for its task by the manifest of the project at `root`.
 pub fn project_command(part: &Part, root: &Path) -> Option<String> {
     let text = part.text.to_lowercase();
     command(&Clause::of(&text, part, None)?, part, root)
 }
 
-/// What `run the tests`, `build the project` runs, by the manifest of the project.
+/// The command line that the clause is, or the one for `run the tests`, `build the project` by the project's manifest.
 fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
     if is_command(clause) {
         let words = part.text.split_whitespace().skip(1);
@@ -242,15 +243,22 @@ fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
     Some(checks::of(root).command(task(clause)?)?.line)
 }
 
+/// The task that the clause asks for, if it is about the whole project.
 fn task(clause: &Clause) -> Option<Task> {
     let task = match clause.verb() {
-        "run" | "rerun" | "execute" | "start" | "launch" => match () {
-            () if clause.has("test, tests, testsuite, suite") => Task::Test,
-            () if clause.has("linter, lint, lints, clippy") => Task::Lint,
-            () if clause.has("formatter") => Task::Format,
-            () if clause.has("build") => Task::Build,
-            () => return None,
-        },
+        "run" | "rerun" | "execute" | "start" | "launch" => {
+            if clause.has("test, tests, testsuite, suite") {
+                Task::Test
+            } else if clause.has("linter, lint, lints, clippy") {
+                Task::Lint
+            } else if clause.has("formatter") {
+                Task::Format
+            } else if clause.has("build") {
+                Task::Build
+            } else {
+                return None;
+            }
+        }
         "test" => Task::Test,
         "build" | "compile" | "rebuild" => Task::Build,
         "lint" => Task::Lint,
@@ -259,7 +267,7 @@ fn task(clause: &Clause) -> Option<Task> {
     };
     let general = "the, this, it, project, code, all, whole, entire, everything, app, program, unit, my, our, please, again, test, tests, testsuite, \
         suite, linter, lint, lints, formatter, build, crate, package, on, source";
-    // `run the tests of parser`: which ones would have to be known.
+    // `run the tests of parser` names a part of the project, for which no command is known.
     let is_general = clause.words[clause.lead + 1..].iter().all(|word| listed(general, word));
     is_general.then_some(task)
 }
@@ -269,19 +277,19 @@ mod tests {
     use super::*;
     use crate::orchestrate::decompose::parts;
 
-    /// The arguments of the first call; none where something is missing.
-    fn said(tool: Builtin, step: &str, root: Option<&Path>) -> Arguments {
+    /// The arguments of the first call; empty if something is missing.
+    fn first_call(tool: Builtin, step: &str, root: Option<&Path>) -> Arguments {
         let known = Known { symbol: None, root, files: &|_| Vec::new() };
         arguments(tool, &parts(step)[0], &known).map(|all| all[0].clone()).unwrap_or_default()
     }
 
     fn check(tool: Builtin, step: &str, expected: &str) {
-        let said = said(tool, step, None);
-        assert_eq!(said.get("pattern").and_then(Value::as_str), Some(expected), "{step}");
+        let call = first_call(tool, step, None);
+        assert_eq!(call.get("pattern").and_then(Value::as_str), Some(expected), "{step}");
     }
 
     #[test]
-    fn what_is_looked_for_is_what_stands_behind_its_lead() {
+    fn the_text_to_search_is_read_from_the_clause() {
         let check = |step, expected| check(Builtin::SearchText, step, expected);
         check("Which files contain the word Adapter?", "Adapter");
         check("Find all TODO comments", "TODO");
@@ -296,10 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_lines_are_those_that_are_said_of_lines() {
+    fn line_numbers_are_read_from_the_clause() {
         let check = |step: &str, expected: Option<(u64, u64)>| {
-            let said = said(Builtin::ReadFile, step, None);
-            let line = |name: &str| said.get(name).and_then(Value::as_u64);
+            let call = first_call(Builtin::ReadFile, step, None);
+            let line = |name: &str| call.get(name).and_then(Value::as_u64);
             assert_eq!(line("start_line").zip(line("end_line")), expected, "{step}");
         };
         check("Read lines 10 to 20 of src/app.rs", Some((10, 20)));
@@ -311,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_looked_for_by_what_is_written_of_them() {
+    fn the_file_pattern_is_read_from_the_clause() {
         let check = |step, expected| check(Builtin::FindFiles, step, expected);
         check("Is there a file called adapter.bin?", "adapter.bin");
         check("Where is the file features.rs?", "features.rs");
@@ -321,11 +329,11 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_says_what_a_project_is_tested_and_built_with() {
+    fn test_and_build_commands_come_from_the_manifest() {
         let dir = tempfile::tempdir().unwrap();
         let check = |step: &str, expected: Option<&str>| {
-            let said = said(Builtin::RunCommand, step, Some(dir.path()));
-            assert_eq!(said.get("command").and_then(Value::as_str), expected, "{step}");
+            let call = first_call(Builtin::RunCommand, step, Some(dir.path()));
+            assert_eq!(call.get("command").and_then(Value::as_str), expected, "{step}");
         };
         check("Run the tests", None);
         std::fs::write(dir.path().join("package.json"), r#"{"scripts": {"test": "vitest", "build": "vite build"}}"#)
@@ -340,10 +348,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_only_with_what_is_quoted() {
+    fn a_file_is_written_only_with_quoted_content() {
         let check = |step: &str, expected: Option<(&str, &str)>| {
-            let said = said(Builtin::WriteFile, step, None);
-            let text = |name: &str| said.get(name).and_then(Value::as_str);
+            let call = first_call(Builtin::WriteFile, step, None);
+            let text = |name: &str| call.get(name).and_then(Value::as_str);
             assert_eq!(text("path").zip(text("content")), expected, "{step}");
         };
         check("Create notes.md with the text \"see a.md\"", Some(("notes.md", "see a.md")));
@@ -354,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_is_the_only_file_that_is_called_so() {
+    fn a_bare_name_means_the_only_file_of_that_name() {
         let files = |name: &str| match name {
             "pull.rs" => vec!["src/pull.rs".to_owned(), "src/puller.rs".to_owned()],
             _ => vec!["a/mod.rs".to_owned(), "b/mod.rs".to_owned()],

@@ -1,10 +1,10 @@
-//! The prompts of the capability probe: made for it, and like nothing in particular.
+//! The made-up tasks, requests and tools that the capability probe asks a model about.
 
 use serde_json::{Map, Value, json};
 
 use crate::tools::ToolSpec;
 
-/// A task with the tool that does it and a value that has to be among its arguments.
+/// A task, the tool that does it, and a text that has to occur in the call's arguments.
 pub struct Task {
     pub task: &'static str,
     pub tool: &'static str,
@@ -15,7 +15,7 @@ const fn task(task: &'static str, tool: &'static str, value: &'static str) -> Ta
     Task { task, tool, value }
 }
 
-/// Tasks by how many tools are offered with them; the first so many of [`TOOLS`] hold the right one.
+/// Tasks, grouped by how many tools are offered: the first of [`TOOLS`], among them the right one.
 pub const TASKS: [(usize, [Task; 4]); 3] = [
     (
         15,
@@ -46,7 +46,7 @@ pub const TASKS: [(usize, [Task; 4]); 3] = [
     ),
 ];
 
-/// What needs no tool.
+/// Small talk that needs no tool.
 pub const TALK: [&str; 4] = ["Hello!", "Thank you, that was helpful.", "How are you today?", "Good night."];
 
 /// Requests with the number of steps they take.
@@ -123,7 +123,7 @@ mod tests {
                 assert!(tools(*count).iter().any(|tool| tool.name == task.tool), "{} of {count}", task.tool);
                 assert!(task.task.contains(task.value), "{}", task.task);
             }
-            // Those of small lists are asked a second time inside a grammar.
+            // Tasks with a short list of tools are asked a second time, inside a grammar.
             prompts += tasks.len() * if *count == TOOLS.len() { 1 } else { 2 };
         }
         assert_eq!(prompts, 30);

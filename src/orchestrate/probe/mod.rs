@@ -1,5 +1,6 @@
-//! Measures what a model can be trusted with: some thirty short prompts, once a file. A free loop asks only as many as
-//! it takes to decide.
+//! Measures how well a model calls tools and plans, with thirty short prompts, once per model file.
+//!
+//! Before a free loop only as many are asked as it takes to decide whether the model may run one.
 
 mod cases;
 mod tier;
@@ -27,20 +28,20 @@ const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Wri
 /// Longest call and plan, in tokens.
 const CALL_TOKENS: usize = 64;
 const PLAN_TOKENS: usize = 160;
-/// Time after which a probe ends with what it knows: on the way to an answer, and when it was asked for.
+/// Time limits of a probe: on the way to an answer, and when the user asked for the probe.
 const GATE_TIME: Duration = Duration::from_secs(20);
 const WHOLE_TIME: Duration = Duration::from_secs(300);
 
-/// How much is asked.
+/// How many prompts are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// As much as it takes to decide whether the model may be left to itself.
+    /// As many as it takes to decide whether the model may run a free loop.
     Gate,
     Whole,
 }
 
-/// What the model of a free loop may be trusted with, and what was measured of it: what the user has said, else what
-/// is remembered of its file, else what a short probe finds now.
+/// The capability of a free loop's model, with its measurements: as the user set it, else as measured before for its file, else as
+/// a short probe finds now.
 pub async fn capability(
     toolkit: &Toolkit,
     model: &Leased,
@@ -63,7 +64,7 @@ pub async fn capability(
     Ok((capability, Some(measured)))
 }
 
-/// Asks the prompts and remembers the result with the file.
+/// Asks the prompts and stores the result for the model file.
 pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
     let started = Instant::now();
     let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
@@ -79,7 +80,7 @@ pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn
     Ok(found)
 }
 
-/// Where the result is kept, and under which name.
+/// The folder that stores results, and the model file's fingerprint, which names its result.
 fn memory(toolkit: &Toolkit, model: &Leased) -> Option<(std::path::PathBuf, String)> {
     let fingerprint = digest::fingerprint(&toolkit.pool.file_of(model.role)?).ok()?;
     Some((toolkit.pool.capabilities()?.clone(), fingerprint))
@@ -95,7 +96,7 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// False when time was up before everything was asked.
+    /// Asks everything. False if it ended early, because time was up or the decision was clear.
     async fn run(&mut self) -> Result<bool, TurnError> {
         let mut left: usize = TASKS.iter().map(|(_, tasks)| tasks.len()).sum();
         for (count, tasks) in &TASKS {
@@ -111,7 +112,7 @@ impl Probe<'_> {
                     self.found.free.add(right);
                     let right = match self.call(task.task, &tools, true).await {
                         Ok((text, _)) => self.is_right(&text, task, &tools),
-                        // A family's marks need not be tokens of this file: no grammar can hold it to them.
+                        // The call marks may be no tokens of this model file; then no grammar is possible.
                         Err(TurnError::Engine(EngineError::Grammar(_))) => false,
                         Err(error) => return Err(error),
                     };
@@ -138,7 +139,7 @@ impl Probe<'_> {
                 let steps = text.lines().filter(|line| line.trim_start().starts_with("[plan.add_step(")).count();
                 self.found.plans.entry(*count).or_default().add(steps == *count);
             }
-            // Whoever plans four steps plans one; the gate does not ask.
+            // A model that plans four steps also plans one, so the gate does not ask the shorter ones.
             if self.depth == Depth::Gate {
                 break;
             }
@@ -146,7 +147,7 @@ impl Probe<'_> {
         Ok(true)
     }
 
-    /// Whether time is up, or what is asked for is known.
+    /// Whether time is up, or the gate's decision is clear whatever the `left` tasks bring.
     fn is_over(&self, left: usize) -> bool {
         Instant::now() >= self.until || (self.depth == Depth::Gate && self.found.is_lost(left))
     }
@@ -166,7 +167,7 @@ impl Probe<'_> {
         })
     }
 
-    /// The reply to a task, and whether it is a call as the model's family writes it, of a tool there is.
+    /// The reply to a task, and whether it is a valid call in the notation of the model's family.
     async fn call(&mut self, task: &str, tools: &[ToolSpec], grammar: bool) -> Result<(String, bool), TurnError> {
         let texts: Vec<_> = tools.iter().map(|tool| notation::shown(tool, notation::WHOLE)).collect();
         let dialect = &*self.model.dialect;

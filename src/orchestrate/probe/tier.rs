@@ -1,10 +1,9 @@
-//! Measures how far a model goes by itself: a few requests to read, passages to answer from, small changes to write, once a file.
+//! Measures what a model can do by itself: read requests, answer from a passage and write small changes; once per model file.
 
 use std::time::{Duration, Instant};
 
 use crate::edit::{self, Hints};
 use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request};
 use crate::models::capability::{Measured, Tier};
 use crate::models::dialect::Message;
 use crate::models::{Role, digest};
@@ -12,28 +11,28 @@ use crate::orchestrate::Host;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::work::read;
 
-/// Time after which the probe ends with what it knows.
+/// Time after which no further change is asked for.
 const TIME: Duration = Duration::from_secs(180);
-/// Longest answer of a reading and of a change, in tokens.
+/// Longest answer to a reading and to a change, in tokens.
 const READING_TOKENS: usize = 48;
 const CHANGE_TOKENS: usize = 120;
 const CHANGE_PROMPT: &str = include_str!("../prompts/write.md");
 const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
 
-/// A request, and the kinds of its steps.
+/// Requests, and the kinds of steps that they have to be read as.
 const READINGS: [(&str, &[read::Kind]); 2] = [
     ("Set LIMIT to 9 in limits.py and then run the tests", &[read::Kind::Edit, read::Kind::Run]),
     ("Where is the session closed?", &[read::Kind::Ask]),
 ];
 
-/// A passage with a question, and what the answer has to say.
+/// A passage with a question, and a text that the answer has to contain.
 const QUESTION: (&str, &str) = (
     "net/retry.py\n```python\nATTEMPTS = 7\n\ndef fetch(url):\n    for _ in range(ATTEMPTS):\n        reply = get(url)\n        if reply.ok:\n            \
      return reply\n    return None\n```\n\nQuestion: What does fetch return when every attempt fails?",
     "None",
 );
 
-/// A change, and texts that have to stand in the file then.
+/// A file with a change to make. Of each list in `expected`, one text has to be in the changed file.
 struct Change {
     path: &'static str,
     text: &'static str,
@@ -62,7 +61,7 @@ const CHANGES: [Change; 3] = [
     },
 ];
 
-/// How far the planner goes, as far as that is known without loading it: by models.toml, else by what was measured.
+/// The planner's tier without loading it: from models.toml, else as measured before; `None` if it was never measured.
 pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
         return Some(said);
@@ -73,7 +72,7 @@ pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     };
     match toolkit.pool.file_of(Role::Planner) {
         Some(_) => remembered()?.tier(),
-        // A scripted model is what its script says.
+        // A scripted model has no file; its script sets the measurement.
         None => {
             let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured);
             Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
@@ -81,7 +80,7 @@ pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     }
 }
 
-/// How far the planner goes: what is known, else what a probe finds now.
+/// The planner's tier: the known one, else as a probe finds now.
 pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError> {
     if let Some(known) = known(toolkit) {
         return Ok(known);
@@ -103,7 +102,7 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
     Ok(tier)
 }
 
-/// Asks the prompts and remembers the result with the file, beside what other probes found.
+/// Asks the prompts and stores the result for the model file, together with what other probes measured.
 async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<Measured, TurnError> {
     let memory = super::memory(toolkit, model);
     let before = memory.as_ref().and_then(|(folder, fingerprint)| Measured::remembered(folder, fingerprint));
@@ -118,7 +117,7 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
     let answer = asked(toolkit, model, host, (ANSWER_PROMPT, QUESTION.0), READING_TOKENS).await?;
     found.reading.add(answer.contains(QUESTION.1));
     for change in &CHANGES {
-        // A model that takes longer than this for it cannot be waited for.
+        // A model this slow is not measured further.
         if Instant::now() >= until {
             break;
         }
@@ -142,12 +141,11 @@ async fn asked(
     tokens: usize,
 ) -> Result<String, TurnError> {
     let messages = [Message::system(system.trim()), Message::user(user)];
-    let request: Request = model.engine.request(&model.dialect.render(&messages), tokens);
-    let request = Request { grammar: None::<Grammar>, ..request };
+    let request = model.engine.request(&model.dialect.render(&messages), tokens);
     Ok(toolkit.generate(model, request, "measuring the model", host).await?.text)
 }
 
-/// Whether what was written can be put in place and holds what was asked for.
+/// Whether the written code can be merged into the file and the result has every expected text.
 fn is_made(change: &Change, answer: &str) -> bool {
     let blocks = crate::orchestrate::work::written::blocks(answer);
     let Some(block) = blocks.first() else { return false };

@@ -1,4 +1,4 @@
-//! What becomes of a loop that goes nowhere: what it leaves open is carried out by code.
+//! Ends a loop that goes nowhere: code carries out the steps that it left open.
 
 use serde_json::{Map, Value};
 
@@ -12,9 +12,9 @@ use super::super::toolkit::TurnError;
 use super::{Loop, offer};
 
 impl Loop<'_> {
-    /// What a loop that goes nowhere leaves open is carried out by code, where code has not tried yet.
+    /// Has code carry out the open steps after a stall. If code has tried them already (`untried` is false), they stay open.
     pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
-        // What the user said no to is not asked again.
+        // A step whose call the user has rejected is not asked about again.
         let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
         let open: Vec<&Step> =
             offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
@@ -39,7 +39,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// A question is put to the index as it stands; in chat mode nothing else is done.
+    /// Chat mode: sends a question to the index search as it is; other steps are left alone.
     async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
         let toolkit = self.scene.toolkit;
         let spec = toolkit.catalog.get("index_search").filter(|_| toolkit.index.is_some());
@@ -52,7 +52,7 @@ impl Loop<'_> {
     }
 }
 
-/// Why nothing is going to be changed, where the user wanted that.
+/// Tells the user why nothing will be changed although the request asks for it.
 pub(super) fn why_not(asked: Mode, engine: &Engine, trouble: &str) -> String {
     let model = engine.model();
     match (asked, trouble.is_empty()) {
@@ -68,7 +68,7 @@ pub(super) fn why_not(asked: Mode, engine: &Engine, trouble: &str) -> String {
     }
 }
 
-/// What to get instead of a model that cannot do what was asked.
+/// Which stronger model to get, and how.
 fn stronger(model: &str) -> &'static str {
     if model.to_lowercase().contains("qwen2.5-coder-1.5b") {
         "get a stronger planner: `monobloc models pull planner LFM2-8B-A1B` (5 GiB of memory)"
@@ -83,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_that_cannot_write_is_told_with_the_models_to_get_instead() {
+    fn the_advice_names_stronger_models_and_how_to_get_them() {
         let check = |model: &str, expected: &str, never: &str| {
-            let said = stronger(model);
-            assert!(said.contains(expected) && !said.contains(never), "{model}: {said}");
+            let advice = stronger(model);
+            assert!(advice.contains(expected) && !advice.contains(never), "{model}: {advice}");
         };
         check("SmolLM2-135M-Instruct.Q4_1.gguf", "scripts/fetch-models", "SmolLM2");
         check("SmolLM2-135M-Instruct.Q4_1.gguf", "models pull planner Qwen2.5-Coder-1.5B", "SmolLM2");

@@ -1,4 +1,4 @@
-//! Lessons in the single-model loop: the model is told what worked for steps like these, and what works is written down.
+//! Lessons in the single-model loop: the model is shown calls that worked for similar steps, and calls that work now are stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use super::super::toolkit::Toolkit;
 use super::super::words;
 use super::offer;
 
-/// Steps that are remembered; a loop of a small model seldom gets further.
+/// Most steps for which lessons are recalled; a small model's loop seldom gets further.
 const STEPS_MAX: usize = 8;
-/// Characters of a call that is told.
+/// Longest step or call in the prompt, in characters.
 const CALL_CHARS: usize = 300;
 
-/// What is remembered for the steps of one loop.
+/// The lessons recalled for the steps of one loop.
 pub struct Memory<'a> {
     lessons: Arc<Lessons>,
     steps: Vec<(&'a Step, Recollection)>,
-    /// Entries of the evidence and tokens from before the loop.
+    /// Entries in the evidence, and tokens spent, before the loop.
     entries: usize,
     tokens: usize,
 }
 
 impl<'a> Memory<'a> {
-    /// `None` where nothing is learned.
+    /// Recalls lessons for the open steps; `None` if lessons are turned off.
     pub async fn of(toolkit: &Toolkit, plan: &'a Plan, evidence: &Evidence) -> Option<Memory<'a>> {
         let lessons = toolkit.context.as_ref()?.lessons.clone()?;
         let mut steps = Vec::new();
@@ -43,7 +43,7 @@ impl<'a> Memory<'a> {
         Some(Memory { lessons, steps, entries: evidence.entries().len(), tokens: toolkit.meter.tokens() })
     }
 
-    /// What worked for steps like these, for the model to read; only of tools that it may call.
+    /// Prompt text with calls that worked for similar steps, only of tools that `allows` permits; `None` if there are none.
     pub fn told(&mut self, allows: impl Fn(&ToolSpec) -> bool, toolkit: &Toolkit, host: &dyn Host) -> Option<String> {
         let mut lines = String::new();
         for (step, memory) in &mut self.steps {
@@ -63,7 +63,7 @@ impl<'a> Memory<'a> {
         (!lines.is_empty()).then(|| format!("\n\nCalls that worked before:{lines}"))
     }
 
-    /// Writes down the last call that worked for each step, and whether what was told helped.
+    /// Stores the last call that worked for each step, and whether the lessons shown helped or failed.
     pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence) {
         let calls = &evidence.entries()[self.entries..];
         let is_done = |step: &Step, call: &&Entry| {
@@ -82,7 +82,7 @@ impl<'a> Memory<'a> {
                 .filter(|call| call.step == step.id && call.status == StepStatus::Failed && memory.says(call));
             failed.take(1).flat_map(|_| memory.used())
         });
-        // One lesson may have been told for several steps; it is blamed once.
+        // A lesson may have been shown for several steps: it is blamed once, and only if it helped none.
         let blamed: BTreeSet<i64> = blamed.filter(|id| !helped.contains(id)).collect();
         learn::record(self.lessons.clone(), learned, helped, blamed).await;
     }

@@ -1,5 +1,7 @@
-//! The single-model loop: one model calls tools until it answers. The plain mode, and what takes over when a phase of
-//! the orchestrated path cannot go on; then it inherits plan and evidence and repeats nothing.
+//! The single-model loop: one model calls tools until it answers.
+//!
+//! It is the plain mode, and it takes over when a phase of the orchestrated path cannot go on; it then continues with that path's plan
+//! and evidence and repeats no call.
 
 mod ending;
 mod lessons;
@@ -32,13 +34,13 @@ use offer::Shelf;
 pub use talk::reply;
 use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
 
-/// Longest reply of one iteration of a capable and of a small model, in tokens; a call needs fewer, a new file more.
+/// Longest reply of one iteration of a capable and of a small model, in tokens.
 const REPLY_TOKENS: usize = 1_500;
 const SMALL_REPLY_TOKENS: usize = 80;
-/// Part of a result that the model reads, in characters; the evidence keeps all of it.
+/// Longest part of a result that the model reads, in characters; the evidence keeps all of it.
 const RESULT_CHARS: usize = 3_000;
 
-/// What a loop takes over.
+/// What a loop starts with.
 pub struct Task<'a> {
     pub request: &'a str,
     pub plan: &'a Plan,
@@ -49,7 +51,7 @@ pub struct Task<'a> {
     pub transitions: &'a mut Transitions,
 }
 
-/// Runs the loop. Gives the model's last words, if it has said any to their end.
+/// Runs the loop. Returns the model's last reply, if there is one that was not cut off.
 pub async fn run(
     toolkit: &Toolkit,
     context: &Context,
@@ -61,7 +63,7 @@ pub async fn run(
     let (capability, measured) = probe::capability(toolkit, &model, host).await?;
     transitions.limit(&capability);
     let capable = capability.supports_advanced_orchestration;
-    // Who cannot write a change is not left to change files.
+    // A model that was not measured to write changes may not change files in a loop.
     let reads = capable && probe::tier(toolkit, host).await? < crate::models::Tier::Writes;
     let cell = gate::cell(capable, if reads { Mode::Chat } else { toolkit.mode });
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
@@ -78,8 +80,8 @@ pub async fn run(
     let shelf = Shelf::of(toolkit, request, vector.as_deref(), changes, cell);
     let mut memory = lessons::Memory::of(toolkit, plan, evidence).await;
     let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
-    let told = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
-    opening.push_str(&told.unwrap_or_default());
+    let lessons_text = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
+    opening.push_str(&lessons_text.unwrap_or_default());
     let mut this = Loop {
         scene: Scene { toolkit, context, request, host },
         plan,
@@ -100,7 +102,7 @@ pub async fn run(
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
-    // What a loop that may only look things up makes do with is no lesson for one that may do more.
+    // Chat mode teaches nothing: a loop that may only read makes other calls than one that may act.
     if let Some(memory) = memory.filter(|_| cell.mode == Mode::Agent) {
         memory.learn(toolkit, this.evidence).await;
     }
@@ -119,19 +121,19 @@ struct Loop<'a> {
     shelf: Shelf,
     model: Leased,
     capability: ModelCapability,
-    /// Its calls come out better inside a grammar.
+    /// Calls are generated inside a grammar, because that was measured to help.
     constrained: bool,
     cell: Cell,
-    /// The request wants something to be different afterwards.
+    /// The request asks for a change or a command, and the loop may carry it out.
     changes: bool,
     watch: Watch,
     messages: Vec<Message>,
-    /// Where the request stands among them, behind earlier turns.
+    /// Index of the request in `messages`, after earlier turns.
     request_at: usize,
 }
 
 impl<'a> Loop<'a> {
-    /// Iterates until the model has said its last word, which is given back, or goes nowhere.
+    /// Iterates until the model gives its last reply or stalls. Returns the stall, if any, and that reply, if it is complete.
     async fn turn(&mut self) -> Result<(Option<Stall>, Option<String>), TurnError> {
         let most = self.scene.toolkit.iterations_max.unwrap_or(self.capability.recommended_max_iterations);
         for iteration in 1..=most {
@@ -176,13 +178,14 @@ impl<'a> Loop<'a> {
         Ok((Some(self.watch.exhausted()), None))
     }
 
-    /// Steps with nothing to show that this loop may do something about.
+    /// Steps not done yet that this loop may do something about.
     fn open(&self) -> Vec<&'a Step> {
         let mut open = offer::open(self.plan, self.evidence);
         open.retain(|step| self.cell.mode == Mode::Agent || !offer::executes(step));
         open
     }
 
+    /// Generates one reply, inside a grammar if that helps this model.
     async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
         let system = prompt::system(self.changes, self.cell.short, &*model.dialect, &tools);
@@ -200,7 +203,7 @@ impl<'a> Loop<'a> {
         let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools, Reply::Either));
         let request = Request { grammar, ..free.clone() };
         let mut output = match self.scene.toolkit.generate(model, request, "thinking", self.scene.host).await {
-            // Marks of the family that are no tokens of this file.
+            // The call marks are no tokens of this model file: go on without a grammar.
             Err(TurnError::Engine(EngineError::Grammar(_))) => {
                 self.constrained = false;
                 self.scene.toolkit.generate(model, free, "thinking", self.scene.host).await?
@@ -214,11 +217,11 @@ impl<'a> Loop<'a> {
         Ok(output)
     }
 
-    /// Deals with the calls of one reply, and tells the model what came of each.
+    /// Runs the calls of one reply, and adds a message with the result of each.
     async fn calls(&mut self, calls: Vec<RawCall>) -> Result<Batch, TurnError> {
         let mut batch = Batch { calls: calls.len(), ..Batch::default() };
         for raw in calls {
-            let mut told = match check::check(&raw, self.scene.toolkit.catalog.specs()) {
+            let mut result = match check::check(&raw, self.scene.toolkit.catalog.specs()) {
                 Err(problem) => problem.to_string(),
                 Ok(checked) => {
                     let spec = self.scene.toolkit.catalog.get(&checked.call.tool);
@@ -229,14 +232,14 @@ impl<'a> Loop<'a> {
                 }
             };
             if self.changes && batch.executed == 0 && self.watch.reading_calls + batch.usable >= watch::NUDGE_AFTER {
-                told.push_str(&format!("\n{}", prompt::HINT));
+                result.push_str(&format!("\n{}", prompt::HINT));
             }
-            self.messages.push(Message::tool(told));
+            self.messages.push(Message::tool(result));
         }
         Ok(batch)
     }
 
-    /// Runs one call, unless the evidence has its result.
+    /// Runs one call, unless the evidence has its result. Returns the text for the model.
     async fn call(&mut self, checked: check::Checked, spec: &ToolSpec, batch: &mut Batch) -> Result<String, TurnError> {
         for repair in &checked.repairs {
             self.scene.host.notice(&format!("{}: {repair}", spec.name));
@@ -268,7 +271,7 @@ impl<'a> Loop<'a> {
         })
     }
 
-    /// Sends out what was counted and noticed.
+    /// Emits the counters, and what was noticed since the last report.
     fn report(&mut self) {
         let (miss, repeat) = self.watch.counts();
         self.scene.host.emit(Event::ToolMiss(miss));
@@ -282,7 +285,7 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// What was said to its end; what the token limit cut off is not.
+/// The text of a reply that came to its end; `None` if it was cut off.
 fn last_words(reply: Output) -> Option<String> {
     (reply.finish == Finish::End).then_some(reply.text)
 }

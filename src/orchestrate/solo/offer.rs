@@ -1,4 +1,4 @@
-//! Which tools the single-model loop offers, and which parts of a plan have nothing to show yet.
+//! Chooses which tools the single-model loop offers, and finds the steps of a plan that are not done yet.
 
 use crate::models::dialect::ToolText;
 use crate::tools::{Ranked, ToolSpec};
@@ -13,12 +13,12 @@ use super::watch::Offer;
 
 /// Longest description of a tool in the list, in characters.
 const DESCRIPTION_CHARS: usize = 200;
-/// Tools listed to a model that loses the thread of a long list.
+/// Most tools listed to a weak model, which a long list confuses.
 const WEAK_OFFERED_MAX: usize = 5;
-/// Executing tools that a changing request is offered at least: create, change, run.
+/// Fewest executing tools offered for a request that changes something: create, change, run.
 const EXECUTING_MIN: usize = 3;
 
-/// The catalogue in the order in which it fits a request.
+/// The catalogue, ranked by how well each tool fits a request.
 pub struct Shelf {
     ranked: Vec<Ranked>,
     most: usize,
@@ -33,7 +33,7 @@ impl Shelf {
         Shelf { ranked, most, changes, access: cell.access }
     }
 
-    /// Whether a call of this tool is carried out now. One that exists and fits is, listed or not.
+    /// Whether a call of this tool may run now, listed or not.
     pub fn allows(&self, spec: &ToolSpec, offer: &Offer) -> bool {
         let fits = match offer {
             Offer::All => true,
@@ -43,7 +43,7 @@ impl Shelf {
         fits && self.access.allows(spec)
     }
 
-    /// What is listed now, best first.
+    /// The tools listed now, best first.
     pub fn offered<'a>(&self, toolkit: &'a Toolkit, offer: &Offer) -> Vec<&'a ToolSpec> {
         let all: Vec<&ToolSpec> =
             self.ranked.iter().filter_map(|ranked| toolkit.catalog.specs().get(ranked.index)).collect();
@@ -62,12 +62,12 @@ pub fn texts(offered: &[&ToolSpec]) -> Vec<ToolText> {
     offered.iter().map(|spec| notation::shown(spec, DESCRIPTION_CHARS)).collect()
 }
 
-/// Whether a step asks for something to be different, or run.
+/// Whether a step asks for a change or a command.
 pub fn executes(step: &Step) -> bool {
     matches!(classify::kind(std::slice::from_ref(&step.part)), RequestKind::Change | RequestKind::Command)
 }
 
-/// Steps with nothing to show: no call that succeeded, or none that executes where something is to be done.
+/// Steps that are not done: without a successful call or, if they change or run something, without a successful executing call.
 pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
     let covered =
         |step: &Step| evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)));

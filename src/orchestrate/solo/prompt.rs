@@ -1,4 +1,4 @@
-//! What the single-model loop says to its model: the opening, and a word when it goes nowhere. Wording of seed 004.
+//! Writes the messages of the single-model loop: system message, opening, and corrections when the loop goes nowhere.
 
 use crate::base::StepId;
 use crate::engine::Engine;
@@ -18,20 +18,20 @@ const PHASES: &str = include_str!("../prompts/phases.md");
 const RECOVERY: &str = include_str!("../prompts/recovery.md");
 const NUDGE: &str = "Context gathering complete. Now proceed with execution using write_file or replace_in_file.";
 const NUDGE_QUESTION: &str = "Context gathering complete. Now answer the question from what was found.";
-/// Under a result, once the model has read twice in a row.
+/// Added to a result once the model has only read twice in a row.
 pub const HINT: &str = "You've gathered context. Consider proceeding to execution.";
-/// Hits packed as background, and the part of a slot they may take (seed 002: 4 to 6 thousand tokens of context).
+/// Hits packed as background. They may take 1/16 of a slot and at most 4,000 tokens: 4,000 to 6,000 tokens of context are the aim.
 const BACKGROUND_HITS: usize = 8;
 const BACKGROUND_SHARE: usize = 16;
 const BACKGROUND_TOKENS_MAX: usize = 4_000;
-/// Part of a text handed over that the model reads, in characters (seed 002: 4 to 6 thousand tokens of context).
+/// Longest part of a handed-over text that the model reads, in characters (about 3,000 tokens, within the same aim).
 const GIVEN_CHARS: usize = 12_000;
-/// Letters that stay of a message that has to make room for later ones.
+/// Characters that are left of a message cut to make room for later ones.
 const STUB_CHARS: usize = 160;
-/// Open steps named to the model.
+/// Most open steps named to the model.
 const OPEN_SHOWN: usize = 5;
 
-/// The system message: a short one for models that lose the thread of a long one.
+/// The system message with the tools; `short` picks the version for weak models, which a long one confuses.
 pub fn system(changes: bool, short: bool, dialect: &dyn Dialect, offered: &[ToolText]) -> String {
     let more = match (short, changes) {
         (true, _) => SHORT.trim(),
@@ -42,21 +42,21 @@ pub fn system(changes: bool, short: bool, dialect: &dyn Dialect, offered: &[Tool
     format!("{}\n{more}\n\n{tools}", SYSTEM.trim())
 }
 
-/// `text` without what stands between reasoning tags, which is handed to `take`.
+/// `text` without its `<reasoning>` blocks; the content of each goes to `take`.
 pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
-    let mut said = String::new();
+    let mut answer = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("<reasoning>") {
-        said.push_str(before);
+        answer.push_str(before);
         let (thought, after) = after.split_once("</reasoning>").unwrap_or((after, ""));
         take(thought.trim());
         rest = after;
     }
-    said.push_str(rest);
-    said.trim().to_owned()
+    answer.push_str(rest);
+    answer.trim().to_owned()
 }
 
-/// The request, with what was planned, done and missed so far.
+/// The first user message: the request, with the plan, what is still open, and the results so far.
 pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -> String {
     let mut text = words::shorten(request, 4_000);
     if !plan.steps.is_empty() && !trouble.is_empty() {
@@ -68,16 +68,14 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -
         text.push_str(&format!("\nStill open: {}", words::shorten(trouble, 600)));
     }
     for entry in evidence.entries() {
-        let shown = match entry.tool == GIVEN {
-            true => words::shorten(&entry.outcome.text, GIVEN_CHARS),
-            false => entry.summary(),
-        };
+        let shown =
+            if entry.tool == GIVEN { words::shorten(&entry.outcome.text, GIVEN_CHARS) } else { entry.summary() };
         text.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));
     }
     text
 }
 
-/// The code that the request seems to be about, packed into what a slot can spare.
+/// Code that matches the request, packed into the tokens that a slot can spare; `None` if nothing is found.
 pub fn background(toolkit: &Toolkit, engine: &Engine, request: &str, vector: Option<&[f32]>) -> Option<String> {
     let index = toolkit.index.as_ref()?;
     let found = retrieve::search(index, request, vector, BACKGROUND_HITS).ok()?;
@@ -86,7 +84,7 @@ pub fn background(toolkit: &Toolkit, engine: &Engine, request: &str, vector: Opt
     (!pack.items.is_empty()).then(|| pack.text())
 }
 
-/// What a model that goes nowhere is told.
+/// The message that tells a stalled model what to do next.
 pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], example: &str) -> String {
     let mut text = match (remedy, stall) {
         (Remedy::Nudge, _) if changes => NUDGE.to_owned(),
@@ -130,9 +128,9 @@ pub fn example(dialect: &dyn Dialect, offered: &[ToolText]) -> String {
     format!("{before}{}{after}", dialect.write_call(&tool.name, &arguments))
 }
 
-/// Makes room for `reply` more tokens in a slot of `context`: earlier turns, which stand before the request at
-/// `request_at`, go first, then the oldest results are cut to a line, then the oldest messages go. The system message,
-/// the request and the last two messages stay.
+/// Shrinks `messages` until a reply of `reply` tokens fits beside them in `context` tokens. Earlier turns, before the request at
+/// `request_at`, are dropped first; then the oldest results are cut to a line; then the oldest messages are dropped, except the system
+/// message, the request and the last two; at last all but the system message are shortened.
 pub fn make_room(
     messages: &mut Vec<Message>,
     request_at: &mut usize,
@@ -169,8 +167,7 @@ pub fn make_room(
     }
 }
 
-/// The step a call with these arguments works on: an open one that names what it names, else the first that is open.
-/// 0 stands for none of them.
+/// The open step that a call works on: one with a path or quotation that occurs in `arguments`, else the first; 0 if none is open.
 pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
     let names = |step: &&&Step| {
         step.part
@@ -187,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasoning_is_no_part_of_an_answer() {
+    fn reasoning_is_removed_from_an_answer() {
         let mut thoughts = Vec::new();
         let said =
             without_reasoning("<reasoning>It is in a.rs.</reasoning>\nIt is 5.", |one| thoughts.push(one.to_owned()));

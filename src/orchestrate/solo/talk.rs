@@ -1,4 +1,4 @@
-//! Small talk: one model, no tool.
+//! Answers small talk with one model and no tools.
 
 use crate::budget::permit::Priority;
 use crate::engine::{Piece, Request, Sampling};
@@ -13,7 +13,7 @@ const CHAT: &str = include_str!("../prompts/chat.md");
 /// Longest reply to small talk.
 const CHAT_TOKENS: usize = 160;
 
-/// Answers small talk and what needs no tool.
+/// Answers a request that needs no tool; the text also goes to the host as it comes.
 pub async fn reply(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
     let model = toolkit.model(Role::Planner, host).await?;
     let mut messages = vec![Message::system(CHAT.trim())];

@@ -1,18 +1,18 @@
-//! Watches the single-model loop for going nowhere: what was called and said so far, and what follows. Pure.
+//! Detects when the single-model loop goes nowhere, from its calls and texts so far, and decides what follows. Pure.
 
 use std::collections::HashSet;
 
 use crate::protocol::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss};
 
-/// Read-only iterations in a row after which the model is nudged, and after which it has to act (seed 004).
+/// Read-only iterations in a row after which the model is nudged, and after which it has to act.
 pub const NUDGE_AFTER: usize = 2;
 const ACT_AFTER: usize = 3;
 /// Iterations in a row without one call that can be run.
 const UNUSABLE_MAX: usize = 2;
-/// Iterations in a row with the tools of one server before the others are offered alone.
+/// Iterations in a row with the tools of one server, before only those of other servers are offered.
 const LOCKED_AFTER: usize = 3;
 
-/// What the model may choose from.
+/// Which tools the model may call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Offer {
     #[default]
@@ -26,11 +26,11 @@ pub enum Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Go,
-    /// The model's last words end the turn.
+    /// The model's last reply ends the loop.
     Done,
-    /// It is told what is wrong, and goes on.
+    /// The model is told what is wrong, and goes on.
     Say(Stall, Remedy),
-    /// The loop ends here; the turn does not.
+    /// The loop ends; the turn goes on without it.
     End(Stall),
 }
 
@@ -38,25 +38,25 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct Silence<'a> {
     pub text: &'a str,
-    /// Places that look like a call.
+    /// Places in the text that look like a call.
     pub patterns: usize,
-    /// The text was ended because it went round in a circle.
+    /// Generation was stopped because the text repeated itself.
     pub circles: bool,
 }
 
-/// The calls of one reply, after they were dealt with.
+/// The calls of one reply, after they ran.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// Signatures of its calls, with the state of the project they belong to.
+    /// Signatures of its calls, as `Evidence::signature` writes them.
     pub signature: String,
     pub calls: usize,
-    /// Those of tools that exist and are offered, with arguments that fit.
+    /// Calls of tools that exist and are offered, with valid arguments.
     pub usable: usize,
-    /// Those answered from the evidence.
+    /// Calls answered from the evidence.
     pub repeated: usize,
-    /// Those of tools that can change something, run now.
+    /// Calls run now of tools that can change something.
     pub executed: usize,
-    /// Calls of another notation than the model's own.
+    /// Calls in another notation than the model's own.
     pub textual: usize,
     pub servers: HashSet<String>,
 }
@@ -64,15 +64,15 @@ pub struct Batch {
 /// What is left of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open<'a> {
-    /// Some part has nothing to show for it.
+    /// Some step is not done.
     pub any: bool,
-    /// Such a part wants something changed or run.
+    /// A step that is not done asks for a change or a command.
     pub executing: bool,
-    /// Such a part, where its best tool lies with another server than this.
+    /// Server of the tool that fits the first such step best.
     pub elsewhere: Option<&'a str>,
 }
 
-/// Everything that was noticed so far.
+/// What was observed of a loop so far.
 #[derive(Debug, Default)]
 pub struct Watch {
     miss: ToolMiss,
@@ -82,21 +82,24 @@ pub struct Watch {
     pub iteration: usize,
     /// Read-only calls in a row.
     pub reading_calls: usize,
+    /// Read-only iterations in a row.
     reading: usize,
+    /// Iterations in a row without a usable call.
     unusable: usize,
-    locked: (String, usize),
+    /// Server of the last batch, and batches in a row from it.
+    same_server: (String, usize),
     batches: HashSet<String>,
-    said: HashSet<String>,
-    /// What the model was told already; nothing is said twice but the nudge.
-    told: HashSet<Stall>,
+    texts: HashSet<String>,
+    /// Stalls that the model was corrected about. A second time ends the loop; only the nudge is repeated.
+    corrected: HashSet<Stall>,
     called: bool,
     executed: bool,
-    /// A detection whose outcome is open.
+    /// A detection whose outcome is not known yet.
     pending: Option<Stall>,
     pub events: Vec<Noticed>,
 }
 
-/// For the journal.
+/// An event for the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noticed {
     Detection(Detection),
@@ -108,23 +111,32 @@ impl Watch {
     pub fn silent(&mut self, silence: Silence<'_>, open: Open<'_>) -> Verdict {
         self.miss.responses_without_tool_calls += 1;
         self.miss.textual_tool_call_patterns += silence.patterns;
-        let same = !self.said.insert(silence.text.trim().to_owned());
+        let same = !self.texts.insert(silence.text.trim().to_owned());
         self.repeat.repeated_content += usize::from(same || silence.circles);
-        let (stall, remedy) = match () {
-            () if same => return self.end(Stall::SameText),
-            () if silence.circles => (Stall::SameText, Remedy::AskedAgain),
-            () if silence.patterns > 0 => (Stall::UnreadableCall, Remedy::AskedAgain),
-            () if open.executing && !self.called => (Stall::Deflection, Remedy::ExecutingToolsOnly),
-            () if open.executing && !self.executed => (Stall::NothingExecuted, Remedy::ExecutingToolsOnly),
-            () if open.executing => (Stall::OpenSteps, Remedy::ExecutingToolsOnly),
-            () if open.any && !self.called => (Stall::Deflection, Remedy::AskedAgain),
-            () if open.any => (Stall::OpenSteps, Remedy::AskedAgain),
-            () => return self.done(),
+        if same {
+            return self.end(Stall::SameText);
+        }
+        let (stall, remedy) = if silence.circles {
+            (Stall::SameText, Remedy::AskedAgain)
+        } else if silence.patterns > 0 {
+            (Stall::UnreadableCall, Remedy::AskedAgain)
+        } else if open.executing && !self.called {
+            (Stall::Deflection, Remedy::ExecutingToolsOnly)
+        } else if open.executing && !self.executed {
+            (Stall::NothingExecuted, Remedy::ExecutingToolsOnly)
+        } else if open.executing {
+            (Stall::OpenSteps, Remedy::ExecutingToolsOnly)
+        } else if open.any && !self.called {
+            (Stall::Deflection, Remedy::AskedAgain)
+        } else if open.any {
+            (Stall::OpenSteps, Remedy::AskedAgain)
+        } else {
+            return self.done();
         };
         self.once(stall, remedy)
     }
 
-    /// A reply with calls, after they were dealt with.
+    /// A reply with calls, after they ran.
     pub fn called(&mut self, batch: &Batch, open: Open<'_>) -> Verdict {
         self.miss.responses_with_tool_calls += 1;
         self.miss.textual_tool_call_patterns += batch.textual;
@@ -143,16 +155,18 @@ impl Watch {
             (self.reading, self.reading_calls, self.offer) = (0, 0, Offer::All);
             self.executed = true;
             // A long task may read again before its next change.
-            self.told.retain(|stall| !matches!(stall, Stall::ReadOnlyLoop | Stall::SameBatch));
+            self.corrected.retain(|stall| !matches!(stall, Stall::ReadOnlyLoop | Stall::SameBatch));
             self.recovered(true);
             return if locked { self.leave(batch) } else { Verdict::Go };
         }
         self.reading += 1;
         self.reading_calls += batch.usable;
-        let going_nowhere = match () {
-            () if same || batch.repeated == batch.usable => Some(Stall::SameBatch),
-            () if self.reading >= ACT_AFTER => Some(Stall::ReadOnlyLoop),
-            () => None,
+        let going_nowhere = if same || batch.repeated == batch.usable {
+            Some(Stall::SameBatch)
+        } else if self.reading >= ACT_AFTER {
+            Some(Stall::ReadOnlyLoop)
+        } else {
+            None
         };
         match going_nowhere {
             Some(stall) if open.executing => self.once(stall, Remedy::ExecutingToolsOnly),
@@ -166,23 +180,24 @@ impl Watch {
         }
     }
 
-    /// The last iteration is over.
+    /// Notes that the iterations are used up.
     pub fn exhausted(&mut self) -> Stall {
         self.end(Stall::OutOfIterations);
         Stall::OutOfIterations
     }
 
-    /// Whether this many batches in a row came from one server while a part for another is open.
+    /// Whether [`LOCKED_AFTER`] batches in a row came from one server while the first open step needs another.
     fn locked_in(&mut self, batch: &Batch, open: Open<'_>) -> bool {
         let mut servers = batch.servers.iter();
         let server = servers.next().filter(|_| servers.next().is_none()).cloned().unwrap_or_default();
-        self.locked = if server == self.locked.0 { (server, self.locked.1 + 1) } else { (server, 1) };
-        self.locked.1 >= LOCKED_AFTER && open.elsewhere.is_some_and(|elsewhere| elsewhere != self.locked.0)
+        self.same_server = if server == self.same_server.0 { (server, self.same_server.1 + 1) } else { (server, 1) };
+        self.same_server.1 >= LOCKED_AFTER && open.elsewhere.is_some_and(|elsewhere| elsewhere != self.same_server.0)
     }
 
-    /// Offers the other servers' tools, once.
+    /// Offers only the other servers' tools; at a later time it changes nothing.
     fn leave(&mut self, batch: &Batch) -> Verdict {
-        let Some(server) = batch.servers.iter().next().filter(|_| !self.told.contains(&Stall::CategoryLockIn)) else {
+        let Some(server) = batch.servers.iter().next().filter(|_| !self.corrected.contains(&Stall::CategoryLockIn))
+        else {
             return Verdict::Go;
         };
         let verdict = self.once(Stall::CategoryLockIn, Remedy::OtherToolsOnly);
@@ -190,9 +205,9 @@ impl Watch {
         verdict
     }
 
-    /// Tells the model what is wrong; the second time the loop ends.
+    /// Corrects the model about this stall; the second time the loop ends.
     fn once(&mut self, stall: Stall, remedy: Remedy) -> Verdict {
-        if !self.told.insert(stall) {
+        if !self.corrected.insert(stall) {
             return self.end(stall);
         }
         if remedy == Remedy::ExecutingToolsOnly {
@@ -216,7 +231,7 @@ impl Watch {
         Verdict::Done
     }
 
-    /// What comes of the loop's end is the caller's to say.
+    /// Records a detection. Its outcome is tracked, unless the remedy is a nudge or ends the loop.
     pub fn detected(&mut self, stall: Stall, remedy: Remedy) {
         self.events.push(Noticed::Detection(Detection { iteration: self.iteration, stall, remedy }));
         if !matches!(remedy, Remedy::Nudge | Remedy::Synthesis | Remedy::CodeOwnedSteps) {
@@ -230,7 +245,7 @@ impl Watch {
         }
     }
 
-    /// The counts of seed 004 so far.
+    /// The counters so far, with their rates.
     pub fn counts(&self) -> (ToolMiss, Repeat) {
         let total_responses = self.miss.responses_with_tool_calls + self.miss.responses_without_tool_calls;
         let repeats = self.repeat.deduplicated_tool_calls + self.repeat.repeated_batches;
@@ -277,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_reads_is_nudged_after_two_and_made_to_act_after_three() {
+    fn a_loop_that_only_reads_is_nudged_after_two_iterations_and_must_act_after_three() {
         use Verdict::{End, Go, Say};
         let nudge = Say(Stall::ReadOnlyLoop, Remedy::Nudge);
         let act = Say(Stall::ReadOnlyLoop, Remedy::ExecutingToolsOnly);
@@ -292,17 +307,17 @@ mod tests {
     }
 
     #[test]
-    fn words_instead_of_deeds_are_answered_once() {
+    fn a_reply_that_calls_nothing_is_corrected_once() {
         let mut watch = Watch::default();
-        let told = watch.silent(words("You could edit the file."), CHANGE);
-        assert_eq!(told, Verdict::Say(Stall::Deflection, Remedy::ExecutingToolsOnly));
+        let verdict = watch.silent(words("You could edit the file."), CHANGE);
+        assert_eq!(verdict, Verdict::Say(Stall::Deflection, Remedy::ExecutingToolsOnly));
         assert_eq!(watch.offer, Offer::Executing);
         assert_eq!(watch.silent(words("As I said: edit it."), CHANGE), Verdict::End(Stall::Deflection));
         assert_eq!(watch.counts().0.miss_rate, 1.0);
     }
 
     #[test]
-    fn the_same_words_twice_are_a_repeat() {
+    fn the_same_text_twice_is_a_repeat() {
         let mut watch = Watch::default();
         watch.silent(words("I will look."), CHANGE);
         assert_eq!(watch.silent(words("I will look. "), CHANGE), Verdict::End(Stall::SameText));
@@ -310,20 +325,20 @@ mod tests {
     }
 
     #[test]
-    fn who_stays_with_one_server_is_offered_the_others_once() {
+    fn a_loop_that_stays_with_one_server_is_offered_the_others_once() {
         let open = Open { any: true, executing: false, elsewhere: Some("commands") };
         let mut watch = Watch::default();
         for at in 0..2 {
             assert_eq!(watch.called(&writes(&at.to_string()), open), Verdict::Go);
         }
-        let told = watch.called(&writes("2"), open);
-        assert_eq!(told, Verdict::Say(Stall::CategoryLockIn, Remedy::OtherToolsOnly));
+        let verdict = watch.called(&writes("2"), open);
+        assert_eq!(verdict, Verdict::Say(Stall::CategoryLockIn, Remedy::OtherToolsOnly));
         assert_eq!(watch.offer, Offer::Without("files".into()));
         assert_eq!(watch.called(&writes("3"), open), Verdict::Go);
     }
 
     #[test]
-    fn what_came_of_a_remedy_is_noted() {
+    fn the_outcome_of_a_remedy_is_recorded() {
         let mut watch = Watch::default();
         watch.silent(words("You could edit it."), CHANGE);
         watch.called(&writes("a"), CHANGE);
@@ -332,9 +347,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a model does, three read-only iterations in a row are the most, and a loop of talk ends.
+        /// Whatever a model does, at most three read-only iterations come in a row.
         #[test]
-        fn a_loop_always_ends(story in "[rsxu]{1,40}", executing in proptest::bool::ANY) {
+        fn read_only_iterations_are_bounded(story in "[rsxu]{1,40}", executing in proptest::bool::ANY) {
             let mut watch = Watch::default();
             let open = Open { any: executing, executing, elsewhere: None };
             let mut reading = 0;
@@ -342,7 +357,7 @@ mod tests {
                 let batch = match kind {
                     'x' => writes(&at.to_string()),
                     'u' => Batch { calls: 1, ..Batch::default() },
-                    // Only executing tools are offered: what reads is refused.
+                    // Only executing tools are offered, so a read is refused.
                     _ if watch.offer == Offer::Executing => Batch { calls: 1, ..Batch::default() },
                     's' => Batch { repeated: 1, ..reads("same") },
                     _ => reads(&at.to_string()),

@@ -1,4 +1,4 @@
-//! Answers a question: lists that the index knows are code's, everything else a model says from whole definitions.
+//! Answers a question: by a list of the index if it asks for one, else by the model, which reads whole definitions.
 
 use crate::budget::permit::Priority;
 use crate::engine::{Finish, Piece, Request, Sampling};
@@ -7,7 +7,6 @@ use crate::orchestrate::check::{self, Sentences};
 use crate::orchestrate::decompose::Part;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, StepEnd};
-use crate::orchestrate::plan;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::{conversation, forms, words};
 use crate::protocol::Event;
@@ -17,16 +16,16 @@ use super::context::{Pack, Purpose};
 use super::{Job, read, users};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
-/// Longest answer, in tokens: one to three sentences. Who may write more says the same again.
+/// Longest answer, in tokens: one to three sentences. With more room a model repeats itself.
 const TOKENS_MAX: usize = 150;
-/// Characters of an earlier result that the model sees.
+/// Most characters of a tool's result in the prompt.
 const RESULT_CHARS: usize = 2_000;
-/// What is said where no sentence of the model is backed by what it was shown.
+/// The answer if the code shown backs no sentence of the model.
 const NOTHING_BACKED: &str = "The code shown does not tell; these places come closest.";
 /// Places that are listed under an answer.
 const PLACES_MAX: usize = 3;
 
-/// Whether a tool's list is the whole answer.
+/// Tools whose list is the whole answer.
 const LISTS: &[Builtin] = &[
     Builtin::IndexCallers,
     Builtin::IndexCallees,
@@ -34,12 +33,12 @@ const LISTS: &[Builtin] = &[
     Builtin::IndexDependents,
     Builtin::IndexImpact,
 ];
-/// Longest clause that asks for a list alone.
+/// Longest clause that asks for a list alone, in words.
 const LIST_WORDS_MAX: usize = 16;
-/// Tools whose result a model words.
+/// Tools whose result the model reads to answer.
 const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
 
-/// Words without which no files are looked for.
+/// Words that ask to find files; without one, no files are searched for by name.
 const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
 
 /// Whether all that is asked for is a list that the index has.
@@ -48,20 +47,20 @@ pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
     list_of(toolkit, part).is_some()
 }
 
-/// The list that answers a clause. Who asks what happens, or how something is done, wants more than one.
+/// The tool whose list answers a clause. `None` if there is none, or the clause also asks what happens, how or why.
 fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
     const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
-    let said = words::split(&part.text);
+    let clause = words::split(&part.text);
     let wants_more = |tool: Builtin| {
         let impact = tool == Builtin::IndexImpact;
-        said.iter().any(|word| MORE.contains(&word.to_lowercase().as_str()) && !(impact && *word == "if"))
+        clause.iter().any(|word| MORE.contains(&word.to_lowercase().as_str()) && !(impact && *word == "if"))
     };
     let symbol = forms::symbol_of(toolkit, part);
     forms::asked(part, symbol.as_deref())
-        .filter(|tool| LISTS.contains(tool) && said.len() <= LIST_WORDS_MAX && !wants_more(*tool))
+        .filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
 }
 
-/// Answers one step; what is said goes to the host as it comes, and is given back.
+/// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
 pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) -> Result<String, TurnError> {
     let planned = super::planned(step);
     let symbol = forms::symbol_of(job.scene.toolkit, &planned.part);
@@ -72,7 +71,7 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
     let list = list_of(job.scene.toolkit, &planned.part);
     if let Some(tool) = list.or(tool.filter(looks)) {
         let known = evidence.entries().len();
-        let end = looked(job, &planned, evidence).await?;
+        let end = execute::step(job.scene, &planned, evidence).await?;
         let found = evidence.entries().get(known..).unwrap_or_default();
         let found: Vec<String> = found.iter().map(|entry| words::shorten(&entry.outcome.text, RESULT_CHARS)).collect();
         result = found.join("\n");
@@ -83,15 +82,11 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
     }
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
     let users = users::of(job.scene.context, job.index, &mentions);
-    said(job, step, &format!("{}{users}", pack.text), &pack, &result).await
+    backed(job, step, &format!("{}{users}", pack.text), &pack, &result).await
 }
 
-async fn looked(job: Job<'_>, step: &plan::Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
-    execute::step(job.scene, step, evidence).await
-}
-
-/// The sentences of the model that the code shown backs.
-async fn said(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
+/// Has the model answer, keeps the sentences that the code shown backs, and adds the places where it was found.
+async fn backed(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
     let Job { scene, model, .. } = job;
     let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
     let result = if result.is_empty() { String::new() } else { format!("A look into the project gave:\n{result}\n\n") };
@@ -132,15 +127,15 @@ async fn said(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result: 
     }
     let places = places(pack, &answer);
     if !places.is_empty() {
-        let text =
-            format!("{}{}\n", if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" }, places.join("\n"));
+        let gap = if answer.ends_with('\n') { "" } else { "\n" };
+        let text = format!("{gap}{}\n", places.join("\n"));
         scene.host.emit(Event::Token { text: text.clone() });
         answer.push_str(&text);
     }
     Ok(answer)
 }
 
-/// Where what the answer speaks of is defined, best first.
+/// Places of the definitions that were found, those that the answer names first.
 fn places(pack: &Pack, answer: &str) -> Vec<String> {
     let all = pack.files.iter().flat_map(|file| file.found.iter().map(move |found| (file, found)));
     let named = all.clone().filter(|(_, (_, _, name))| check::is_backed(answer, name));

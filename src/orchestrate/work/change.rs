@@ -1,4 +1,4 @@
-//! Changes files: text by passages, new files whole, and code as whole definitions that are put in place by name.
+//! Changes files: text passage by passage, code definition by definition, new files as a whole.
 
 use serde_json::{Map, Value, json};
 
@@ -26,20 +26,20 @@ const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
 /// Longest passage or new file, in tokens.
 const TEXT_TOKENS: usize = 600;
-/// Tokens that a passage may grow by, beside becoming twice as long.
+/// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
-/// How often a model may write one change: what a check said goes back to it.
+/// Attempts of the model at one change; the message of a failed check goes into the next prompt.
 const ROUNDS_MAX: usize = 3;
-/// From this round on answers are drawn: greedily the model would only repeat itself.
+/// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
 const DRAWN_FROM: usize = 2;
 
-/// Changes what `step` asks for.
+/// Carries out an edit step: decides which files change as text, which as code, and which are new.
 pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Change).await?;
     let texts = to_change(&step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
-    if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && creates(&mentions, &pack) {
+    if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && only_creates(&mentions, &pack) {
         let path = &mentions.new_paths[0];
         if exists(job.scene.context, path) {
             let note = format!(
@@ -75,20 +75,23 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     Ok(all)
 }
 
-/// The files that a text changes: those it speaks of changing something in, where it says so of some: `take a.txt out of MANIFEST.in`.
+/// The files to change: those after a preposition (`take a.txt out of MANIFEST.in`), or all of `paths` if there are none.
 fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
-    const HOLDS: &[&str] = &["in", "inside", "from", "into", "to", "out of", "in der", "aus", "dans", "de", "en"];
-    let is_held = |path: &&String| {
+    const PREPOSITIONS: &[&str] =
+        &["in", "inside", "from", "into", "to", "out of", "in der", "aus", "dans", "de", "en"];
+    let follows_preposition = |path: &&String| {
         let name = path.rsplit('/').next().unwrap_or(path);
         let before = text.find(name).map_or("", |at| &text[..at]);
         let before = &before[..before.rfind(char::is_whitespace).unwrap_or(0)];
         let before = ["file", "the", "our", "my"]
             .iter()
             .fold(before.trim_end(), |rest, word| rest.strip_suffix(word).map_or(rest, str::trim_end));
-        HOLDS.iter().any(|word| before.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' ')))
+        PREPOSITIONS
+            .iter()
+            .any(|word| before.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' ')))
     };
-    let held: Vec<&String> = paths.iter().copied().filter(|path| is_held(path)).collect();
-    if held.is_empty() { paths } else { held }
+    let named: Vec<&String> = paths.iter().copied().filter(|path| follows_preposition(path)).collect();
+    if named.is_empty() { paths } else { named }
 }
 
 /// Whether anything is at `path`, whether or not it is in the index.
@@ -96,7 +99,7 @@ pub fn exists(context: &Context, path: &str) -> bool {
     context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
 }
 
-/// A file is written whole, so what somebody else wrote into it meanwhile would be lost.
+/// The note for a file that somebody else changed during the step: writing it whole would lose that change.
 pub fn changed_meanwhile(path: &str) -> String {
     format!("not done: {path} was changed by somebody else meanwhile; ask again")
 }
@@ -105,12 +108,13 @@ pub fn has_grammar(path: &str) -> bool {
     edit::has_grammar(path)
 }
 
-/// Whether a file that is named and does not exist is all that is to be made. A new test file stands beside code that is named.
-fn creates(mentions: &Mentions, pack: &Pack) -> bool {
+/// Whether the step only creates the new file that it names. A new code file for a named symbol (its tests) is a change of code instead.
+fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
     let path = &mentions.new_paths[0];
     !has_grammar(path) || mentions.symbols.is_empty() || pack.files.is_empty()
 }
 
+/// Calls a built-in tool for `step`, with consent, checkpoint and evidence.
 pub async fn perform(
     scene: Scene<'_>,
     step: &Step,
@@ -126,13 +130,13 @@ pub async fn perform(
     execute::perform(scene, step.id, call, spec, evidence).await
 }
 
-/// The code of the files that a model would be shown, without tests and declarations.
+/// The code files of a pack, without tests and type declarations.
 pub fn code_of(pack: &Pack) -> impl Iterator<Item = &Shown> {
     let is_code = |path: &str| has_grammar(path) && !verify::is_test(path) && !is_declaration(path);
     pack.files.iter().filter(move |file| is_code(&file.path))
 }
 
-/// Writes `after`, which code has made of a file that was shown, where that is right; else `None`.
+/// Writes `after` as the text of a file of the pack. `None` if the file has changed meanwhile, nothing differs, or a check finds a problem.
 pub async fn put(
     job: Job<'_>,
     step: &Step,
@@ -149,25 +153,27 @@ pub async fn put(
     Ok(Some(Done::default()))
 }
 
-/// The request as the model reads it: whole, and which part of it is to be done now.
+/// The request for the prompt, with the part that this step does if there are several steps.
 pub fn task(job: Job<'_>, step: &Step) -> String {
-    match job.of_several {
-        true => format!("The developer asked: {}\nDo only this now: {}", job.scene.request, step.text),
-        false => format!("Request: {}", job.scene.request),
+    if job.of_several {
+        format!("The developer asked: {}\nDo only this now: {}", job.scene.request, step.text)
+    } else {
+        format!("Request: {}", job.scene.request)
     }
 }
 
-/// What is asked of a model.
+/// How an answer of the model is generated.
 pub struct Ask {
+    /// In Lark's notation.
     pub grammar: String,
     /// Longest answer.
     pub tokens: usize,
-    /// The answer is drawn with it; without one it is the likeliest.
+    /// Seed for sampling; without one decoding is greedy.
     pub seed: Option<usize>,
     pub phase: &'static str,
 }
 
-/// What the model has to say to `messages`, in the form of a grammar.
+/// Generates an answer to `messages` in the form of a grammar. If the model got into a loop, the repetition is cut off.
 pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String, TurnError> {
     let Job { scene, model, .. } = job;
     let sampling = match ask.seed {
@@ -185,7 +191,7 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String,
     Ok(if output.finish == Finish::Repetition { unrepeated(&output.text) } else { output.text })
 }
 
-/// A text that ended in a circle, with each run of equal lines as one line and without the last, which is not whole.
+/// Cuts the repetition off a text: drops the last, incomplete line and makes each run of equal lines one line.
 fn unrepeated(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.pop();
@@ -193,20 +199,21 @@ fn unrepeated(text: &str) -> String {
     lines.join("\n")
 }
 
+/// The first messages of a prompt: the system message and the earlier exchanges of the conversation.
 pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
     let mut messages = vec![Message::system(system.trim())];
     messages.extend(conversation::messages(&job.scene.toolkit.earlier, &job.model.engine));
     messages
 }
 
-/// A block of text; other blocks stand in it only where it may have them.
+/// Asks for one fenced block of text; with `has_fences` it may contain fenced blocks.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
     let grammar = format!("start: \"````\\n\" LINE{{1,260}} \"````\"\nLINE: /{line}/\n");
     Ask { grammar, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
-/// Writes a new file.
+/// Has the model write the new file `path`; what a check finds goes back to it, and the last attempt is written as it is.
 async fn create(
     job: Job<'_>,
     step: &Step,
@@ -218,7 +225,7 @@ async fn create(
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job, step))));
     for round in 0..ROUNDS_MAX {
         let mut form = text_ask(true, TEXT_TOKENS, round, "writing a file");
-        // Only prose has blocks of code in it.
+        // Only documentation contains fenced blocks.
         if !matches!(language_of(path), "markdown" | "text") {
             form.grammar = grammar::of_any_code(path, "");
         }
@@ -236,7 +243,7 @@ async fn create(
     Ok(Done::default())
 }
 
-/// Changes a file without definitions: the passage that is meant is written anew.
+/// Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
 async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let Some(before) = text_of(job.scene.context, path) else {
         return Ok(Done { notes: vec![format!("not done: {path} cannot be read as text")], ..Done::default() });
@@ -272,19 +279,21 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?wanted, answer, "written");
         let mut code = passage::own(&before, &chosen, &code);
-        // Who begins with the passage itself writes it anew.
+        // An answer that begins with the first line of the passage rewrites it.
         let begins =
             passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
         let mut place = if let (Place::After(at), true) = (wanted, begins) { Place::Change(at) } else { wanted };
-        // A key that is there already is changed where it stands.
+        // A key that the file already has is changed there.
         if let Some((known, entry)) = passage::said_again(path, &before, &all, place, &code) {
             (place, chosen, code) = (Place::Change(known), all[known].clone(), entry);
         }
         let after = passage::put(&before, &chosen, place, &code);
-        let problem = match () {
-            () if code.trim().is_empty() => Some("There is no text in the answer.".to_owned()),
-            () if after == before => Some("Nothing is changed by what you wrote.".to_owned()),
-            () => verify::problems(job.index, path, &before, &after, &[]).into_iter().next(),
+        let problem = if code.trim().is_empty() {
+            Some("There is no text in the answer.".to_owned())
+        } else if after == before {
+            Some("Nothing is changed by what you wrote.".to_owned())
+        } else {
+            verify::problems(job.index, path, &before, &after, &[]).into_iter().next()
         };
         let Some(problem) = problem else {
             if text_of(job.scene.context, path).as_ref() != Some(&before) {
@@ -295,7 +304,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         };
         trouble = problem;
         messages.push(Message::assistant(answer));
-        // Who repeats prose as it is may still know what to add to it.
+        // A model that repeats a passage unchanged may still know what to add to it.
         let again = match place {
             Place::Change(at) if after == before && is_prose(path) => {
                 wanted = Place::After(at);
@@ -321,7 +330,7 @@ fn passage_task(job: Job<'_>, step: &Step, path: &str, before: &str, chosen: &Pa
     }
 }
 
-/// Which passage is meant, as the model says; a file of one passage needs no question.
+/// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed.
 async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result<Place, TurnError> {
     if all.len() == 1 {
         return Ok(Place::Change(0));
@@ -350,12 +359,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_circle_is_gone_round_once() {
+    fn repeated_lines_at_the_end_are_cut_off() {
         assert_eq!(unrepeated("def f():\n    a\n    b\n    b\n    b\n    b"), "def f():\n    a\n    b");
     }
 
     #[test]
-    fn what_is_only_spoken_of_is_not_changed() {
+    fn only_the_file_after_a_preposition_is_changed() {
         let check = |text: &str, expected: &[&str]| {
             let paths = ["a.txt".to_owned(), "docs/b.md".to_owned()];
             assert_eq!(to_change(text, paths.iter().collect()), expected, "{text}");

@@ -1,11 +1,11 @@
-//! Characters that a request calls by their names: `indent with two spaces instead of a tab`.
+//! Finds the characters that a request calls by name: `indent with two spaces instead of a tab`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// How a character stands between quotation marks in code, and its names in plain words.
+/// How a character is written in a string literal, and its names.
 const NAMES: &[(&str, &[&str])] = &[
     (r"\t", &["tab", "tabs", "tabulator", "tabulation"]),
     (r"\n", &["newline", "newlines", "line break", "zeilenumbruch"]),
@@ -23,7 +23,7 @@ const NAMES: &[(&str, &[&str])] = &[
 const COUNTS: &[(&str, usize)] =
     &[("two", 2), ("2", 2), ("three", 3), ("3", 3), ("four", 4), ("4", 4), ("eight", 8), ("8", 8)];
 
-/// The characters that `task` names, each with its article or number and with the text that it stands for in code.
+/// The characters that `task` names: the bytes of each name with its article or number, and the text for a string literal.
 pub fn named(task: &str) -> Vec<(Range<usize>, String)> {
     static NAMED: LazyLock<Regex> = LazyLock::new(|| {
         let names: Vec<&str> = NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();

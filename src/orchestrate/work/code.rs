@@ -1,4 +1,4 @@
-//! Changes code: the model names what changes, writes each of it, and hears what the checks say of it, in a few rounds.
+//! Changes code in a few rounds: the model names the items to write, writes each, and gets what the checks find in the next prompt.
 
 use std::time::{Duration, Instant};
 
@@ -22,30 +22,31 @@ use super::{Done, Job, grammar, leftover, repair, verify, written};
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
-/// Longest answer that names items, and longest new code, in tokens; a definition may also become twice as long as it is.
+/// Longest answer that names items, longest code (a definition may also become twice as long as it is), longest code in any case, and longest
+/// test, in tokens.
 const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 400;
 const LONGEST_TOKENS: usize = 900;
 const TEST_TOKENS: usize = 260;
-/// How often a definition is drawn until it differs from what is there.
+/// Most samples of a definition until one differs from the existing code.
 const DRAFTS_MAX: usize = 3;
-/// Longest definition that is drawn several times, in lines.
+/// Longest definition that is sampled several times, in lines.
 const DRAWN_LINES_MAX: usize = 25;
-/// Longest sentence about what is wrong.
+/// Longest sentence about what is wrong, in tokens.
 const THOUGHT_TOKENS: usize = 80;
-/// How often a model may write one change: what a check said goes back to it.
+/// Attempts of the model at one change; what a check found goes into the next prompt.
 const ROUNDS_MAX: usize = 4;
-/// The same for a report whose examples no trial mends.
+/// Attempts if the request reports a mistake and has failing examples, which small changes did not repair.
 const REPORT_ROUNDS: usize = 2;
 /// No further round begins after this time.
 const ROUNDS_TIME: Duration = Duration::from_secs(60);
 /// Rounds in which a long function is changed by some of its lines; after them it is written whole.
 const WITHIN_ROUNDS: usize = 3;
-/// How long small changes of what was written first are tried where an example fails, and then as long lines that are filled in.
+/// Time for small changes of the first version if an example fails, and the same again for lines that are filled in.
 const TRIALS_TIME: Duration = Duration::from_secs(8);
-/// Characters of a message that goes back to the model.
-const SAID_CHARS: usize = 900;
-/// Words that ask for something to go.
+/// Most characters of what a check found in the next prompt.
+const TROUBLE_CHARS: usize = 900;
+/// Words that ask to remove something.
 const REMOVALS: &[&str] = &[
     "remove",
     "delete",
@@ -74,12 +75,12 @@ pub struct Order<'a> {
     pub mentions: &'a Mentions,
     /// What the model is to do.
     pub task: String,
-    /// The command that has to pass then; without one the tests that cover the change are run.
+    /// The command that has to pass after the change; without one, the tests that cover the change are run.
     pub command: Option<&'a str>,
 }
 
-/// Rounds of writing and checking; the files are written before the project's checks are run, and put back where those say that the code is
-/// broken.
+/// Has the model write a change until the checks accept it, for a few rounds. The files are written before the project's checks run, and restored
+/// if no round succeeds.
 pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let Order { pack, mentions, task, command } = order;
     let asked = format!("{} {}", job.scene.request, step.text);
@@ -118,7 +119,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     {
         choices.of_executed(&copy.executed(job, &wrong.line, verify::LIMIT).await);
     }
-    // Of a mistake that no trial mends a model of 1.5B seldom knows more in a third round.
+    // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
     let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
     let rounds = if is_clear && read::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX };
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
@@ -127,11 +128,11 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     let mut trouble = String::new();
     let mut written = false;
     let mut before = Before::new();
-    // What was written a second time because it had not changed.
+    // Items that were written a second time because the first changed nothing.
     let mut again = Vec::new();
-    // The round whose change was asked about, and is kept if the model has nothing better.
+    // The round whose change the model was asked about; that change is kept if nothing better comes.
     let mut doubted = None;
-    // Who wants tests to pass may call them by what they test; where the mistake is the failure says.
+    // A request to make tests pass may name what they test, but the failure says where the mistake is.
     let is_suspect = |(items, _): &(Vec<Item>, bool)| {
         let suspect = job.touched.first().map(|first| first.name.as_str());
         command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
@@ -141,13 +142,13 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let text = |path: &str| files.text(path).to_owned();
         next.given = choices.that_goes(&text, &asked).map(|item| (vec![item], true));
     }
-    // Who reports what is wrong has one mistake in mind, and a model of 1.5B that may name more changes what is right.
+    // A report is about one mistake; a 1.5B model that may name more items changes correct code.
     let is_report = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
     let most = if is_report && read::is_report(&asked) { 1 } else { items::ITEMS_MAX };
     let mut may_be_data =
         command.is_none() && !read::is_report(&asked) && !mentions.adds && mentions.new_names.is_empty();
     if may_be_data && files.missing_text(&asked).is_some() {
-        // A word that stands nowhere goes where all that the request names look words up.
+        // A quoted text that no file has belongs into the list that all named definitions use.
         let named = choices.pieces(mentions, &|path| files.text(path).to_owned());
         next.given = choices.data_of(&named).map(|item| (vec![item], true)).or(next.given);
     }
@@ -160,13 +161,13 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         let problem = match files.take(job.index, &pieces, mentions, &asked) {
             Err(Refusal { message, unchanged }) if doubted.is_none_or(|at| round < at + 2 && !is_last) => {
                 next = match unchanged.as_slice() {
-                    // What is right already may look up what is not.
+                    // A definition that stays as it is may use a list that is wrong.
                     [_, ..] if may_be_data && choices.narrow_to_data_of(&pieces) => {
                         may_be_data = false;
                         Next { given: choices.data_of(&pieces).map(|item| (vec![item], true)), think: false }
                     }
                     [item, ..] => after_unchanged(item, &files, &mut choices, &mut again),
-                    // What does not parse or misses a name is written again.
+                    // Code that does not parse or lacks a name is written again.
                     [] if !pieces.is_empty() => Next { given: Some((items_of(pieces), true)), think: false },
                     [] => Next::default(),
                 };
@@ -180,7 +181,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 if let Some(doubt) = files.doubt(&asked).filter(|_| may_ask) {
                     doubted = Some(round);
                     if !doubt.same_place {
-                        // Who sees what he wrote in the wrong place goes on with it.
+                        // A model that sees its code in the wrong place repeats it.
                         messages.truncate(asked_for);
                         pieces.iter().for_each(|(item, _)| choices.without(item));
                         choices.narrow_to_data_of(&pieces);
@@ -200,7 +201,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 }
                 written = true;
                 let wrong = verify::examples_or_calls(job, step, &mut files, evidence).await?;
-                // What is reported to be wrong was tried already.
+                // For a reported mistake, small changes were tried before.
                 if let (Some(wrong), 0, false) = (&wrong, round, read::is_report(&asked))
                     && !wrong.is_vague
                     && let Some(mended) = repair::examples(job, step, wrong, None, TRIALS_TIME, evidence).await?
@@ -209,7 +210,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                     done.touched.extend(mended.touched);
                     return Ok(done);
                 }
-                // What a change is to do need not show in the call that the request has.
+                // A correct change need not show in a call without an expected result.
                 let is_vague = wrong.as_ref().is_some_and(|wrong| wrong.is_vague);
                 let (wrong, still) = match wrong.map(|wrong| wrong.said) {
                     Some(said) if is_vague && (doubted.is_some() || is_last) => (None, Some(said)),
@@ -245,9 +246,9 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
             }
         };
         let Some(problem) = problem else { return Ok(files.done(Vec::new())) };
-        trouble = words::shorten(&problem, SAID_CHARS);
+        trouble = words::shorten(&problem, TROUBLE_CHARS);
         tracing::debug!(round, trouble, "not right yet");
-        // Who sees what he wrote writes it again; what was wrong with it is told.
+        // A model that sees its answer repeats it, so only what was wrong stays in the prompt.
         messages.truncate(asked_for);
         if next.given.is_none() {
             let last = messages.len() - 1;
@@ -262,8 +263,8 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() })
 }
 
-/// A change that fails its tests, with the lines that it took out for nothing, if that passes: the model leaves out what it thinks is of no
-/// account.
+/// Restores the lines that a failed change removed for nothing in return, as models do, and tests it again. `None` if there are none, the request
+/// asks to remove something, or an example fails.
 async fn with_what_was_lost(
     job: Job<'_>,
     step: &Step,
@@ -287,7 +288,7 @@ async fn with_what_was_lost(
 /// What is written in the next round.
 #[derive(Default)]
 struct Next {
-    /// What is known of it, and whether that is all.
+    /// The items that are decided already, and whether these are all.
     given: Option<(Vec<Item>, bool)>,
     /// The model says first what is wrong.
     think: bool,
@@ -297,14 +298,15 @@ fn items_of(pieces: Vec<(Item, String)>) -> Vec<Item> {
     pieces.into_iter().map(|(item, _)| item).collect()
 }
 
-/// The items that a text names; all of them where it names none.
+/// The items that a text names, or all of them if it names none.
 fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
     let is_named = |item: &&Item| check::is_backed(text, item.name.rsplit('.').next().unwrap_or_default());
     let named: Vec<Item> = items.iter().filter(is_named).cloned().collect();
     if named.is_empty() { items } else { named }
 }
 
-/// What comes after a definition that was written as it is there already: one that it calls, else it again with a thought before it, once.
+/// The next round after a definition was written as it already is: a function that it calls, else the same one once more after a sentence about
+/// the mistake.
 fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices, again: &mut Vec<Item>) -> Next {
     if let Some(callee) = choices.called_by(item, files.text(&item.path)) {
         return Next { given: Some((vec![callee], true)), think: false };
@@ -321,18 +323,19 @@ fn asks_to_remove(asked: &str) -> bool {
     REMOVALS.iter().any(|word| has(word)) || has("take") && has("out")
 }
 
-/// What is written in a round, and for what.
+/// What one round works with.
 struct Round<'a> {
     choices: &'a Choices,
+    /// The text of the step.
     text: &'a str,
-    /// What was wrong with what was written before.
+    /// What was wrong in the round before.
     trouble: &'a str,
     round: usize,
-    /// Items that may be named at first.
+    /// Most items that may be named in the first round.
     most: usize,
 }
 
-/// What the model names and then writes; what it said is put behind `messages`.
+/// Has the model name items and write each; returns them with their code. The exchange is appended to `messages`.
 async fn write(
     job: Job<'_>,
     files: &Files,
@@ -340,7 +343,7 @@ async fn write(
     next: Next,
     messages: &mut Vec<Message>,
 ) -> Result<Vec<(Item, String)>, TurnError> {
-    // Greedily a model repeats what a check has refused.
+    // Greedy decoding would repeat what a check has refused.
     let is_drawn = next.think || round > 0;
     let form =
         |grammar: String, tokens: usize, phase| Ask { grammar, tokens, seed: next.think.then_some(round), phase };
@@ -348,7 +351,7 @@ async fn write(
     let items = if is_all {
         given
     } else {
-        // What a check found is wrong in one place.
+        // What a check found is wrong is one item.
         let most = if round == 0 { most } else { 1 };
         let grammar = choices.grammar(&given, most);
         choices.read(&ask(job, messages, form(grammar, NAMES_TOKENS, "finding what to change")).await?)
@@ -411,7 +414,7 @@ async fn write(
     Ok(pieces)
 }
 
-/// Longest code for an item.
+/// Longest code for an item, in tokens.
 fn most_tokens(item: &Item, files: &Files) -> usize {
     let text = match &item.what {
         What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
@@ -423,6 +426,7 @@ fn most_tokens(item: &Item, files: &Files) -> usize {
     CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
 }
 
+/// The instruction to write an item.
 fn order_of(item: &Item, files: &Files) -> String {
     let Item { path, name, what } = item;
     match what {

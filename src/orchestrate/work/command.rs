@@ -23,18 +23,18 @@ use super::{Done, Job};
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
 /// Longest command that a model writes, in tokens.
 const TOKENS_MAX: usize = 60;
-/// Files of the project that the model is told of.
+/// Most files of the project that are listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
-/// Commands that are no files.
+/// Commands of the shell itself, which are no programs in `PATH`.
 const BUILT_INTO_SHELLS: &[&str] =
     &["cd", "echo", "export", "set", "source", ".", "type", "ulimit", "command", "for", "if", "while"];
 
-/// Runs what `step` asks for. A failed command is told with what it printed.
+/// Runs the command that `step` asks for; a note says so if none is found.
 pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let line = match spelled_out(job, step) {
         Some(line) => line,
-        None => match written(job, step).await? {
+        None => match by_the_model(job, step).await? {
             Some(line) => line,
             None => {
                 let note = format!("not done: no command was found for `{}`; name the command to run", step.text);
@@ -46,7 +46,7 @@ pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
     Ok(Done::default())
 }
 
-/// Runs `line` with the consent that commands need.
+/// Runs `line` as a tool call, with consent; `limit` is its deadline.
 pub async fn perform(
     job: Job<'_>,
     step: &Step,
@@ -68,7 +68,8 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
     [("command".to_owned(), json!(line))].into_iter().chain(limit).collect()
 }
 
-/// A command that stands in back quotes in a text, or is said to fail: `node --test a.test.js is red since yesterday`.
+/// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back
+/// quotes is no command.
 pub fn quoted(text: &str) -> Option<String> {
     static FAILS: LazyLock<Regex> = LazyLock::new(|| {
         let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
@@ -82,7 +83,7 @@ pub fn quoted(text: &str) -> Option<String> {
     }
 }
 
-/// The command that the words of the step are, or that the project's manifest says for them.
+/// The command that the step quotes, or that the project's manifest has for its words (tests, builds).
 fn spelled_out(job: Job<'_>, step: &Step) -> Option<String> {
     if let Some(line) = quoted(&step.text) {
         return Some(line);
@@ -90,7 +91,8 @@ fn spelled_out(job: Job<'_>, step: &Step) -> Option<String> {
     forms::project_command(&super::planned(step).part, job.scene.context.root.path())
 }
 
-async fn written(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError> {
+/// Has the model write the command; `None` if it does not begin with a program.
+async fn by_the_model(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError> {
     let Job { scene, model, index, .. } = job;
     let mut files = index.paths().unwrap_or_default();
     files.sort_by_key(|path| path.matches('/').count());
@@ -106,7 +108,7 @@ async fn written(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError>
     Ok(is_command(&line, scene.context.root.path()).then_some(line))
 }
 
-/// Whether the first word of a line is a program that is there: prose is none.
+/// Whether a line begins with an existing program, after variables like `A=1`; prose does not.
 fn is_command(line: &str, root: &Path) -> bool {
     let is_set = |word: &&str| {
         word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_begins_with_a_program_that_is_there() {
+    fn a_command_begins_with_an_existing_program() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("run.sh"), "").unwrap();
         for line in ["ls -la", "LANG=C ls", "cd src && ls", "./run.sh --all"] {

@@ -1,4 +1,4 @@
-//! Decides what code a model gets to see for one step: what the request names, what was found for it, whole, within a number of tokens.
+//! Selects the code for the prompt of one step: what the request names and what retrieval finds, within a token budget.
 
 mod beside;
 
@@ -14,28 +14,28 @@ use crate::tools::confine::Access;
 use super::Touched;
 use super::mentions::{Mentions, Symbol};
 
-/// Places that retrieval is asked for.
+/// Hits that retrieval is asked for.
 const HITS: usize = 12;
-/// Of those, so many come before what a question may only seem to name.
+/// Hits that come before the likely symbols of a question.
 const HITS_FIRST: usize = 3;
-/// Largest file that is looked into, in bytes.
+/// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// A definition longer than this is shown as its head, its signatures and the part that was found.
+/// Longest definition that is shown whole, in lines; of a longer one only the head and the parts that fit the request are.
 pub const WHOLE_LINES_MAX: usize = 120;
-/// Lines of the head of a file (imports, constants) that go with a part of it.
+/// Lines shown of the head of a file (imports, constants), of a long container, and of a constructor.
 const HEAD_LINES: usize = 14;
 /// A file of at most this share of the tokens is shown whole when it is named or found.
 const SMALL_SHARE: f64 = 0.4;
-/// Most files that a model is shown to change: more distract a small one.
+/// Most files that are shown for a change; more distract a small model.
 const FILES_CHANGED_MAX: usize = 3;
-/// Names of one kind that are looked up; more are a list, and no place.
+/// Most symbols, and most paths, of a text that are shown.
 const NAMES_MAX: usize = 8;
 
-/// Most members of a long class that are shown because the request is about them.
+/// Most members of a long class that are shown because retrieval finds them.
 const MEMBERS_MAX: usize = 4;
-/// Names of what makes an object of a class.
-const MAKES: &[&str] = &["__init__", "constructor", "new"];
-/// Stretches of a long definition that are shown, the lines before and behind the middle of each, and those near it that say what it is about.
+/// Names of constructors.
+const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
+/// Most windows that are shown of a long definition, lines before and after the middle of each, and lines around it that count for its score.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
 const WINDOW_REACH: usize = 4;
@@ -56,7 +56,7 @@ pub type Found = (usize, usize, String);
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub path: String,
-    /// The whole text of the file as it stands now.
+    /// The whole text of the file.
     pub text: String,
     /// First and last line of each shown stretch, from 1, in order.
     pub lines: Vec<(usize, usize)>,
@@ -64,31 +64,33 @@ pub struct Shown {
     pub found: Vec<Found>,
 }
 
-/// What a model sees.
+/// The code that the model is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Pack {
-    /// What matters most comes first.
+    /// Most important first.
     pub files: Vec<Shown>,
-    /// As the model reads it.
+    /// The files as they appear in the prompt.
     pub text: String,
 }
 
-/// What is looked for.
+/// What a pack is made for.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     pub context: &'a Context,
     pub index: &'a Index,
+    /// The embedding of `query`.
     pub vector: Option<&'a [f32]>,
-    /// The words of the step, and those of the conversation it leans on.
+    /// The text of the step, or the whole request if it is a question that names nothing.
     pub query: &'a str,
     pub mentions: &'a Mentions,
-    /// What earlier steps of the turn changed: shown when the step changes more.
+    /// What earlier steps of the turn changed; shown only for a change.
     pub touched: &'a [Touched],
     pub purpose: Purpose,
+    /// Most tokens of the pack.
     pub tokens: usize,
 }
 
-/// The text of a project's file; `None` if it cannot be read as text.
+/// The text of a file of the project; `None` if it cannot be read as text or is larger than 1 MiB.
 pub fn text_of(context: &Context, path: &str) -> Option<String> {
     let file = context.root.resolve(path, Access::Read).ok()?;
     let mut text = String::new();
@@ -97,7 +99,7 @@ pub fn text_of(context: &Context, path: &str) -> Option<String> {
     (text.len() as u64 <= FILE_BYTES_MAX).then_some(text)
 }
 
-/// A stretch of a file that may be shown.
+/// Lines of a file that may be shown.
 #[derive(Clone, Debug)]
 struct Stretch {
     path: String,
@@ -105,7 +107,8 @@ struct Stretch {
     name: String,
 }
 
-/// Packs what is wanted: named files and symbols first, then what retrieval finds, as far as the tokens go; with each the values it uses.
+/// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the constants it uses, and for an
+/// answer also what a short function calls.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
     let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
@@ -128,12 +131,12 @@ pub fn pack(wanted: Wanted<'_>) -> Pack {
 struct Packing<'a> {
     wanted: Wanted<'a>,
     chosen: Vec<Shown>,
-    /// Tokens.
+    /// Tokens that are left of the budget.
     left: usize,
 }
 
 impl Packing<'_> {
-    /// Shows a stretch, if there is room for it.
+    /// Adds a stretch if it fits into the budget; returns whether it did.
     fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
         let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
         if self.wanted.purpose == Purpose::Change && place.is_none() && self.chosen.len() >= FILES_CHANGED_MAX {
@@ -155,11 +158,13 @@ impl Packing<'_> {
     }
 }
 
+/// A file that was read.
 struct Open {
     text: String,
     definitions: Vec<Definition>,
 }
 
+/// The files that were read so far; each is read once.
 struct Files<'a> {
     context: &'a Context,
     read: BTreeMap<String, Option<Open>>,
@@ -177,11 +182,11 @@ impl Files<'_> {
     }
 }
 
-/// What may be shown, best first.
+/// The candidates for a pack, best first.
 fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     let Wanted { index, mentions, query, vector, purpose, .. } = wanted;
     let mut found = Vec::new();
-    let said = words::content(query);
+    let asked = words::content(query);
     if purpose == Purpose::Change {
         found.extend(wanted.touched.iter().map(|one| Stretch {
             path: one.path.clone(),
@@ -207,7 +212,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     }
     let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
-    // Of a class that is too long to be shown whole, the members that the request is about.
+    // Of a class that is too long to be shown whole, the members that retrieval finds.
     let long: Vec<&Node> =
         mentions.symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
     let is_in_long = |hit: &retrieve::Hit| {
@@ -218,20 +223,20 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
         let hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
         for hit in hits.into_iter().filter(is_in_long).take(MEMBERS_MAX) {
             let lines =
-                files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &said));
+                files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &asked));
             found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
     if mentions.symbols.is_empty() || purpose == Purpose::Answer {
         let mut hits = retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default();
         if !mentions.speaks_of_tests {
-            // What the code does comes before what its tests in the same file try.
+            // Code comes before tests in the same file.
             let is_in_tests = |hit: &retrieve::Hit| -> bool {
                 files.get(&hit.path).is_some_and(|open| in_tests(&open.definitions, (hit.start, hit.end)))
             };
             hits.sort_by_cached_key(is_in_tests);
         }
-        // Who names a file means something in it.
+        // Hits in files that the text names come first.
         let (inside, outside): (Vec<_>, Vec<_>) = hits.into_iter().partition(|hit| mentions.paths.contains(&hit.path));
         let outside = outside.into_iter().filter(|hit| {
             purpose == Purpose::Answer
@@ -244,7 +249,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
                 found.append(&mut likely);
             }
             let lines =
-                files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &said));
+                files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &asked));
             found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
@@ -252,12 +257,12 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     found
 }
 
-/// Type declarations of code that lies elsewhere: changed only when they are named.
+/// Whether a file only declares types of code that is elsewhere; such files are changed only if they are named.
 pub fn is_declaration(path: &str) -> bool {
     path.ends_with(".pyi") || paths::sorts(path).contains(&paths::Sort::Declarations)
 }
 
-/// Whether lines are in the tests that stand in the file of what they test, as in Rust.
+/// Whether lines are in a module of tests inside a file of code, as in Rust.
 fn in_tests(definitions: &[Definition], (start, end): (usize, usize)) -> bool {
     definitions.iter().any(|one| one.name == "tests" && one.start <= start && end <= one.end)
 }
@@ -266,28 +271,28 @@ fn is_test(path: &str) -> bool {
     paths::sorts(path).contains(&paths::Sort::Test)
 }
 
-/// Of the definitions in a hit that are not too long, the one that says most of `query`; of equals the one around its first line, then the
-/// longest. Without one the hit itself.
+/// The lines of the definition in a hit that shares most words with `query`; of equals the one around the first line, then the longest. The hit
+/// itself if it has no definition, or only long ones.
 fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (usize, usize) {
     let lines: Vec<&str> = open.text.lines().collect();
     let reaches = |one: &&Definition| one.doc_start <= end && start <= one.end;
     let short = |one: &&Definition| one.end - one.doc_start < WHOLE_LINES_MAX;
     let worth = |one: &&Definition| {
         let text = lines.get(one.doc_start.saturating_sub(1)..one.end.min(lines.len())).unwrap_or_default().join("\n");
-        let said = words::content(&text).intersection(query).count();
-        (said, one.doc_start <= start && start <= one.end, one.end - one.doc_start)
+        let shared = words::content(&text).intersection(query).count();
+        (shared, one.doc_start <= start && start <= one.end, one.end - one.doc_start)
     };
     let best = open.definitions.iter().filter(reaches).filter(short).max_by_key(worth);
     best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
-/// Stretches of a long definition around the lines that say most of `query`; of its words those that few lines have count for more.
+/// Windows of a long definition around the lines that share most words with `query`; words that few lines have weigh more.
 fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>) -> Vec<(usize, usize)> {
     let inside = lines.get(start - 1..end.min(lines.len())).unwrap_or_default();
-    let said: Vec<HashSet<String>> = inside.iter().map(|line| words::content(line)).collect();
+    let line_words: Vec<HashSet<String>> = inside.iter().map(|line| words::content(line)).collect();
     let weight =
-        |word: &String| (inside.len() as f64 / said.iter().filter(|said| said.contains(word)).count() as f64).ln();
-    let worth: Vec<f64> = said.iter().map(|said| said.intersection(query).map(weight).sum()).collect();
+        |word: &String| (inside.len() as f64 / line_words.iter().filter(|one| one.contains(word)).count() as f64).ln();
+    let worth: Vec<f64> = line_words.iter().map(|one| one.intersection(query).map(weight).sum()).collect();
     let near = |at: usize| at.saturating_sub(WINDOW_REACH)..(at + WINDOW_REACH + 1).min(worth.len());
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut best: Vec<(f64, usize)> = (0..worth.len()).map(|at| (worth[near(at)].iter().sum(), at)).collect();
@@ -301,7 +306,8 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
     found
 }
 
-/// `known` with a stretch more: its doc comment, the head of the file, and for a long container its first lines.
+/// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the matching windows. A small file
+/// is shown whole.
 fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {
@@ -317,13 +323,12 @@ fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted
         let (start, end) = stretch.lines;
         let definition = open.definitions.iter().find(|d| d.start == start && d.end == end);
         let start = definition.map_or(start, |d| d.doc_start);
-        match end - start < WHOLE_LINES_MAX {
-            true => shown.lines.push((start, end)),
-            // Of a long container its head and how one is made; other members are listed by `render`.
-            false => {
-                shown.lines.push((start, start + HEAD_LINES));
-                shown.lines.extend(definition.and_then(|container| constructor(open, container)));
-            }
+        if end - start < WHOLE_LINES_MAX {
+            shown.lines.push((start, end));
+        } else {
+            // Of a long container the head and the constructor; `render` lists the other members.
+            shown.lines.push((start, start + HEAD_LINES));
+            shown.lines.extend(definition.and_then(|container| constructor(open, container)));
         }
         let is_long = |d: &&Definition| d.end - d.start >= WHOLE_LINES_MAX && !d.kind.has_members();
         let long = open.definitions.iter().filter(is_long).rfind(|d| d.start <= start && end <= d.end);
@@ -331,7 +336,7 @@ fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted
         if let Some(long) = long {
             shown.lines.extend(windows(&lines, (long.start, long.end), &words::content(wanted.query)));
         }
-        // What a shown member stands in says what it is a member of.
+        // A member is shown with the first line of its container.
         let inside = |d: &&Definition| d.start < start && end <= d.end && d.kind.has_members();
         shown.lines.extend(open.definitions.iter().filter(inside).map(|d| (d.start, d.start)));
         shown.lines = joined(std::mem::take(&mut shown.lines), count);
@@ -345,18 +350,19 @@ fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted
     shown
 }
 
-/// The first lines of what makes an object of a class: its parameters and their defaults.
+/// The first lines of the constructor of a class: its parameters and their defaults.
 fn constructor(open: &Open, container: &Definition) -> Option<(usize, usize)> {
     let inside = |d: &&Definition| container.start < d.start && d.end <= container.end;
     let is_nested = |d: &Definition| {
         let between = |other: &Definition| container.start < other.start && other.start < d.start && d.end <= other.end;
         open.definitions.iter().any(between)
     };
-    let made = open.definitions.iter().filter(inside).find(|d| MAKES.contains(&d.name.as_str()) && !is_nested(d))?;
+    let made =
+        open.definitions.iter().filter(inside).find(|d| CONSTRUCTORS.contains(&d.name.as_str()) && !is_nested(d))?;
     Some((made.start, made.end.min(made.start + HEAD_LINES)))
 }
 
-/// Stretches in order, those that touch or nearly touch as one.
+/// Sorts stretches and joins those with at most one line between them; `count` is the number of lines of the file.
 fn joined(mut lines: Vec<(usize, usize)>, count: usize) -> Vec<(usize, usize)> {
     lines.sort_unstable();
     let mut all: Vec<(usize, usize)> = Vec::new();
@@ -371,8 +377,8 @@ fn joined(mut lines: Vec<(usize, usize)>, count: usize) -> Vec<(usize, usize)> {
     all
 }
 
-/// A file as a model reads it: its path, its shown lines, and what else it defines, outside of the code, so that nothing but code is
-/// written back.
+/// A file as it appears in the prompt: its path, its shown lines in a fence, and its other definitions outside of the fence, so that the model
+/// does not copy these into code.
 fn render(shown: &Shown, definitions: &[Definition]) -> String {
     let lines: Vec<&str> = shown.text.lines().collect();
     let language = language_of(&shown.path);
@@ -399,6 +405,7 @@ const OTHERS_MAX: usize = 30;
 /// Longest signature in a list of what is not shown.
 const SIGNATURE_CHARS: usize = 70;
 
+/// The signature of a definition, cut to `SIGNATURE_CHARS`.
 fn outlined(definition: &Definition, lines: &[&str]) -> String {
     let above = lines.get(definition.doc_start.saturating_sub(1)..definition.start).unwrap_or_default();
     let property = above.iter().any(|line| line.trim() == "@property");
@@ -407,7 +414,7 @@ fn outlined(definition: &Definition, lines: &[&str]) -> String {
     if property { format!("@property {signature}") } else { signature }
 }
 
-/// Whether a definition stands inside a function.
+/// Whether a definition is inside a function.
 fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
 }
@@ -422,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_hit_the_definition_that_is_asked_about_is_shown() {
+    fn the_definition_in_a_hit_that_is_asked_about_is_shown() {
         let text = "function outer() {\n  function listen() {\n    return 1;\n  }\n\n  function dispatch(action) {\n    check(action);\n  }\n}\n";
         let mut open = Open { text: text.into(), definitions: outline("javascript", text).definitions };
         open.definitions.retain(|one| one.name != "outer");
@@ -433,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_definition_the_lines_that_are_spoken_of_are_shown() {
+    fn matching_lines_of_a_long_definition_are_shown() {
         let mut lines = vec!["    step(value);"; 200];
         (lines[0], lines[120], lines[180]) =
             ("function parse(value) {", "    if (/^--no-/.test(value)) {", "    setKey(color);");
@@ -443,14 +450,14 @@ mod tests {
     }
 
     #[test]
-    fn tests_beside_the_code_are_told_from_it() {
+    fn tests_inside_a_file_of_code_are_recognised() {
         let text = "fn a() {}\n\nmod tests {\n    fn b() {}\n}\n";
         let definitions = outline("rust", text).definitions;
         assert_eq!((in_tests(&definitions, (4, 4)), in_tests(&definitions, (1, 1))), (true, false));
     }
 
     #[test]
-    fn of_a_long_class_its_own_constructor_is_shown() {
+    fn a_long_class_is_shown_with_its_own_constructor() {
         let text = "class A:\n    class B:\n        def __init__(self):\n            pass\n\n    def __init__(self, n=3):\n        self.n = n\n";
         let open = Open { text: text.into(), definitions: outline("python", text).definitions };
         let container = open.definitions.iter().find(|d| d.name == "A").unwrap();
@@ -458,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_listed_outside_of_the_code() {
+    fn definitions_that_are_not_shown_are_listed_outside_of_the_fence() {
         let text = "import os\n\n\ndef a(x):\n    return x\n\n\ndef b(y):\n    return y\n";
         let definitions = outline("python", text).definitions;
         let shown = Shown { path: "m.py".into(), text: text.into(), lines: vec![(8, 9)], found: Vec::new() };

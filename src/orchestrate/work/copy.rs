@@ -1,4 +1,4 @@
-//! Copies of the project that may be changed at will, for checks of what is not written yet and of what was there before.
+//! Copies the project to a temporary folder, to run checks on changes that are not written yet and on files as they were before.
 
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::{Job, command};
 const FILES_MAX: usize = 20_000;
 const BYTES_MAX: u64 = 256 << 20;
 
+/// A copy of the project, removed when it is dropped.
 pub struct Copy {
     _folder: TempDir,
     context: Context,
@@ -49,10 +50,10 @@ impl Copy {
         self.context.root.path()
     }
 
-    /// Writes a file, or removes it; says whether that was done. A link that leads out of the copy is not written through.
+    /// Writes a file, or removes it if there is no text; returns whether that succeeded. Links that lead out of the copy are refused.
     pub fn put(&self, path: &str, text: Option<&str>) -> bool {
         let Ok(file) = self.context.root.resolve(path, Access::Write) else { return false };
-        // Python takes compiled code for current that is as long and no second older.
+        // Python reuses compiled code if the source has the same length and the same second of change.
         if let Some(folder) = file.absolute().parent() {
             let _ = std::fs::remove_dir_all(folder.join("__pycache__"));
         }
@@ -66,7 +67,7 @@ impl Copy {
         crate::tools::execute(check, &self.context).await
     }
 
-    /// Which lines `line` runs; nothing where that is not known, or takes too long when they are noted down.
+    /// The lines that the command `line` executes; empty if they cannot be recorded.
     pub async fn executed(&self, job: Job<'_>, line: &str, limit: Duration) -> Executed {
         let noted = executed::noted(self.root(), line).and_then(|line| right(job, &line, limit));
         let Some(right) = noted else { return Executed::default() };
@@ -74,13 +75,13 @@ impl Copy {
         Executed::read(self.root())
     }
 
-    /// What a check that has run here says.
+    /// Parses the output of a check that ran here.
     pub fn report(&self, outcome: &Outcome) -> Report {
         failures::read(&outcome.text, self.root())
     }
 }
 
-/// The right to run once more on a copy what the user has consented to in the project; `None` where they want to be asked each time.
+/// The right to run a command on a copy that the user has consented to in the project; `None` if they want to be asked each time.
 pub fn right(job: Job<'_>, line: &str, limit: Duration) -> Option<Approved<ToolCall>> {
     let name = Builtin::RunCommand.name();
     let spec = job.scene.toolkit.catalog.get(name)?;
@@ -88,7 +89,7 @@ pub fn right(job: Job<'_>, line: &str, limit: Duration) -> Option<Approved<ToolC
     job.scene.host.policy().again_on_a_copy(call, spec)
 }
 
-/// What `line` says of the project with some files as they were before; `None` where it passes then, or cannot be tried.
+/// The report of the command `line` on a copy with `files` as they were before the change; `None` if it passes, or cannot be run.
 pub async fn failing_before<'f>(
     job: Job<'_>,
     line: &str,

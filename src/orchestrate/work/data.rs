@@ -21,24 +21,24 @@ use super::read::Step;
 use super::{Done, Job, verify};
 
 const PROMPT: &str = include_str!("../prompts/entries.md");
-/// A request and its answer, for the form.
+/// A sample request and its answer, which show the model the form.
 const EXAMPLE: [&str; 2] = [
     "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
      package to y, add a lint script that runs eslint, publish b instead of a, make cli the only keyword, node 18 is the oldest that we run on, drop the test script",
     "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nfiles - \"a\"\nkeywords = [\"cli\"]\nengines > node = \">=18\"\nscripts > test = remove",
 ];
-/// Between two keys.
+/// Stands between two keys of a path.
 const BELOW: &str = " > ";
-/// Longest file that is shown, and longest answer, in tokens; most entries of a file.
+/// Longest file that is shown whole, and longest answer, in tokens; most entries of a file in the grammar.
 const FILE_TOKENS: usize = 1_500;
 const TOKENS: usize = 200;
 const ENTRIES_MAX: usize = 200;
 /// Most entries that one step changes.
 const CHANGES_MAX: usize = 6;
-/// How often a model may say it: what was wrong goes back to it.
+/// Attempts of the model; what was wrong with one goes into the next prompt.
 const ROUNDS_MAX: usize = 2;
 
-/// Changes the entries that `step` speaks of; `None` if the file has none that are told by keys.
+/// Changes the entries that `step` asks for; `None` if the file has no entries with keys.
 pub async fn change(
     job: Job<'_>,
     step: &Step,
@@ -48,9 +48,10 @@ pub async fn change(
 ) -> Result<Option<Done>, TurnError> {
     let Some(mut entries) = keyed::entries(path, before) else { return Ok(None) };
     let whole = Passage { lines: (1, before.lines().count()), title: String::new() };
-    let shown = match retrieve::tokens(before) > FILE_TOKENS {
-        true => passage::lines_of(before, &passage::narrowed(before, &whole, &step.text)),
-        false => before.trim_end().to_owned(),
+    let shown = if retrieve::tokens(before) > FILE_TOKENS {
+        passage::lines_of(before, &passage::narrowed(before, &whole, &step.text))
+    } else {
+        before.trim_end().to_owned()
     };
     entries.retain(|(keys, _)| keys.last().is_some_and(|key| shown.contains(key.as_str())));
     entries.truncate(ENTRIES_MAX);
@@ -66,8 +67,8 @@ pub async fn change(
         let asked = words::content(job.scene.request);
         let refused = changes.iter().find_map(|change| refusal(change, &entries, &asked));
         changes.retain(|change| refusal(change, &entries, &asked).is_none());
-        for gone in gone(&step.text) {
-            let elements = keyed::elements(path, before, &gone).into_iter();
+        for version in dropped_versions(&step.text) {
+            let elements = keyed::elements(path, before, &version).into_iter();
             let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
             let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
             changes.extend(new);
@@ -77,7 +78,7 @@ pub async fn change(
             None => keyed::changed(path, before, &changes),
         };
         trouble = match after {
-            // An earlier step has done it.
+            // An earlier step has made this change.
             Ok(after) if after == before && job.of_several => return Ok(Some(Done::default())),
             Ok(after) if after == before => "Nothing would change.".to_owned(),
             Ok(after) => match verify::problems(job.index, path, before, &after, &[]).into_iter().next() {
@@ -99,16 +100,16 @@ pub async fn change(
     Ok(Some(Done { notes: vec![format!("not done: {path}: {trouble}")], ..Done::default() }))
 }
 
-/// Versions that a text wants to be rid of: `drop support for 3.10`.
-fn gone(text: &str) -> Vec<String> {
-    static GONE: LazyLock<Regex> = LazyLock::new(|| {
+/// Versions that a text asks to remove: `drop support for 3.10`.
+fn dropped_versions(text: &str) -> Vec<String> {
+    static DROPPED: LazyLock<Regex> = LazyLock::new(|| {
         let verbs = r"(?:get rid of|remove|drop|delete|entferne|supprime|quita|no longer (?:supports?|needs?))";
         Regex::new(&format!(r"(?i)\b{verbs}(?:\s+[a-z]+){{0,4}}\s+(\d+(?:\.\d+)+)")).expect("a pattern")
     });
-    GONE.captures_iter(text).map(|found| found[1].to_owned()).collect()
+    DROPPED.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
 
-/// A change of a key alone is meant for the one entry of that key, wherever it is.
+/// Completes the path of a change that has only its last key, if exactly one entry has that key.
 fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     let keys = change.keys_mut();
     if keys.len() == 1 && !entries.iter().any(|(known, _)| known == keys) {
@@ -120,7 +121,7 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     change
 }
 
-/// Why a change is not made: the request has no word of it, or it writes a list anew.
+/// Why a change is refused: it has no word of the request, or it replaces a whole list.
 fn refusal(change: &Change, entries: &[(Keys, Sort)], asked: &HashSet<String>) -> Option<String> {
     let key = change.keys().join(BELOW);
     let is_list = entries.iter().any(|(known, sort)| known == change.keys() && *sort == Sort::List);
@@ -129,7 +130,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], asked: &HashSet<String>) -
             return Some(format!("`{key}` is a list: `{key} + …` adds to it, `{key} - …` takes something out of it."));
         }
         Change::Set(_, value) => format!("{key} {value}"),
-        // Which list it is says nothing of what is put into it.
+        // The name of the list says nothing about the value.
         Change::Add(_, value) | Change::Drop(_, value) if is_list => value.to_string(),
         Change::Add(_, value) | Change::Drop(_, value) => format!("{key} {value}"),
         Change::Remove(_) => key.clone(),
@@ -138,7 +139,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], asked: &HashSet<String>) -
     (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
 }
 
-/// Entries that are there change or go, new ones come into what has entries.
+/// The grammar of an answer: only existing entries can be changed or removed, and new ones can be added.
 fn grammar(entries: &[(Keys, Sort)]) -> String {
     let literals = |sorts: &[Sort]| -> String {
         let all = entries.iter().filter(|(_, sort)| sorts.contains(sort));
@@ -166,7 +167,7 @@ fn grammar(entries: &[(Keys, Sort)]) -> String {
     )
 }
 
-/// The changes of an answer; what is no change is passed over.
+/// Parses the changes of an answer, up to the first that is none.
 fn read(answer: &str) -> Vec<Change> {
     let mut found = Vec::new();
     let mut rest = answer;
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_of_what_the_request_speaks_of() {
+    fn a_change_without_a_word_of_the_request_is_refused() {
         let asked = words::content("raise requires-python to 3.11, and drop aud");
         let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
         let entries = [(keys("keywords"), Sort::List)];
@@ -234,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_are_to_go_are_read() {
-        assert_eq!(gone("3.11 is the oldest from now on, get rid of 3.10"), ["3.10"]);
-        assert_eq!(gone("Drop support for Python 3.8 and remove the 3.9 classifier"), ["3.8", "3.9"]);
-        assert_eq!(gone("raise it to 3.12"), [] as [&str; 0]);
+    fn versions_to_remove_are_read() {
+        assert_eq!(dropped_versions("3.11 is the oldest from now on, get rid of 3.10"), ["3.10"]);
+        assert_eq!(dropped_versions("Drop support for Python 3.8 and remove the 3.9 classifier"), ["3.8", "3.9"]);
+        assert_eq!(dropped_versions("raise it to 3.12"), [] as [&str; 0]);
     }
 
     #[test]
-    fn only_entries_that_are_there_go() {
+    fn only_existing_entries_can_be_removed() {
         let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value)];
         let grammar = grammar(&entries);
         assert!(grammar.contains("OBJECT: \"a\"\nVALUE: \"a > b\"\n"), "{grammar}");

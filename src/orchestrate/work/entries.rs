@@ -1,15 +1,15 @@
-//! Keeps the entries of a list or table that a model left out when it wrote it again to add one.
+//! Restores entries of a list or table that a model left out when it rewrote it to add one.
 
 use crate::orchestrate::words;
 
-/// A list of fewer lines is short enough to be written again whole.
+/// Shortest list that is checked, in lines; a model rewrites a shorter one completely.
 const LINES_MIN: usize = 4;
 const CLOSERS: [char; 4] = ['}', ']', ')', ';'];
-/// Letters of the shortest word that says an entry is asked for.
+/// Shortest word, in bytes, by which the request can ask for an entry.
 const WORD_LETTERS: usize = 3;
 
-/// `old`, a value with an entry a line, with the entries of `new` that `asked` speaks of, where `new` has lost more than one: who adds an entry
-/// loses none, who changes one loses that. `None` where `new` may stay as it is; an error names what was lost where nothing of it is asked for.
+/// `old`, a list with one entry a line, with those new entries of `new` that the request `asked` names. `None` if `new` may stay as it is: it
+/// has lost at most one entry, which may be a changed one. If the request names no new entry, the error says what was lost.
 pub fn kept(old: &str, new: &str, asked: &str) -> Option<Result<String, String>> {
     let body = old.trim_end().trim_end_matches(CLOSERS);
     let (body, end) = (body.trim_end(), &old[body.trim_end().len()..]);
@@ -53,7 +53,7 @@ mod tests {
     const OLD: &str = "NAMES = {\n    'fish',\n    'sheep',\n    'rice'}";
 
     #[test]
-    fn what_was_left_out_stays_and_what_is_asked_for_comes_in() {
+    fn lost_entries_are_kept_and_the_requested_one_is_added() {
         let old = "NAMES = {\n    'fish',\n    'sheep',\n    'rice',\n}";
         let tight = kept(OLD, "NAMES = {\n    'feedback'}", "'feedback' has no plural").unwrap().unwrap();
         assert_eq!(tight, "NAMES = {\n    'fish',\n    'sheep',\n    'rice',\n    'feedback'}");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_may_be_as_written_is_left() {
+    fn a_list_that_lost_at_most_one_entry_stays_as_written() {
         let check = |new: &str| assert_eq!(kept(OLD, new, "'feedback' has no plural"), None, "{new}");
         check("NAMES = {\n    'fish',\n    'sheep',\n    'feedback',\n    'rice'}");
         let old = "NAMES = [\n    'fish',\n    'sheep',\n    'rice',\n]";

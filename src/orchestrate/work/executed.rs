@@ -1,4 +1,4 @@
-//! Which lines a failing check runs, in Python and JavaScript: a mistake stands in one of them, so that no others need a trial.
+//! Records which lines a failing check executes, in Python and JavaScript: the mistake is in one of them, so no others need a trial.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Where what was run is noted down, in the copy of the project.
+/// Folder for the records, in the copy of the project.
 const FOLDER: &str = ".monobloc-executed";
-/// Loaded by Python itself before any program: notes each line that is run below the folder it starts in.
-const NOTES: &str = "\
+/// Python loads this before any program. It records each executed line of the files below the working directory.
+const TRACER: &str = "\
 import atexit, os, sys, threading
 root, here, seen = os.getcwd() + os.sep, os.path.dirname(__file__), set()
 def line(frame, event, argument):
@@ -27,36 +27,37 @@ threading.settrace(call)
 sys.settrace(call)
 ";
 
-/// Lines that were run, by file; of files that are missing nothing is known.
+/// Executed lines by file; of other files nothing is known.
 #[derive(Debug, Default)]
 pub struct Executed(HashMap<String, HashSet<usize>>);
 
 impl Executed {
-    /// Whether a mistake may stand in a line, counted from 1: it was run, or the one before it.
+    /// Whether a mistake may be in a line, counted from 1: it or the line before it was executed, or nothing is known of the file.
     pub fn may_be_wrong(&self, path: &str, line: usize) -> bool {
         self.0.get(path).is_none_or(|lines| lines.contains(&line) || line > 1 && lines.contains(&(line - 1)))
     }
 
-    /// Whether a definition with these lines was run, and not only its head.
+    /// Whether a line of a definition after its first was executed, or nothing is known of the file.
     pub fn has_run(&self, path: &str, (first, last): (usize, usize)) -> bool {
         self.0.get(path).is_none_or(|lines| (first.min(last - 1) + 1..=last).any(|line| lines.contains(&line)))
     }
 
-    /// The files of which something is known, by name.
+    /// The files of which something is known, sorted.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = self.0.keys().map(String::as_str).collect();
         paths.sort_unstable();
         paths
     }
 
-    /// What a run in `root` noted down.
+    /// Reads the records of a run in `root` and removes them.
     pub fn read(root: &Path) -> Executed {
         let mut found = Executed::default();
         for entry in fs::read_dir(root.join(FOLDER)).into_iter().flatten().flatten() {
             let text = fs::read_to_string(entry.path()).unwrap_or_default();
-            match entry.path().extension().is_some_and(|ending| ending == "json") {
-                true => found.add_script(root, &text),
-                false => found.add_python(&text),
+            if entry.path().extension().is_some_and(|ending| ending == "json") {
+                found.add_script(root, &text);
+            } else {
+                found.add_python(&text);
             }
         }
         let _ = fs::remove_dir_all(root.join(FOLDER));
@@ -71,7 +72,7 @@ impl Executed {
         }
     }
 
-    /// A report of V8: functions with stretches of the text, inner behind outer, each with how often it was run.
+    /// Adds a coverage report of V8: functions with nested ranges of the text in UTF-16 units, each with how often it was executed.
     fn add_script(&mut self, root: &Path, text: &str) {
         let report: Value = serde_json::from_str(text).unwrap_or_default();
         for script in report["result"].as_array().into_iter().flatten() {
@@ -87,7 +88,7 @@ impl Executed {
             let ranges: Vec<[u64; 3]> = ranges
                 .map(|range| ["startOffset", "endOffset", "count"].map(|key| range[key].as_u64().unwrap_or_default()))
                 .collect();
-            // What was compiled to something else before it was run has other places.
+            // Code that was compiled to other code before the run has other offsets.
             if !ranges.iter().any(|[from, to, _]| *from == 0 && *to == length) {
                 continue;
             }
@@ -105,16 +106,16 @@ impl Executed {
     }
 }
 
-/// Whether lines that are run can be known for a file.
+/// Whether executed lines can be recorded for a file.
 pub fn is_known(path: &str) -> bool {
     [".py", ".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// Makes ready for a run in `root`, and says by which line `line` is run so that it is noted down.
+/// Prepares a recorded run in `root`; returns the shell command that runs `line` so.
 pub fn noted(root: &Path, line: &str) -> Option<String> {
     let folder = root.join(FOLDER);
     fs::create_dir_all(&folder).ok()?;
-    fs::write(folder.join("sitecustomize.py"), NOTES).ok()?;
+    fs::write(folder.join("sitecustomize.py"), TRACER).ok()?;
     let line = line.replace("PYTHONPATH=", &format!("PYTHONPATH=\"$PWD/{FOLDER}\":"));
     Some(format!("export NODE_V8_COVERAGE=\"$PWD/{FOLDER}\" PYTHONPATH=\"$PWD/{FOLDER}\"\n{line}"))
 }

@@ -1,4 +1,4 @@
-//! Changes that a request spells out: from what to what, what is to go, what a module is to hand out. Code finds the place; no model is needed.
+//! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports, derives, list entries.
 
 use serde_json::{Value, json};
 
@@ -19,12 +19,12 @@ use super::mentions::{self, Mentions};
 use super::read::Step;
 use super::{Done, substitution, verify};
 
-/// Files that are looked through for a list.
+/// Most files that are searched for a list.
 const LISTED_FILES_MAX: usize = 200;
-/// Places that are listed where a name that was taken out is still used.
+/// Most remaining uses of a removed name that are listed for the user.
 const LEFT_MAX: usize = 6;
 
-/// From what to what, or what is to go, in a file that is named: found by code, if it then still parses.
+/// Makes the change that `step` spells out. `None` if it spells out none, the place is not clear, or a check finds a problem.
 pub async fn change(
     scene: Scene<'_>,
     index: &Index,
@@ -34,17 +34,17 @@ pub async fn change(
     let of = |text: &str| mentions::of(text, index).map_err(|error| TurnError::Lost(error.to_string()));
     let mut mentions = of(&step.text)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
-        // A step that names no file is about the one that the request names.
+        // A step that names nothing is about the files that the request names.
         mentions.paths = of(scene.request)?.paths;
     }
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
-    let whole = exported(scene.context, step, &mentions)
+    let rewrite = exported(scene.context, step, &mentions)
         .or_else(|| swapped(scene.context, step, &mentions))
         .or_else(|| derived(scene.context, step, &mentions))
         .or_else(|| listed(scene.context, index, step, &mentions));
-    if let Some((path, _, after)) = whole.filter(|(path, before, after)| fits(index, path, before, after)) {
+    if let Some((path, _, after)) = rewrite.filter(|(path, before, after)| fits(index, path, before, after)) {
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
         return Ok(Some(Done::default()));
     }
@@ -54,7 +54,7 @@ pub async fn change(
     let mut places: Vec<String> = match (mentions.paths.is_empty(), &substitution) {
         (false, _) => mentions.paths.clone(),
         (true, None) => where_defined(scene.context, index, &mentions),
-        // Of all code a single place has to answer.
+        // All code is searched, and exactly one file has to have the old value.
         (true, Some(_)) => paths_meant(index, &mentions).into_iter().filter(|path| has_grammar(path)).collect(),
     };
     if bump.is_some() && mentions.paths.is_empty() {
@@ -103,15 +103,16 @@ pub async fn change(
     Ok(Some(Done { said, ..Done::default() }))
 }
 
-/// A file, its text, and what that is to become.
-type Whole = (String, String, String);
+/// The path of a file, its text, and its new text.
+type Rewrite = (String, String, String);
 
+/// Whether a new text differs from the old one and the checks find no problem in it.
 fn fits(index: &Index, path: &str, before: &str, after: &str) -> bool {
     after != before && verify::problems(index, path, before, after, &[]).is_empty()
 }
 
-/// `export f from index.js`: of what is there, and of nothing else.
-fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole> {
+/// `export f from index.js`: adds an existing definition to the exports of a module. `None` if the request asks for anything else.
+fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
     let ([symbol], [path], []) =
         (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
     else {
@@ -127,8 +128,8 @@ fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole
     Some((path.clone(), before, after))
 }
 
-/// `A should derive Clone and Debug`: the one type of Rust that is named.
-fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole> {
+/// `A should derive Clone and Debug`: adds traits to the derives of the Rust type that is named.
+fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
     let traits = edit::derive::asked(&step.text);
     let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
     let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
@@ -138,8 +139,9 @@ fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole>
     Some((node.path.clone(), before, after))
 }
 
-/// `emoji should be an uncountable word`: the one list of the project, or of the file that is named, that is called so.
-fn listed(context: &Context, index: &Index, step: &Step, mentions: &Mentions) -> Option<Whole> {
+/// `emoji should be an uncountable word`: adds an entry to the list that is named so, in the named files or else in all. `None` if no file has
+/// such a list, or several have.
+fn listed(context: &Context, index: &Index, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
     let (word, about) = edit::listing::asked(&step.text)?;
     let all = if mentions.paths.is_empty() { index.paths().ok()? } else { mentions.paths.clone() };
     let code = all.into_iter().filter(|path| has_grammar(path) && !verify::is_test(path)).take(LISTED_FILES_MAX);
@@ -151,7 +153,7 @@ fn listed(context: &Context, index: &Index, step: &Step, mentions: &Mentions) ->
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Where a name stands that is to be gone, as `path:line`.
+/// Lines that still have a name, as `path:line`, at most `LEFT_MAX`.
 fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for path in index.paths().unwrap_or_default() {
@@ -165,8 +167,8 @@ fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     found
 }
 
-/// `f should use a.b, not a.c`: wherever the one definition that is named, or else the one file, has it.
-fn swapped(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole> {
+/// `f should use a.b, not a.c`: replaces a name everywhere in the one definition that is named, or else in the one file.
+fn swapped(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
     let wanted = substitution::of_names(&step.text)?;
     let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
     let nodes =
@@ -178,25 +180,28 @@ fn swapped(context: &Context, step: &Step, mentions: &Mentions) -> Option<Whole>
         _ => return None,
     };
     let before = text_of(context, path)?;
-    let swap = |(at, line): (usize, &str)| match (lines.0..=lines.1).contains(&(at + 1)) {
-        true => substitution::replaced(line, &wanted.old, &wanted.new),
-        false => line.to_owned(),
+    let swap = |(at, line): (usize, &str)| {
+        if (lines.0..=lines.1).contains(&(at + 1)) {
+            substitution::replaced(line, &wanted.old, &wanted.new)
+        } else {
+            line.to_owned()
+        }
     };
     let after: String = before.split_inclusive('\n').enumerate().map(swap).collect();
     Some((path.clone(), before, after))
 }
 
-/// Longest request for an export alone.
+/// Longest request for an export alone, in words.
 const EXPORT_WORDS_MAX: usize = 12;
-/// Where a project says its version.
+/// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
 
-/// Files in which one text is replaced by another, at most, and places in each.
+/// Most files in which a text is replaced, and most places in each.
 const REWORDED_FILES_MAX: usize = 3;
 const REWORDED_PLACES_MAX: usize = 3;
 
-/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaced where it stands as a text, in the files that are named, or that hold what is
-/// named, or else that have it. A text that code completes is found by the line that says most of it.
+/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the files that are named, or that define what is named, or
+/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words.
 async fn reworded(
     scene: Scene<'_>,
     index: &Index,
@@ -248,7 +253,7 @@ async fn reworded(
     Ok(Some(Done::default()))
 }
 
-/// Files that define what is named; where only declarations do, as for a field that a constructor sets, the code that has the name.
+/// The files that define the named symbols. If only declarations do, as for a field that a constructor sets, the code files that have the name.
 fn where_defined(context: &Context, index: &Index, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
     let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| super::context::is_declaration(path));
@@ -265,13 +270,11 @@ fn where_defined(context: &Context, index: &Index, mentions: &Mentions) -> Vec<S
         .collect()
 }
 
-/// Files that are named, or that hold what is named, or else all that are no tests.
+/// The files that are named, or that define what is named, or else all; tests only if they are named.
 fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
-    let mut paths: Vec<String> = match mentions.paths.is_empty() {
-        false => mentions.paths.clone(),
-        true => nodes.map(|node| node.path.clone()).collect(),
-    };
+    let mut paths: Vec<String> =
+        if mentions.paths.is_empty() { nodes.map(|node| node.path.clone()).collect() } else { mentions.paths.clone() };
     if paths.is_empty() {
         paths = index.paths().unwrap_or_default();
     }
@@ -281,16 +284,17 @@ fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
     paths
 }
 
-/// A bound that is raised stays a bound: `>= 3.1` becomes `>= 3.2` where 3.2 was asked for.
+/// `new` with the comparison sign of `old`: `>= 3.1` becomes `>= 3.2` if 3.2 is asked for.
 fn with_comparison(old: &str, new: &str) -> String {
     let same = |(a, b): &(char, char)| a == b;
     let begin: usize = old.chars().zip(new.chars()).take_while(same).map(|(letter, _)| letter.len_utf8()).sum();
     let value = &old[begin..];
     let sign = value.len() - value.trim_start_matches(['<', '>', '=', '~', '^', ' ']).len();
     let is_version = value[sign..].starts_with(|c: char| c.is_ascii_digit());
-    match sign > 0 && is_version && new[begin..].starts_with(|c: char| c.is_ascii_digit()) {
-        true => format!("{}{}{}", &new[..begin], &value[..sign], &new[begin..]),
-        false => new.to_owned(),
+    if sign > 0 && is_version && new[begin..].starts_with(|c: char| c.is_ascii_digit()) {
+        format!("{}{}{}", &new[..begin], &value[..sign], &new[begin..])
+    } else {
+        new.to_owned()
     }
 }
 
@@ -299,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_stays_a_bound() {
+    fn a_version_keeps_its_comparison_sign() {
         let check = |old: &str, new: &str, expected: &str| assert_eq!(with_comparison(old, new), expected);
         check("python = \">= 3.8\"", "python = \"3.9\"", "python = \">= 3.9\"");
         check("python = \">= 3.8\"", "python = \"<4\"", "python = \"<4\"");

@@ -1,4 +1,4 @@
-//! The files of a change of code: as they were, as they are to be, and as they were written last.
+//! Holds the files of a code change as they were, as they are to be and as last written, and applies the model's code to them.
 
 mod doubts;
 
@@ -25,37 +25,44 @@ use super::mentions::Mentions;
 use super::read::Step;
 use super::{Done, Job, Touched, entries, kept, leftover, new_test, verify};
 
+/// The files of a code change.
 pub struct Files {
+    /// The code files that the model is shown.
     shown: Vec<Shown>,
+    /// Paths of files that may be created.
     new: Vec<String>,
-    /// Functions and the like that the request names and that are to be written.
+    /// Names of definitions that the request asks for and that do not exist yet.
     pub new_names: Vec<String>,
+    /// The request asks to remove something.
     may_remove: bool,
     /// Nothing but tests is asked for.
     pub only_tests: bool,
-    /// What calls in the request gave before and may not go on giving, a line each; `None` before they were tried.
+    /// What the calls in the request gave before the change and must not give after it, a line each; `None` until they were run.
     pub given: Option<Vec<String>>,
-    /// Files that are to hand out what is new.
+    /// Files that have to export what is new.
     exporting: Vec<String>,
-    /// What new tests in JavaScript and TypeScript are written for, and the names and files that they test.
+    /// The runner of a new test file in JavaScript or TypeScript.
     style: Option<Style>,
+    /// Names under test, each with its file.
     tested: Vec<(String, String)>,
+    /// Texts by path before the change.
     before: BTreeMap<String, String>,
+    /// Texts of the changed files.
     after: BTreeMap<String, String>,
-    /// A change that is only made if there is no better one.
+    /// An earlier change that is made if there is no better one.
     aside: Option<(BTreeMap<String, String>, Vec<Touched>)>,
-    /// What was written last.
+    /// Texts as they were last written to disk.
     written: BTreeMap<String, String>,
     touched: Vec<Touched>,
-    /// The function that the package is.
+    /// The function that the package exports without a name.
     own: Option<Own>,
 }
 
-/// Why an answer of a model does not count.
+/// Why an answer of the model is refused.
 pub struct Refusal {
     /// For the model.
     pub message: String,
-    /// What it wrote as it is there already.
+    /// Items that it wrote as they already are.
     pub unchanged: Vec<Item>,
 }
 
@@ -66,6 +73,7 @@ impl From<String> for Refusal {
 }
 
 impl Files {
+    /// Collects the files that a code change may touch: those of the pack, those that have to export, and new ones.
     pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions, may_remove: bool) -> Files {
         let shown: Vec<Shown> = pack.files.iter().filter(|file| edit::has_grammar(&file.path)).cloned().collect();
         let mut before: BTreeMap<String, String> =
@@ -118,7 +126,7 @@ impl Files {
         if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }
     }
 
-    /// The first lines of a new file of tests, where code knows them.
+    /// The import lines of the new test file `path`; `None` if the runner or the code under test is not known.
     pub fn head_of_tests(&self, path: &str) -> Option<String> {
         let style = self.style.filter(|_| verify::is_test(path))?;
         let subjects = self.tested.iter().filter_map(|(name, path)| {
@@ -128,12 +136,12 @@ impl Files {
         new_test::head(path, style, &subjects.collect::<Vec<_>>())
     }
 
-    /// How a new test is written.
+    /// A sample test for the prompt; `None` if the runner is not known.
     pub fn form_of_tests(&self) -> Option<&'static str> {
         self.style.map(new_test::form)
     }
 
-    /// A file as it was.
+    /// The text of a file before the change; empty if it is new.
     pub fn text(&self, path: &str) -> &str {
         self.before.get(path).map_or("", String::as_str)
     }
@@ -150,47 +158,49 @@ impl Files {
         texts.into_iter().flatten().any(|text| kept::has_code(text, code))
     }
 
-    /// Puts what was found into the line of a new test that expected something else; says whether there is such a line.
+    /// Corrects a new test that fails: puts the actual value in place of the expected one. Returns whether it did; never if more than tests is asked
+    /// for.
     pub fn expect_what_is(&mut self, trouble: &str) -> bool {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\(([^()\s]+):(\d+)\)").expect("a pattern"));
         static DIFFERS: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"(?m)^\s*(?:AssertionError:? ?)?(\S.*?) !==? (.*\S)\s*$").expect("a pattern"));
-        static SAID: LazyLock<Regex> =
+        static VALUES: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"(?m)^\s*expected: (.*\S)\s*\n\s*actual: (.*\S)\s*$").expect("a pattern"));
-        let said = SAID.captures(trouble).map(|found| (found[2].to_owned(), found[1].to_owned()));
-        let said = said.or_else(|| DIFFERS.captures(trouble).map(|found| (found[1].to_owned(), found[2].to_owned())));
-        let found = PLACE.captures(trouble).zip(said).filter(|_| self.only_tests);
-        let Some((place, (is, expected))) = found else { return false };
-        let (path, is, expected) = (&place[1], is.as_str(), expected.as_str());
+        let values = VALUES.captures(trouble).map(|found| (found[2].to_owned(), found[1].to_owned()));
+        let values =
+            values.or_else(|| DIFFERS.captures(trouble).map(|found| (found[1].to_owned(), found[2].to_owned())));
+        let found = PLACE.captures(trouble).zip(values).filter(|_| self.only_tests);
+        let Some((place, (actual, expected))) = found else { return false };
+        let (path, actual, expected) = (&place[1], actual.as_str(), expected.as_str());
         let Some(text) = self.after.get_mut(path) else { return false };
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let number = place[2].parse::<usize>().unwrap_or(0);
         let Some(line) = number.checked_sub(1).and_then(|at| lines.get_mut(at)) else { return false };
-        let Some(at) = line.rfind(expected).filter(|_| is != expected) else { return false };
-        line.replace_range(at..at + expected.len(), is);
+        let Some(at) = line.rfind(expected).filter(|_| actual != expected) else { return false };
+        line.replace_range(at..at + expected.len(), actual);
         *text = lines.join("\n") + "\n";
         true
     }
 
-    /// Whether a function of that name was there before.
+    /// Whether a file defined that name at its top level before the change.
     pub fn had(&self, name: &str) -> bool {
         self.before.iter().any(|(path, text)| self.defines(path, text, name))
     }
 
-    /// The file that has a function of that name now, outside of any class.
+    /// The file that defines that name at its top level after the change.
     pub fn place_of(&self, name: &str) -> Option<String> {
         let now = self.after.iter().chain(self.before.iter().filter(|(path, _)| !self.after.contains_key(*path)));
         now.into_iter().find(|(path, text)| self.defines(path, text, name)).map(|(path, _)| path.clone())
     }
 
-    /// Whether a text defines a name outside of any class or function, or is what the package of that name is.
+    /// Whether a text defines a name at its top level, or exports the function of the package of that name.
     fn defines(&self, path: &str, text: &str, name: &str) -> bool {
         let is_own = |own: &Own| own.name == name && own.path == path && own::handed_out(path, text).is_some();
         let spans = crate::index::parts::definitions(path, text);
         spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
     }
 
-    /// Puts back what the files have lost for little or nothing; says whether there was anything.
+    /// Restores lines that the change removed for little or nothing in return. Returns whether there were any.
     pub fn put_back(&mut self) -> bool {
         let mut any = false;
         for (path, after) in &mut self.after {
@@ -207,12 +217,12 @@ impl Files {
         self.after.keys().cloned().collect()
     }
 
-    /// The changed files as they were before; new ones were not there.
+    /// The changed files with their text before the change; `None` for new files.
     pub fn as_they_were(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.after.keys().map(|path| (path.as_str(), self.before.get(path).map(String::as_str)))
     }
 
-    /// Names of what was changed, and of what that stands in.
+    /// Names of the changed definitions and of their containers.
     pub fn names(&self) -> Vec<String> {
         let parts = self.touched.iter().flat_map(|one| one.name.split(['.', ':']));
         let mut names: Vec<String> = parts.filter(|part| !part.is_empty()).map(str::to_owned).collect();
@@ -220,7 +230,7 @@ impl Files {
         names
     }
 
-    /// Puts what was written in place. Nothing of a refused answer counts.
+    /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
     pub fn take(
         &mut self,
         index: &Index,
@@ -240,11 +250,11 @@ impl Files {
             let known = after.get(path).or(self.before.get(path)).cloned();
             let beside = self.only_tests.then(|| kept::beside(path, self.text(path), code));
             let code = beside.as_ref().unwrap_or(code);
-            let only_words = |span: &Span| {
+            let only_docs = |span: &Span| {
                 let was = self.text(path).get(span.bytes.clone()).unwrap_or_default();
                 !leftover::speaks_of_words(asked) && leftover::without_words(was) == leftover::without_words(code)
             };
-            if matches!(&item.what, What::Change(span) if kept::has_code(self.text(path), code) || only_words(span)) {
+            if matches!(&item.what, What::Change(span) if kept::has_code(self.text(path), code) || only_docs(span)) {
                 unchanged.push(item.clone());
                 continue;
             }
@@ -279,9 +289,10 @@ impl Files {
                 }
                 (_, Some(now)) => self.merged(item, &now, code, &mut touched, asked),
             }?;
-            match after.get(path).or(self.before.get(path)) == Some(&text) {
-                true => unchanged.push(item.clone()),
-                false => drop(after.insert(path.clone(), text)),
+            if after.get(path).or(self.before.get(path)) == Some(&text) {
+                unchanged.push(item.clone());
+            } else {
+                after.insert(path.clone(), text);
             }
         }
         if after == self.after {
@@ -332,7 +343,7 @@ impl Files {
         Ok(())
     }
 
-    /// `now` with a written definition in its place.
+    /// `now` with the written definition merged in by name.
     fn merged(
         &self,
         item: &Item,
@@ -378,7 +389,7 @@ impl Files {
         edit::losses::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
     }
 
-    /// Where something new goes: into the container that its name says, beside what was found.
+    /// Where a new definition goes: into the container in its name, after the definition that was found for the request.
     fn hints(&self, item: &Item) -> Hints {
         let file = self.shown.iter().find(|file| file.path == item.path);
         let found: Option<&Found> = file.and_then(|file| file.found.first());
@@ -390,7 +401,7 @@ impl Files {
         }
     }
 
-    /// Whether a file is as this change last saw it.
+    /// Whether a file on disk is as this change last read or wrote it.
     fn is_as_known(&self, job: Job<'_>, path: &str) -> bool {
         let known = self.written.get(path).or(self.before.get(path));
         match known {
@@ -399,7 +410,8 @@ impl Files {
         }
     }
 
-    /// Writes what differs. Gives what the user should know when it ends early: they said no, or a file could not be written.
+    /// Writes the changed files. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a note) a call was refused
+    /// or failed.
     pub async fn write(
         &mut self,
         job: Job<'_>,
@@ -422,18 +434,19 @@ impl Files {
         Ok(None)
     }
 
-    /// Begins anew, with the change so far to fall back to.
+    /// Sets the change so far aside as a fallback and begins a new one.
     pub fn set_aside(&mut self) {
         self.aside = Some((std::mem::take(&mut self.after), std::mem::take(&mut self.touched)));
     }
 
+    /// Goes back to the change that was set aside, if there is one.
     pub fn take_from_aside(&mut self) {
         if let Some(aside) = self.aside.take() {
             (self.after, self.touched) = aside;
         }
     }
 
-    /// Puts every file back as it was.
+    /// Restores every file that was written, unless somebody else has changed it meanwhile; new files are deleted.
     pub async fn restore(&mut self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
         for path in self.changed().iter().filter(|path| self.written.contains_key(*path) && self.is_as_known(job, path))
         {
@@ -452,7 +465,7 @@ impl Files {
     }
 }
 
-/// Files that a request wants to hand out what is new: the ones it names, else the one that is changed, and the root of a crate.
+/// The files that have to export what is new, if the request asks for it: those it names, the first one shown, and the root of a crate.
 fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> {
     if !edit::export::is_asked(job.scene.request) {
         return Vec::new();
@@ -470,10 +483,11 @@ fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> 
     paths
 }
 
-/// `now` with other lines in the place of a statement.
+/// `now` with `code` in place of the statement `old`.
 fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
-    match now.contains(old) {
-        true => Ok(now.replacen(old, code.trim_end(), 1)),
-        false => Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default())),
+    if now.contains(old) {
+        Ok(now.replacen(old, code.trim_end(), 1))
+    } else {
+        Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default()))
     }
 }

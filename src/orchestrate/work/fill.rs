@@ -1,4 +1,4 @@
-//! Has the model write one line of a definition anew from what stands before and behind it, as models are trained to (fill in the middle).
+//! Has the model rewrite one line of a definition from the text before and after it (fill-in-the-middle).
 
 use std::ops::Range;
 
@@ -10,20 +10,21 @@ use crate::orchestrate::toolkit::TurnError;
 
 use super::Job;
 
-/// How models mark what stands before, what stands behind and where to write: Qwen, StarCoder, DeepSeek.
+/// Special tokens before the prefix, the suffix and the middle: Qwen, StarCoder, DeepSeek.
 const MARKS: &[[&str; 3]] = &[
     ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
     ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
     ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
 ];
-/// Tokens that are written; a few lines, since what was forgotten may be more than one.
+/// Longest answer, in tokens: a few lines, because more than one line may be missing.
 const TOKENS_MAX: usize = 48;
-/// Fewer lines say too little about what the one that is missing was.
+/// Shortest definition that is tried, in lines; a shorter one says too little about the missing line.
 const LINES_MIN: usize = 4;
-/// Most lines of one definition that are written anew.
+/// Most lines of one definition that are tried.
 const LINES_MAX: usize = 16;
 
-/// The lines of a definition that say something, as bytes without the line end: those first that speak of what the clues speak of.
+/// The code lines of the definition `within`, without its first, as byte ranges without line ends; those that share most with the clues come
+/// first.
 pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> Vec<Range<usize>> {
     let comments = spans(path, text).and_then(Result::ok).map(|found| found.comments).unwrap_or_default();
     let mut found = Vec::new();
@@ -39,25 +40,26 @@ pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> Ve
     if found.len() < LINES_MIN {
         return Vec::new();
     }
-    // The head says what it is, and is right.
+    // The head of the definition is taken to be right.
     let mut found: Vec<Range<usize>> = found.into_iter().skip(1).collect();
     found.sort_by_key(|line| std::cmp::Reverse(clues.shared(&text[line.clone()])));
     found.truncate(LINES_MAX);
     found
 }
 
-/// A line of a definition.
+/// A line to rewrite.
 #[derive(Clone, Copy)]
 pub struct Spot<'a> {
     pub path: &'a str,
     pub text: &'a str,
-    /// The definition, and the line without its end.
+    /// Bytes of the definition.
     pub within: &'a Range<usize>,
+    /// Bytes of the line, without its end.
     pub line: &'a Range<usize>,
 }
 
-/// The text with the line as the model fills it in, the likeliest extent first; none if the model was not trained to, or has nothing else.
-/// It may be shown the old line, as one that was wrong.
+/// The text of the file with the line as the model fills it in, once for each part of the answer that may be the line, likeliest first. Empty if
+/// the model has no tokens for it or only repeats the line. `shows_old` puts the old line into the prompt, as one that was wrong.
 pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<String>, TurnError> {
     let Spot { path, text, within, line } = spot;
     let engine = &job.model.engine;
@@ -85,8 +87,8 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
     Ok(extents.iter().map(|new| format!("{}{new}{}", &text[..start], &text[line.end..])).collect())
 }
 
-/// How much of what was written stands for the line: all of it if that has an end, up to the old line again or to the line behind it, one
-/// line.
+/// The parts of an answer that may replace the line: all of it if the model ended it, the part up to and with the old line, the part before the
+/// next line of the code, and the first line.
 fn extents(written: &str, has_ended: bool, old: &str, next: &str) -> Vec<String> {
     let lines: Vec<&str> = written.trim_start().lines().collect();
     let place = |wanted: &str| lines.iter().skip(1).position(|line| line.trim() == wanted).map(|at| at + 1);
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_filled_in_ends_where_the_code_goes_on() {
+    fn a_filled_in_line_ends_where_the_old_code_goes_on() {
         assert_eq!(
             extents("if x {\n\ty = 1\n}\ncase 3:", false, "y = 1", "case 3:"),
             ["if x {\n\ty = 1", "if x {\n\ty = 1\n}", "if x {"]

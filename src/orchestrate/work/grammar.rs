@@ -1,4 +1,4 @@
-//! The form that written code has to keep: grammars from the head of a definition on, so that a small model writes that and nothing else.
+//! Builds the grammars for code: each begins with the head of a definition, so that a small model writes that definition and nothing else.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::index::parts::{Sort, Span};
 
 use super::items::{Item, What};
 
-/// Most lines behind the head of a definition, and of a new test.
+/// Most lines after the head of a definition, and after that of a new test.
 const CODE_LINES_MAX: usize = 200;
 pub const TEST_LINES_MAX: usize = 16;
 
-/// How the code for an item has to begin and go on: imports and comments, its head, then lines that belong to it, so that nothing else can
-/// be written. A long docstring is left out, unless it is what changes.
+/// The grammar for the code of an item: imports and comments, its head, then lines that belong to it. A long docstring cannot be written, unless
+/// `writes_docstring`.
 pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
     let (lead, head) = match &item.what {
         What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
@@ -25,11 +25,11 @@ pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
         _ => return of_any_code(&item.path, ""),
     };
     let fence = fence_of(&item.path);
-    // Who may write a longer test counts on for ever.
+    // Without a limit a model goes on and on with further cases.
     let is_test = item.is_new_test();
-    // Decorators; comments in Python stand inside.
+    // Lines above a head: decorators, and outside Python also attributes and comments.
     let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
-    // Imports as the file has them, so that no module is made up.
+    // Imports in the form that the file uses.
     let import = match language_of(&item.path) {
         "python" => "(import|from) [^\\n`]*",
         "rust" => "use [^\\n`]*",
@@ -57,21 +57,22 @@ pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
 /// A line of code without a fence in it, as a regular expression.
 const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
 
-/// The same, but none that begins with three quotation marks.
+/// Like [`LINE`], but not beginning with three quotation marks.
 const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
 
+/// The opening fence of a block of code, quoted for a grammar.
 fn fence_of(path: &str) -> String {
     let language = language_of(path);
     Value::String(format!("```{}\n", if language == "text" { "" } else { language })).to_string()
 }
 
-/// Any code in a block, from these first lines on.
+/// The grammar for a block of any code that begins with the lines `head`.
 pub fn of_any_code(path: &str, head: &str) -> String {
     let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
     format!("start: {} {head} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
-/// A few lines in a block, none of them further out than `indent`.
+/// The grammar for a block of at most `most` lines after the first, all indented by at least `indent`.
 pub fn of_lines(path: &str, indent: &str, most: usize) -> String {
     let (fence, indent) = (fence_of(path), indent.replace('\t', "\\t"));
     format!(
@@ -100,7 +101,7 @@ fn head_of(span: &Span, text: &str) -> String {
     head.join("\n")
 }
 
-/// A test in the module of tests of a file in Rust.
+/// Whether an item is a new test in the test module of a Rust file.
 fn is_inner_test(item: &Item) -> bool {
     item.is_new_test() && language_of(&item.path) == "rust" && item.name.contains('.')
 }
@@ -113,7 +114,7 @@ fn new_head(item: &Item, text: &str) -> String {
     };
     let name = name.replace('$', "\\$");
     let language = language_of(&item.path);
-    // A module has one default.
+    // A module has only one default export.
     let default = if text.contains("export default") { "" } else { "(default )?" };
     let keyed = match language {
         "python" => format!("((async )?def|class) {name}|{name}( =|:)"),
@@ -147,7 +148,7 @@ mod tests {
     use crate::index::parts;
 
     #[test]
-    fn the_head_of_a_definition_goes_to_its_name() {
+    fn the_head_of_a_definition_ends_with_its_name() {
         let text = "class A:\n    @property\n    def size(self):\n        return MAX\n";
         let all = parts::definitions("a.py", text);
         let size = all.iter().find(|one| one.name == "size").unwrap();
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_named_can_be_written() {
+    fn only_the_named_definition_can_be_written() {
         let check = |path: &str, name: &str, line: &str, fits: bool| {
             let item = Item { path: path.into(), name: name.into(), what: What::Add };
             let regex = regex::Regex::new(&format!("^({})", new_head(&item, ""))).unwrap();

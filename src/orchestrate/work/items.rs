@@ -1,6 +1,6 @@
-//! What a change of code consists of: the model names the definitions that change and those that are new, then writes each by itself.
+//! Lists what a code change may consist of: the model names the definitions to change and to add, then writes each by itself.
 //!
-//! A model of 1.5B that may write anything repeats what it was shown; one that has to begin with the head of what it named writes that.
+//! A 1.5B model that may write anything repeats what it was shown; one that has to begin with the head of a definition writes that definition.
 
 use serde_json::Value;
 
@@ -16,42 +16,44 @@ use super::passage;
 pub const ITEMS_MAX: usize = 3;
 /// Most definitions of one file that are offered.
 const NAMES_MAX: usize = 80;
-/// A container longer than this is changed by its members, a function longer than this by what is defined in it.
+/// Longest container that is rewritten whole (a longer one is changed member by member), and longest function whose inner definitions are not
+/// offered, in lines.
 const CONTAINER_LINES_MAX: usize = 25;
 const FUNCTION_LINES_MAX: usize = 70;
-/// Letters of the first line of a statement, by which it is named.
+/// Most characters of the title of a statement, which is its first line.
 const TITLE_CHARS: usize = 60;
 
-/// The module of a file in Rust that has its tests.
+/// The module of a Rust file that has its tests.
 const RUST_TESTS: &str = "tests";
-/// Words that say that there is more to do than what is new.
+/// Words that hint at changes beside the new definitions.
 const MORE: &[&str] = &["too", "also", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
-/// Words that say that something changes in other files too.
+/// Words that hint at changes in other files.
 const MORE_ELSEWHERE: &[&str] =
     &["too", "also", "use", "uses", "using", "call", "calls", "everywhere", "auch", "aussi", "también"];
 
-/// One thing to write.
+/// One part of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     pub path: String,
-    /// As the model names it.
+    /// The name by which the model chooses it.
     pub name: String,
     pub what: What,
 }
 
+/// What happens to an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// A definition, written anew.
+    /// A definition is rewritten.
     Change(Span),
-    /// A statement outside of definitions, written anew.
+    /// A statement outside of definitions, with this text, is rewritten.
     Statement(String),
-    /// A definition or statement that goes.
+    /// A definition of this name, or a statement with this text, is removed.
     Remove(String),
-    /// A new definition.
+    /// A new definition is added.
     Add,
-    /// Code without a name: an import, an export, a call.
+    /// Code without a name is added: an import, an export, a call.
     Lines,
-    /// A new file.
+    /// A new file is written.
     File,
 }
 
@@ -59,42 +61,45 @@ pub enum What {
 pub struct Offered<'a> {
     pub path: &'a str,
     pub text: &'a str,
-    /// Stretches that the model was shown.
+    /// First and last lines of the stretches that the model was shown.
     pub shown: &'a [(usize, usize)],
 }
 
 impl Item {
-    /// Whether it is a test that is to be written anew.
+    /// Whether the item is a new test.
     pub fn is_new_test(&self) -> bool {
         let is_inner = || language_of(&self.path) == "rust" && self.name.split('.').next() == Some(RUST_TESTS);
         matches!(self.what, What::Add) && (super::verify::is_test(&self.path) || is_inner())
     }
 }
 
-/// What a model may name.
+/// The items that the model may choose from.
 #[derive(Clone)]
 pub struct Choices {
-    /// Files that are there, by path.
+    /// Existing files.
     paths: Vec<String>,
+    /// Files that may be created.
     new: Vec<String>,
+    /// Definitions and statements of the existing files.
     old: Vec<Item>,
     may_remove: bool,
-    /// Only new tests may be named, and so.
+    /// The prefix that new names must have, as tests need in some languages; empty if any name is allowed.
     prefix: String,
-    /// New definitions may be named.
+    /// Whether new definitions may be named.
     may_add: bool,
     /// The class that a new test is a member of.
     test_class: Option<String>,
 }
 
 impl Choices {
+    /// All items of some files, and the files that may be created.
     pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
         let old = files.iter().flat_map(|file| named(file, may_remove)).collect();
         Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
 
-    /// Only new tests, in the file of tests if there is one; in Rust else where what they test is, a name and its file.
+    /// Restricts the choice to new tests, in the test file if there is one, else in the file of `subject`: the name under test and its file.
     pub fn of_tests(mut self, subject: Option<&(String, String)>) -> Choices {
         self.test_class = self.class_of_tests();
         self.old.clear();
@@ -104,8 +109,8 @@ impl Choices {
         } else if let Some((_, path)) = subject.filter(|(_, path)| self.paths.contains(path)) {
             self.paths = vec![path.clone()];
         }
-        let name = || subject.map_or("test", |(name, _)| name.rsplit('.').next().unwrap_or(name));
-        // Runners take what is called so.
+        let name = || subject.map_or("test", |(name, _)| last_part(name));
+        // Test runners find tests by these names.
         self.prefix = match self.paths.first() {
             Some(path) if language_of(path) == "python" => "test_".to_owned(),
             Some(path) if language_of(path) == "go" => "Test".to_owned(),
@@ -118,7 +123,7 @@ impl Choices {
         self
     }
 
-    /// The last class that has tests, where all tests are members of classes.
+    /// The last class with tests, if all tests are methods of classes.
     fn class_of_tests(&self) -> Option<String> {
         let tests = self.old.iter().filter(|item| super::verify::is_test(&item.path));
         let tests = tests.filter(|item| matches!(&item.what, What::Change(span) if span.name.starts_with("test_")));
@@ -126,12 +131,12 @@ impl Choices {
         classes?.last().map(|class| (*class).to_owned())
     }
 
-    /// Only what is there: who reports what is wrong wants that changed, and a model of 1.5B adds a copy beside it instead.
+    /// Restricts the choice to existing definitions: asked to repair one, a 1.5B model would add a copy of it instead.
     pub fn of_what_is_there(&mut self) {
         self.may_add = self.old.is_empty();
     }
 
-    /// Where files are named, what changes stands in them, unless there is more to do elsewhere.
+    /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
     pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
         let has_more = words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.to_lowercase().as_str()));
         let named = |path: &String| mentions.paths.contains(path);
@@ -141,12 +146,12 @@ impl Choices {
         }
     }
 
-    /// Lists of what a module hands out are code's.
+    /// Removes `__all__` from the choice, because code updates lists of exports.
     pub fn without_exports(&mut self) {
         self.old.retain(|item| item.name != "__all__");
     }
 
-    /// Failing tests are right; they are changed only where there is nothing else.
+    /// Removes test files from the choice, unless there are no other files.
     pub fn without_tests(&mut self) {
         let is_code = |path: &String| !super::verify::is_test(path);
         if self.paths.iter().any(is_code) {
@@ -155,18 +160,15 @@ impl Choices {
         }
     }
 
-    /// Where a new definition is asked for, functions that the request does not name stay as they are.
+    /// Removes functions that the request does not name; for requests that add a definition.
     pub fn beside_new(&mut self, mentions: &Mentions) {
-        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-        let named: Vec<String> =
-            mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last(&symbol.name)).collect();
-        let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
-        self.old.retain(|item| !is_function(item) || named.contains(&last(&item.name)));
+        let named: Vec<&str> =
+            mentions.symbols.iter().chain(&mentions.likely).map(|symbol| last_part(&symbol.name)).collect();
+        self.old.retain(|item| !is_function(item) || named.contains(&last_part(&item.name)));
     }
 
-    /// Of functions those that a failing example runs.
+    /// Removes functions that a failing example does not run, if it runs any.
     pub fn of_executed(&mut self, executed: &Executed) {
-        let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
         let has_run = |item: &Item| match &item.what {
             What::Change(span) => executed.has_run(&item.path, span.lines),
             _ => false,
@@ -193,13 +195,13 @@ impl Choices {
         self.old.iter().filter(|other| other.path == item.path).find(calls).cloned()
     }
 
-    /// Takes what a model has rewritten without changing it out of the choice.
+    /// Removes an item from the choice.
     pub fn without(&mut self, item: &Item) {
         self.old.retain(|other| other != item);
     }
 
-    /// Lines of `change NAME`, `add NAME`, `add lines`, `remove NAME` and `new file PATH`; of several files each says in which. They begin
-    /// with `given`, and are `most` at most.
+    /// The grammar of an answer: lines of `change NAME`, `add NAME`, `add lines`, `remove NAME` and `new file PATH`, with ` in PATH` if there are
+    /// several files. The answer begins with the items `given` and has at most `most` lines.
     pub fn grammar(&self, given: &[Item], most: usize) -> String {
         let quoted = |text: &str| Value::String(text.to_owned()).to_string();
         let mut items = Vec::new();
@@ -239,9 +241,8 @@ impl Choices {
 
     /// The definitions that a request names, with their code.
     pub fn pieces(&self, mentions: &Mentions, text: &dyn Fn(&str) -> String) -> Vec<(Item, String)> {
-        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
         let named = || mentions.symbols.iter().chain(&mentions.likely);
-        let is_meant = |item: &&Item| named().any(|symbol| last(&symbol.name) == last(&item.name));
+        let is_meant = |item: &&Item| named().any(|symbol| last_part(&symbol.name) == last_part(&item.name));
         let code = |item: &Item| match &item.what {
             What::Change(span) => text(&item.path).get(span.bytes.clone()).map(str::to_owned),
             _ => None,
@@ -249,7 +250,7 @@ impl Choices {
         self.old.iter().filter(is_meant).filter_map(|item| Some((item.clone(), code(item)?))).collect()
     }
 
-    /// Leaves the constants and lists that what was written uses to choose from; false if there are none.
+    /// Restricts the choice to constants and lists that the written code uses; false if there are none.
     pub fn narrow_to_data_of(&mut self, pieces: &[(Item, String)]) -> bool {
         let has_data = self.old.iter().any(|item| is_data(item) && users(item, pieces) > 0);
         if has_data {
@@ -258,13 +259,13 @@ impl Choices {
         has_data
     }
 
-    /// The constant or list that all of what was written uses, if there is one alone.
+    /// The one constant or list that all written pieces use; `None` if there are none or several.
     pub fn data_of(&self, pieces: &[(Item, String)]) -> Option<Item> {
         let mut all = self.old.iter().filter(|item| is_data(item) && users(item, pieces) == pieces.len());
         all.next().filter(|_| all.next().is_none() && !pieces.is_empty()).cloned()
     }
 
-    /// The statement or value that goes: the one that says clearly most of what the request does.
+    /// The statement or one-line value to remove: the one that clearly shares most words with the request.
     pub fn that_goes(&self, texts: &dyn Fn(&str) -> String, asked: &str) -> Option<Item> {
         let data = self.old.iter().filter(|item| match &item.what {
             What::Statement(_) => true,
@@ -283,10 +284,9 @@ impl Choices {
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 
-    /// What a request says itself: the names of what is to be new, or the one definition that it names where it asks for nothing new. The
-    /// flag says whether that may be all.
+    /// The items that the request names itself: the new names, or the one existing function if nothing new is asked for. The flag says whether
+    /// these may be all. `None` if the model has to choose.
     pub fn said(&self, mentions: &Mentions, asked: &str) -> Option<(Vec<Item>, bool)> {
-        let is_function = |item: &Item| matches!(&item.what, What::Change(span) if span.sort == Sort::Function);
         if !mentions.new_names.is_empty() && mentions.adds {
             let is_so = |name: &String| name.starts_with(self.prefix.as_str());
             if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
@@ -298,8 +298,7 @@ impl Choices {
             return Some((items, !more));
         }
         let [symbol] = mentions.symbols.as_slice() else { return None };
-        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-        let mut fitting = self.old.iter().filter(|item| last(&item.name) == last(&symbol.name));
+        let mut fitting = self.old.iter().filter(|item| last_part(&item.name) == last_part(&symbol.name));
         match (fitting.next(), fitting.next()) {
             (Some(item), None) if is_function(item) && !mentions.adds && !self.may_remove => {
                 Some((vec![item.clone()], true))
@@ -332,7 +331,7 @@ impl Choices {
         }
     }
 
-    /// The items of an answer, each once.
+    /// Parses the items of an answer, each once.
     pub fn read(&self, answer: &str) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         for item in answer.lines().filter_map(|line| self.item(line.trim())) {
@@ -357,7 +356,7 @@ impl Choices {
             ("change", Some(item)) => Some(item.clone()),
             ("remove", Some(item)) => Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() }),
             ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
-            // What is there already is changed, whatever it is called.
+            // What is there already is changed, even if the model says `add`.
             ("add", Some(item)) => Some(item.clone()),
             ("add", None) if self.old.iter().any(|item| item.name == name) => {
                 self.old.iter().find(|item| item.name == name).cloned()
@@ -373,6 +372,7 @@ impl Choices {
     }
 }
 
+/// The name or text by which an item is removed.
 fn removed(what: &What) -> String {
     match what {
         What::Statement(text) | What::Remove(text) => text.clone(),
@@ -381,7 +381,7 @@ fn removed(what: &What) -> String {
     }
 }
 
-/// What of a file can be named: its definitions, and the statements outside of them that were shown.
+/// The items of a file: its definitions, and the statements outside of them that were shown, or all of these.
 fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     let spans = parts::definitions(file.path, file.text);
     let is_shown = |span: &Span| file.shown.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
@@ -393,9 +393,9 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     let is_offered = |span: &&Span| {
         let fits = match span.sort {
             Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
-            // Some of its lines can be changed where they were shown.
+            // Of a long one, the lines that were shown can be changed.
             Sort::Function if is_shown(span) => true,
-            // It was not shown whole, so it cannot be written whole.
+            // A longer one was not shown whole, so it cannot be rewritten whole.
             _ => length(span) <= super::context::WHOLE_LINES_MAX,
         };
         let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
@@ -407,7 +407,7 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
         fits && reached
     };
     let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    // Of several under one name, as overloads are, the longest is the one that does it.
+    // Of several definitions with one name, as overloads are, the longest is offered.
     found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
     let item = |name: String, what: What| Item { path: file.path.to_owned(), name, what };
@@ -427,7 +427,7 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     items
 }
 
-/// The shown statements outside of definitions, by their first lines; or all of them.
+/// The statements outside of definitions that were shown, or all of them: title and text.
 fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
     let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
     let line_of = |at: usize| file.text[..at].matches('\n').count() + 1;
@@ -440,6 +440,15 @@ fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
     let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
     let named = text.map(|text| (words::shorten(text.lines().next().unwrap_or_default().trim(), TITLE_CHARS), text));
     named.filter(|(title, _)| title.len() > 3 && !title.starts_with(['"', '\''])).take(NAMES_MAX).collect()
+}
+
+/// The last part of a name with dots: `f` of `A.f`.
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn is_function(item: &Item) -> bool {
+    matches!(&item.what, What::Change(span) if span.sort == Sort::Function)
 }
 
 fn is_data(item: &Item) -> bool {
@@ -465,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_and_statements_are_named() {
+    fn definitions_and_statements_can_be_named() {
         let names: Vec<String> = choices().old.into_iter().map(|item| item.name).collect();
         assert_eq!(names, ["MAX", "A", "A.size", "start(A())"]);
     }

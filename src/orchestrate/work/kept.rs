@@ -1,4 +1,4 @@
-//! What of the old code has to be in what a model writes in its place, and what it wrote that does not belong there.
+//! Finds and restores what a model's rewrite must not lose (exports, tests, most lines, characters), and removes a wrong `self`.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use crate::index::language_of;
 use crate::index::parts::{self, Sort, Span};
 use crate::orchestrate::words;
 
-/// Lines of a definition of which not most may go unasked.
+/// Shortest definition, in lines, that is checked for lost lines.
 const KEPT_LINES_MIN: usize = 10;
-/// Stems of words that ask for less code.
+/// Stems of words that may ask for less code.
 const LESS: &[&str] =
     &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
 
-/// `new` with the names that `old` hands out or brings in, unless something is to go: `export { a, b } from './c'`.
+/// `new` with all names of the export or import list `old`, unless names may be removed: `export { a, b } from './c'`.
 pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     static LIST: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$").expect("a pattern"));
@@ -30,7 +30,7 @@ pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
     format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
 }
 
-/// `code` with other names for the tests that are there already and would lose lines to it.
+/// `code` with a new name for each test that would replace one in `text` and lose lines of it: `test_a` becomes `test_a_2`.
 pub fn beside(path: &str, text: &str, code: &str) -> String {
     let functions = |text: &str| parts::definitions(path, text).into_iter().filter(|one| one.sort == Sort::Function);
     let olds: Vec<Span> = functions(text).collect();
@@ -46,34 +46,35 @@ pub fn beside(path: &str, text: &str, code: &str) -> String {
     beside
 }
 
-/// Whether some line of a definition, its head left out, is not there any more.
+/// Whether `new` lacks a line of `old`; its first line does not count.
 fn is_less(old: &str, new: &str) -> bool {
     let lines = |text: &str| -> Vec<String> {
-        let said = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-        said.filter(|line| line.chars().any(char::is_alphanumeric)).collect()
+        let plain = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        plain.filter(|line| line.chars().any(char::is_alphanumeric)).collect()
     };
     let new = lines(new);
     lines(old).iter().skip(1).any(|line| !new.contains(line))
 }
 
-/// Whether most lines of a long definition are gone, though nobody asked for less.
+/// Whether more than two thirds of a long definition are gone, though the request does not ask for less code.
 pub fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
     let lines = |text: &str| text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).count();
     let asked = asked.to_lowercase();
     lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
 }
 
-/// A function of Python outside of any class without the `self` that a model gives it.
+/// Removes the parameter `self` that a model gave a Python function outside of a class.
 pub fn without_receiver(path: &str, code: &str) -> String {
     static HEAD: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^((?:async )?def \w+\()self(?:,\s*|(\)))").expect("a pattern"));
-    match language_of(path) == "python" && !code.contains("self.") {
-        true => HEAD.replace(code, "$1$2").into_owned(),
-        false => code.to_owned(),
+    if language_of(path) == "python" && !code.contains("self.") {
+        HEAD.replace(code, "$1$2").into_owned()
+    } else {
+        code.to_owned()
     }
 }
 
-/// Whether a text has some code already, whatever its white space and the imports in front of it.
+/// Whether a text already has some code, white space and imports before the code aside.
 pub fn has_code(text: &str, code: &str) -> bool {
     // A semicolon at the end of a line is a matter of style.
     let plain = |text: &str| {
@@ -87,7 +88,7 @@ pub fn has_code(text: &str, code: &str) -> bool {
     plain(text).contains(&own)
 }
 
-/// Characters that a list or a set of characters, `[…]`, has lost where a request only adds to it.
+/// The characters that a one-line value with `[…]`, a list or a set of characters, has lost although the request only adds to it.
 pub fn lost_of_list(old: &str, new: &str, asked: &str) -> Option<String> {
     const ADDS: &[&str] = &["also", "too", "additionally", "well", "auch", "aussi", "también"];
     let adds = words::split(asked).iter().any(|word| ADDS.contains(&word.to_lowercase().as_str()));
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_handed_out_stay() {
+    fn exported_names_are_kept() {
         let (old, new) = ("export { a, b } from './c.js';", "export { d } from './c.js';");
         assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
         assert_eq!(with_names(old, new, true), new);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_added_to_loses_nothing() {
+    fn a_value_that_is_added_to_loses_no_character() {
         let old = "const S = /[_.\\- ]+/;";
         assert_eq!(lost_of_list(old, "const S = /\\/|_/g;", "also treat / as one").as_deref(), Some("[.-]+"));
         assert_eq!(lost_of_list(old, "const S = /[-/_.\\ ]+/;", "also treat / as one"), None);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_there_gets_one_beside_it() {
+    fn a_new_test_does_not_replace_an_existing_one() {
         let text = "def test_a():\n    assert f(1) == 2\n\n\ndef test_a_2():\n    pass\n";
         assert_eq!(
             beside("t.py", text, "def test_a():\n    assert f(3) == 4\n"),

@@ -1,6 +1,6 @@
-//! Finds a value that a change replaced in one place and left in another one near it.
+//! Finds a number that a change replaced in one place and left in another one nearby.
 
-/// A value that was replaced and still stands in another line.
+/// A number that was replaced and that another line still has.
 #[derive(Debug, PartialEq)]
 pub struct Value {
     pub old: String,
@@ -9,10 +9,10 @@ pub struct Value {
     pub line: String,
 }
 
-/// Lines around the changed one that belong to what was changed, as far as no blank line with less indentation ends it.
+/// Lines before and after the changed one that are searched, within its block.
 const NEAR_LINES: usize = 40;
 
-/// The value that one changed line of `after` no longer has, if it is all that differs there and a line near still has it.
+/// The number that the first changed line has replaced, if nothing else differs in that line and a line of the same block still has it.
 pub fn value(before: &str, after: &str) -> Option<Value> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     if old.len() != new.len() {
@@ -37,7 +37,7 @@ pub fn without_words(code: &str) -> Vec<&str> {
     code_lines(code).flat_map(str::split_whitespace).collect()
 }
 
-/// Whether a request is about comments or the like, so that they may be all that changes.
+/// Whether a request is about comments or documentation, so that these may be all that changes.
 pub fn speaks_of_words(asked: &str) -> bool {
     const WORDS: &[&str] = &[
         "doc",
@@ -59,26 +59,27 @@ pub fn speaks_of_words(asked: &str) -> bool {
     WORDS.iter().any(|word| low.contains(word))
 }
 
+/// The lines of code that are no comments or docstrings.
 fn code_lines(code: &str) -> impl Iterator<Item = &str> {
     let mut in_docs = false;
     code.lines().filter(move |line| {
         let bare = line.trim_start();
         let marks = line.matches("\"\"\"").count() + line.matches("'''").count();
-        let is_said =
+        let is_comment =
             in_docs || marks > 0 || bare == "#" || ["# ", "//", "*", "/*"].iter().any(|mark| bare.starts_with(mark));
         in_docs ^= marks % 2 == 1;
-        !is_said
+        !is_comment
     })
 }
 
-/// Whether no definition begins between two lines: none is indented less than the first of them and follows a blank line.
+/// Whether two lines are in one block: no line between them follows a blank line without being indented more than the first.
 fn same_block(lines: &[&str], first: usize, last: usize) -> bool {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let begin = indent(lines[first]);
     (first + 1..=last).all(|at| !lines[at - 1].trim().is_empty() || indent(lines[at]) > begin)
 }
 
-/// The one number or text that differs between two lines.
+/// The old and the new number, if nothing else differs between two lines; of at least two characters.
 fn replaced<'a>(old: &'a str, new: &'a str) -> Option<(&'a str, &'a str)> {
     let (old, new) = (tokens(old), tokens(new));
     if old.len() != new.len() {
@@ -96,10 +97,7 @@ fn tokens(line: &str) -> Vec<&str> {
     let mut rest = line;
     let mut found = Vec::new();
     while let Some(first) = rest.chars().next() {
-        let end = match is_word(first) {
-            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            false => first.len_utf8(),
-        };
+        let end = if is_word(first) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
         let (token, more) = rest.split_at(end);
         rest = more;
         if !token.trim().is_empty() {
@@ -114,13 +112,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_docstring_says_is_not_code() {
+    fn docstrings_and_comments_are_not_code() {
         let code = "def f(a):\n    \"\"\"\n    >>> f('x')\n    \"\"\"\n    # 'y'\n    return 'z'\n";
         assert_eq!(["x", "y", "z"].map(|value| has_in_code(code, value)), [false, false, true]);
     }
 
     #[test]
-    fn a_number_that_still_stands_near_is_found() {
+    fn a_number_that_is_left_nearby_is_found() {
         let before = "def f(n=128):\n    return g(128, n)\n\ndef h(n=128):\n    return n\n";
         let found = value(before, &before.replacen("128", "256", 1)).unwrap();
         assert_eq!((found.old.as_str(), found.line.as_str()), ("128", "return g(128, n)"));

@@ -1,8 +1,8 @@
-//! Does what a request asks with a model that was measured to be able to write: code finds the place and shows it, the model writes, code
-//! checks and puts in place.
+//! Carries out a request with a model that was measured to be able to write: code selects the context, the model writes, code checks the
+//! result and writes the files.
 //!
-//! `read` turns the request into steps; each kind of step has a file. What is done goes through `execute::perform`, so consent, checkpoints
-//! and evidence are those of every call.
+//! `read` turns the request into steps; each kind of step has a file. Every tool call goes through `execute::perform`, which takes care of
+//! consent, checkpoint and evidence.
 
 mod answer;
 mod change;
@@ -62,27 +62,27 @@ use context::{Pack, Purpose};
 use mentions::Mentions;
 use read::{Kind, Step};
 
-/// Words that say that tests stand where the code does.
+/// Words of a request that put new tests into the file of the code.
 const SAME_FILE: &[&str] =
     &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
-/// Tokens of code that a model reads for one step: about seven seconds of prefill on two cores with a model of 1.5B.
+/// Most tokens of code in the prompt of one step: about seven seconds of prefill on two cores with a 1.5B model.
 const CONTEXT_TOKENS: usize = 1_600;
-/// Letters of a command that checked something.
+/// Characters that the user is shown of a command that checked a change.
 const COMMAND_CHARS: usize = 90;
-/// Part of a slot that code may take.
+/// Code takes at most one part in this many of the model's context window.
 const SLOT_SHARE: usize = 3;
 
-/// What a step works with.
+/// What a step needs to run.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub scene: Scene<'a>,
     pub model: &'a Leased,
     pub index: &'a Index,
-    /// The step is one of several.
+    /// The request has several steps.
     pub of_several: bool,
     /// What earlier steps of this turn changed.
     pub touched: &'a [Touched],
-    /// The model was measured to be able to write; else code alone changes files.
+    /// Whether the model was measured to be able to write; if not, only small changes are tried.
     pub writes: bool,
 }
 
@@ -91,21 +91,21 @@ pub struct Job<'a> {
 pub struct Touched {
     pub path: String,
     pub name: String,
-    /// First and last line in the file as it is then.
+    /// First and last line, from 1, in the file after the change.
     pub lines: (usize, usize),
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// What the model said to the user.
+    /// Text for the user.
     pub said: String,
     pub touched: Vec<Touched>,
-    /// Why it was not done, or what the user should know.
+    /// Why the step was not carried out, or what is wrong with the result; empty if it succeeded.
     pub notes: Vec<String>,
 }
 
-/// Whether the planner is to read this request and write: it was measured to be able to, and code does not know the answer already.
+/// Whether the planner handles this request: it was measured to be able to write, and a list of the index is not the whole answer.
 pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Result<bool, TurnError> {
     if toolkit.index.is_none() || answer::is_list(toolkit, parts) {
         return Ok(false);
@@ -113,7 +113,7 @@ pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Resul
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
 }
 
-/// The steps of a turn, each made; what is said goes to the host as it comes. Gives the plan and the answer.
+/// Reads the request into steps and carries them out in order. Text goes to the host as it is generated. Returns the plan and the answer.
 pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, String), TurnError> {
     let Some(index) = scene.toolkit.index.as_deref() else {
         return Err(TurnError::Lost("a turn without an index came to work; this is a bug in orchestrate".to_owned()));
@@ -137,12 +137,12 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
                 let model = scene.toolkit.model(Role::Planner, scene.host).await?;
                 let job =
                     Job { scene, model: &model, index, of_several: steps.len() > 1, touched: &touched, writes: true };
-                carried_out(job, step, evidence).await?
+                carry_out(job, step, evidence).await?
             }
         };
         let state = if done.notes.is_empty() { StepState::Complete } else { StepState::FailedToExecute };
         scene.host.emit(Event::StepState { step: step.id, state });
-        let mut facts = told(step, &evidence.entries()[before..]);
+        let mut facts = facts_of(step, &evidence.entries()[before..]);
         facts.extend(done.notes.iter().map(|note| format!("- {note}")));
         let gap = if answer.is_empty() { "" } else { "\n" };
         answer.push_str(gap);
@@ -162,7 +162,7 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
     Ok((plan, answer.trim_end().to_owned()))
 }
 
-async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+async fn carry_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     if let Some(done) = tool::call(job, step, evidence).await? {
         return Ok(done);
     }
@@ -182,12 +182,13 @@ async fn carried_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resu
     })
 }
 
-/// Whether a text that asks nothing says which value, text or name takes the place of which.
+/// Whether a text without a question mark says which value, text or name replaces which.
 pub fn says_what_becomes_what(text: &str) -> bool {
     !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
 }
 
-/// Makes the renames and moves, or the edit from what to what, that `step` spells out: no model is needed. `None` if it spells out none.
+/// Carries out the renames and moves, or the edit from one value to another, that `step` spells out, without a model. `None` if it spells
+/// out none.
 pub async fn spelled_out(
     scene: Scene<'_>,
     index: &Index,
@@ -209,28 +210,25 @@ pub async fn spelled_out(
     Ok(Some(all))
 }
 
-/// Mends what fails or is reported to be wrong where code alone may change files: by small changes that make the check pass. `None` if nothing
-/// is reported, or nothing confirms it.
+/// Repairs failing tests or a reported bug for a model that cannot write: small changes are tried until the check passes. `None` if nothing
+/// is reported, or no check confirms it.
 pub async fn mended(
     scene: Scene<'_>,
     index: &Index,
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let is_red = step.kind == Kind::Fix;
-    if step.text.contains('?') || !is_red && !read::is_report(&step.text) {
+    let is_fix = step.kind == Kind::Fix;
+    if step.text.contains('?') || !is_fix && !read::is_report(&step.text) {
         return Ok(None);
     }
     let model = scene.toolkit.model(Role::Planner, scene.host).await?;
     let job = Job { scene, model: &model, index, of_several: false, touched: &[], writes: false };
-    match is_red {
-        true => Ok(Some(repair::fix(job, step, evidence).await?)),
-        false => repair::reported(job, step, evidence).await,
-    }
+    if is_fix { Ok(Some(repair::fix(job, step, evidence).await?)) } else { repair::reported(job, step, evidence).await }
 }
 
-/// What was done, for the user. Commands that only checked a change are a line each; what they said against it stands in the notes.
-fn told(step: &Step, entries: &[Entry]) -> Vec<String> {
+/// Lines that tell the user what the calls did. A command that only checked a change is one line; its failures are in the step's notes.
+fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
     let is_check =
         |entry: &&Entry| !matches!(step.kind, Kind::Run | Kind::Ask) && entry.tool == Builtin::RunCommand.name();
     let mut facts = Vec::new();
@@ -247,11 +245,10 @@ fn told(step: &Step, entries: &[Entry]) -> Vec<String> {
     facts
 }
 
-/// A step as the rest of the program knows it.
+/// Converts a step of a request to a step of a plan.
 pub fn planned(step: &Step) -> plan::Step {
     let mut part = decompose::roles::plain(&step.text);
-    let verb = decompose::parts(&step.text).into_iter().next().and_then(|part| part.verb);
-    part.verb = verb;
+    part.verb = decompose::parts(&step.text).into_iter().next().and_then(|part| part.verb);
     plan::Step { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
 }
 
@@ -259,7 +256,8 @@ fn is_prose(path: &str) -> bool {
     [".md", ".rst", ".txt", ".adoc"].iter().any(|ending| path.to_lowercase().ends_with(ending))
 }
 
-/// What the model sees for `text`, in the middle of a conversation also by what was said last.
+/// Packs the code that the model is shown for `text`. If a step names no file or symbol, those of the whole request count, else those of the
+/// last exchange of the conversation.
 async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
     let Job { scene, index, .. } = job;
     let earlier = scene.toolkit.earlier.last().map(|last| format!("{} {}", last.request, last.answer));
@@ -268,32 +266,32 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     let named = |mentions: &Mentions| !mentions.symbols.is_empty() || !mentions.paths.is_empty();
     let is_about_request = job.of_several && !named(&mentions) && purpose == Purpose::Answer;
     if job.of_several && !named(&mentions) {
-        let mut around = mentions::of(scene.request, index).map_err(lost)?;
-        (around.speaks_of_tests, around.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
-        // What was new to an earlier step is there now.
-        (around.new_paths, around.new_names) = (mentions.new_paths, mentions.new_names);
-        // Prose is changed by the step that names it; data too, where there is code.
+        let mut of_request = mentions::of(scene.request, index).map_err(lost)?;
+        (of_request.speaks_of_tests, of_request.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
+        // Names that are new in the request may exist by now; only those of this step count as new.
+        (of_request.new_paths, of_request.new_names) = (mentions.new_paths, mentions.new_names);
+        // Documentation is changed only by the step that names it; so are data files if the request names code.
         let is_code = |path: &String| crate::edit::has_grammar(path);
-        let has_code = around.paths.iter().any(is_code);
-        around.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
+        let has_code = of_request.paths.iter().any(is_code);
+        of_request.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
         if !mentions.speaks_of_tests {
             // Another step writes the tests.
-            around.paths.retain(|path| !verify::is_test(path));
-            around.new_paths.retain(|path| !verify::is_test(path));
+            of_request.paths.retain(|path| !verify::is_test(path));
+            of_request.new_paths.retain(|path| !verify::is_test(path));
         }
-        around.likely = std::mem::take(&mut mentions.likely);
-        mentions = around;
+        of_request.likely = std::mem::take(&mut mentions.likely);
+        mentions = of_request;
     }
     if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {
         let tests = (mentions.speaks_of_tests, mentions.adds_tests);
         mentions = mentions::of(earlier, index).map_err(lost)?;
         (mentions.speaks_of_tests, mentions.adds_tests) = tests;
     }
-    let stays = SAME_FILE.iter().any(|words| text.to_lowercase().contains(words));
-    if purpose == Purpose::Change && mentions.adds_tests && !stays {
+    let in_code_file = SAME_FILE.iter().any(|words| text.to_lowercase().contains(words));
+    if purpose == Purpose::Change && mentions.adds_tests && !in_code_file {
         verify::add_test_file(job, &mut mentions);
     }
-    // A step that names nothing, `tell me who uses it`, is about what the request speaks of.
+    // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
     let query = if is_about_request { scene.request } else { text };
     let vector = scene.toolkit.vector(query).await;
     let tokens = CONTEXT_TOKENS.min(job.model.engine.limits().context / SLOT_SHARE);

@@ -1,5 +1,5 @@
-//! What code writes around new tests: the first lines of a file in JavaScript or TypeScript, so that a model writes for the runner there is,
-//! and the module that tests in Rust stand in.
+//! Writes the code around new tests: the imports of a JavaScript or TypeScript test file for the project's test runner, and the `tests` module
+//! of a Rust file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,22 +10,23 @@ use crate::index::language_of;
 
 use super::Job;
 
-/// What is tested: a name and the file that defines it, with its text.
+/// A definition under test: its name, the file that defines it and the text of that file.
 pub struct Subject<'a> {
     pub name: &'a str,
     pub path: &'a str,
     pub text: &'a str,
 }
 
-/// What tests are written for here: what the request says, else what the project's are.
+/// The test runner that the request names, else the one that the project uses.
 pub fn style(job: Job<'_>) -> Option<Style> {
-    let asked = job.scene.request.to_lowercase();
-    let said = [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
-    let said = said.into_iter().find(|(name, _)| asked.contains(name)).map(|(_, style)| style);
-    said.or_else(|| checks::script_style(job.scene.context.root.path()))
+    let request = job.scene.request.to_lowercase();
+    let runners =
+        [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
+    let named = runners.into_iter().find(|(name, _)| request.contains(name)).map(|(_, style)| style);
+    named.or_else(|| checks::script_style(job.scene.context.root.path()))
 }
 
-/// The first lines of the test file `path`; `None` where it is not told what is tested.
+/// The import lines of the test file `path`. `None` if there is no subject, or its file exports none of the names.
 pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String> {
     let subject = subjects.first()?;
     let of_file: Vec<&Subject<'_>> = subjects.iter().filter(|other| other.path == subject.path).collect();
@@ -55,9 +56,12 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
         [name] if is_default(name) => (*name).to_owned(),
         names => format!("{{ {} }}", names.join(", ")),
     };
-    let line = |names: &str, from: &str| match is_module {
-        true => format!("import {names} from '{from}';\n"),
-        false => format!("const {names} = require('{from}');\n"),
+    let line = |names: &str, from: &str| {
+        if is_module {
+            format!("import {names} from '{from}';\n")
+        } else {
+            format!("const {names} = require('{from}');\n")
+        }
     };
     let runner = match style {
         Style::Node => line("test", "node:test") + &line("assert", "node:assert"),
@@ -68,7 +72,7 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
     Some(format!("{runner}{}\n", line(&names, &from)))
 }
 
-/// How a test in this style is written, for a model.
+/// A sample test for the prompt, in the style of a runner.
 pub fn form(style: Style) -> &'static str {
     match style {
         Style::Node => "test('…', () => { assert.strictEqual(…); });",
@@ -77,7 +81,8 @@ pub fn form(style: Style) -> &'static str {
     }
 }
 
-/// Where the tests of a file without any are put, by the habit of its language; Rust's stand in the file itself.
+/// The path of a new test file for `path`, by the convention of its language; `None` for other languages, and for Rust, whose tests are in
+/// the file itself.
 pub fn test_path(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let (stem, ending) = name.rsplit_once('.')?;
@@ -90,14 +95,14 @@ pub fn test_path(path: &str) -> Option<String> {
     }
 }
 
-/// A first test of a file in Rust, in the module that it needs.
+/// Wraps the first test of a Rust file in a `tests` module.
 pub fn in_new_module(code: &str) -> String {
     let inner = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
     let lines: Vec<String> = code.trim_end().lines().map(inner).collect();
     format!("#[cfg(test)]\nmod tests {{\n    use super::*;\n\n{}\n}}\n", lines.join("\n"))
 }
 
-/// `to` as a file at `from` imports it; TypeScript without its ending.
+/// The path by which the file `from` imports the file `to`; TypeScript files lose their ending.
 fn relative(from: &str, to: &str) -> String {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
     let mut here: Vec<Component<'_>> = folder.components().collect();
@@ -118,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_test_in_rust_gets_its_module() {
+    fn the_first_test_of_a_rust_file_gets_a_tests_module() {
         let code = "#[test]\nfn f_of_one() {\n    assert_eq!(f(1), 1);\n}\n";
         let whole = "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn f_of_one() {\n        assert_eq!(f(1), 1);\n    }\n}\n";
         assert_eq!(in_new_module(code), whole);

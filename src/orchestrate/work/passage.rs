@@ -1,5 +1,4 @@
-//! Changes text that has neither definitions nor keys (Markdown, YAML, CSS, …): the model says which passage is meant and writes it anew, whole;
-//! everything outside of it stays as it is.
+//! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
 
 use crate::index::language_of;
 use crate::orchestrate::words;
@@ -13,20 +12,20 @@ pub struct Passage {
     pub title: String,
 }
 
-/// What is to become of a passage.
+/// What happens to a passage, given by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is written anew.
+    /// It is rewritten.
     Change(usize),
-    /// Another one comes behind it.
+    /// A new one is added after it.
     After(usize),
 }
 
-/// Longest passage that is written anew; of a longer one the part that the request speaks of.
+/// Longest passage that is rewritten whole, in lines; of a longer one, the part that fits the request is.
 const LINES_MAX: usize = 40;
-/// Letters of a title.
+/// Most characters of a title.
 const TITLE_CHARS: usize = 60;
-/// Most passages that are told apart; a longer file is a list of these and a rest.
+/// Most passages of a file; the last one has the rest of the file.
 pub const PASSAGES_MAX: usize = 60;
 
 /// The passages of a text, in order; together they are all of its lines.
@@ -63,10 +62,11 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect()
 }
 
-/// How much more of a task one passage has to say than any other, to be it without a question.
+/// Factor by which the best score has to exceed the second for a text to be clearly meant.
 const CLEARLY: f64 = 1.3;
 
-/// The text that says clearly most of what `task` does; words that few of them say count for more.
+/// The index of the text that clearly shares most words with `task`; words that few texts have weigh more. `None` if none is clear, or there are
+/// fewer than two texts.
 pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     let said: Vec<_> = all.iter().map(|text| words::content(text)).collect();
     let weight = |word: &String| {
@@ -105,12 +105,12 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     titles.iter().position(|title| !title.is_empty() && is_called(title))
 }
 
-/// What was written without the lines that follow the passage in the file: a model goes on repeating what it knows.
+/// `written` without the lines that follow the passage in the file, which models repeat.
 pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     let mut behind = text.lines().skip(passage.lines.1).filter(|line| !line.trim().is_empty());
     let Some(next) = behind.next() else { return written.to_owned() };
     let lines: Vec<&str> = written.lines().collect();
-    // A single line may stand in both by chance, two do not.
+    // One equal line may be chance, two are not.
     let after = behind.next();
     let at = (1..lines.len()).find(|&at| {
         let following = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
@@ -119,7 +119,7 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
 }
 
-/// The entry of a YAML file that `written` says again beside what `place` is about, and how.
+/// A passage of a YAML file, other than the one at `place`, that `written` repeats by its key: its index, and its new text.
 pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written: &str) -> Option<(usize, String)> {
     if language_of(path) != "yaml" {
         return None;
@@ -143,8 +143,7 @@ pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written
     None
 }
 
-/// `passage` itself if it is short; else the stretch of it, between blank lines where there are some, that says most of the words of
-/// `task`.
+/// `passage` itself if it is short; else the window of `LINES_MAX` lines in it that shares most words with `task`.
 pub fn narrowed(text: &str, passage: &Passage, task: &str) -> Passage {
     let (first, last) = passage.lines;
     if last + 1 - first <= LINES_MAX {
@@ -169,7 +168,7 @@ pub fn lines_of(text: &str, passage: &Passage) -> String {
     text.lines().skip(first - 1).take(last + 1 - first).collect::<Vec<_>>().join("\n")
 }
 
-/// `text` with `written` in the place of a passage, or behind it. Line ends and the last newline are kept as they are.
+/// `text` with `written` in place of a passage, or after it. Line ends and the last newline are kept as they are.
 pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String {
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -180,14 +179,14 @@ pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String
     let blank = |line: Option<&String>| line.is_none_or(|line| line.trim().is_empty());
     match place {
         Place::Change(_) => {
-            // Blank lines between passages are not the model's to take away.
+            // Blank lines at the end of the passage are kept.
             let old: Vec<String> = lines[first - 1..last].to_vec();
             let blanks = old.iter().rev().take_while(|line| line.trim().is_empty()).count();
             new.extend(std::iter::repeat_n(String::new(), blanks));
             lines.splice(first - 1..last, new);
         }
         Place::After(_) => {
-            // Blank lines that end the passage come behind what is new as well.
+            // The new passage goes before the blank lines at the end of this one, with a blank line on both sides.
             let at = (first..=last).rev().find(|&line| !blank(lines.get(line - 1))).unwrap_or(last);
             new.insert(0, String::new());
             if at == last && last < lines.len() {
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_at_its_own_marks() {
+    fn a_text_is_split_at_headings_and_keys() {
         assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
         assert_eq!(titles("a.yml", "on: push\njobs:\n  a: 1\n"), ["on: push", "jobs:"]);
         assert_eq!(titles("a.txt", "one\ntwo\n\nthree\n"), ["one", "three"]);
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_passage_is_not_written_again() {
+    fn lines_after_the_passage_are_not_repeated() {
         let text = "# A\nx\n\n# B\ny\n\n# C\n";
         let passage = Passage { lines: (1, 3), title: "# A".into() };
         assert_eq!(own(text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");

@@ -1,4 +1,4 @@
-//! A value that a request spells out and several lines have: the model picks the line, code changes the value.
+//! Changes a value that a request spells out: the model picks the line if several have it, code replaces the value.
 
 use std::ops::Range;
 
@@ -16,22 +16,22 @@ use super::{Done, Job};
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
-/// Most lines to pick from, and letters of each; more say that the value is no clue.
+/// Most lines to pick from, since with more the value says too little about the place; and characters shown of each.
 const LINES_MAX: usize = 24;
 const LINE_CHARS: usize = 120;
 
-/// A line to choose.
+/// A line that the model may pick.
 pub struct Line<'a> {
     pub path: &'a str,
-    /// Its place in the file, from 1, and its text.
+    /// Line number in the file, from 1.
     pub number: usize,
     pub text: &'a str,
-    /// The line above that it stands under, by its indentation; empty where there is none.
+    /// The nearest line above with less indentation; empty if there is none.
     pub under: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// The lines of a file of which `is_wanted` says so.
+    /// The lines of a file that `is_wanted` accepts.
     pub fn of(path: &'a str, text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<Line<'a>> {
         let lines: Vec<&str> = text.lines().collect();
         let indent = |line: &str| line.len() - line.trim_start().len();
@@ -45,19 +45,20 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Changes the value in the line that the model picks; `None` if the request spells out no value, or no line of the code shown has it.
+/// Replaces the value in the one line that has it, or in the one that the model picks. `None` if the request spells out no value, or no line of
+/// the code shown is found.
 pub async fn change(
     job: Job<'_>,
     step: &Step,
     pack: &Pack,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let said = substitution::of(&step.text).filter(|one| !one.is_quoted);
-    let Some(wanted) = said.or_else(|| substitution::of_characters(&step.text)) else { return Ok(None) };
+    let spelled_out = substitution::of(&step.text).filter(|one| !one.is_quoted);
+    let Some(wanted) = spelled_out.or_else(|| substitution::of_characters(&step.text)) else { return Ok(None) };
     let lines = code_of(pack).flat_map(|file| {
-        let told = documentation(&file.path, &file.text);
+        let docs = documentation(&file.path, &file.text);
         let mut lines = Line::of(&file.path, &file.text, |line| value(line, &wanted).is_some());
-        lines.retain(|line| !told.iter().any(|(first, last)| (*first..=*last).contains(&line.number)));
+        lines.retain(|line| !docs.iter().any(|(first, last)| (*first..=*last).contains(&line.number)));
         lines.into_iter().map(move |line| (file, line))
     });
     let (files, lines): (Vec<&Shown>, Vec<Line<'_>>) = lines.unzip();
@@ -73,7 +74,7 @@ pub async fn change(
     put(job, step, files[at], &all.concat(), evidence).await
 }
 
-/// The line that the model says is meant, by its place; `None` where there is none, or are too many to choose from.
+/// Asks the model which line is meant; returns its index in `lines`. `None` if there are no lines or more than `LINES_MAX`.
 pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Option<usize>, TurnError> {
     if lines.is_empty() || lines.len() > LINES_MAX {
         return Ok(None);
@@ -95,7 +96,7 @@ pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Optio
     Ok(chosen.filter(|at| *at < lines.len()))
 }
 
-/// The first and last lines of the texts of several lines that are statements by themselves.
+/// The first and last line of each string that is a statement by itself, as docstrings are.
 fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
     let nodes = syntax_nodes(path, text, &(0..text.len()));
     let is_statement =
@@ -105,7 +106,7 @@ fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
     found.map(|node| (line_of(node.bytes.start), line_of(node.bytes.end))).collect()
 }
 
-/// Where a line of code, no comment, has the old value once and by itself.
+/// The bytes of the old value in a line; `None` if the line is a comment, or does not have the value exactly once and by itself.
 fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
     let old = &wanted.old;
     let code = line.trim_start();
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documentation_has_no_values() {
+    fn docstrings_are_not_searched_for_values() {
         let text = "def f(indent='\\t'):\n    \"\"\"Indents\n    with '\\t'.\n    \"\"\"\n    return indent\n";
         assert_eq!(documentation("a.py", text), [(2, 4)]);
         let lines = Line::of("a.py", text, |line| line.contains("return"));
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stands_by_itself() {
+    fn a_value_counts_once_and_by_itself() {
         let wanted = substitution::of("30, not 25").unwrap();
         for line in ["    hyphen_penalty: 25,", "limit = 25", "f(25)"] {
             assert!(value(line, &wanted).is_some(), "{line}");

@@ -1,4 +1,4 @@
-//! Reads a request into steps with a model that was measured to be able to: each a kind and the words of the request it stands for.
+//! Splits a request into steps, by rules if it is plain and else by the model: each has a kind and its words of the request.
 
 mod kind;
 mod whole;
@@ -19,9 +19,9 @@ pub use kind::{Kind, begins_something, is_about_red_tests, is_report, ordered};
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Most steps of one request; nobody approves a longer plan.
 const STEPS_MAX: usize = 12;
-/// Longest reading, in tokens: every step repeats its words.
+/// Longest answer, in tokens: every step repeats its words of the request.
 const TOKENS_MAX: usize = 400;
-/// Longest request that is read; the grammar holds steps to its words, and longer ones make it slow.
+/// Longest request that is read, in characters: the grammar contains its words, and more of them make it slow.
 const REQUEST_CHARS: usize = 2_000;
 
 /// One step of a request.
@@ -35,10 +35,10 @@ pub struct Step {
 
 /// Longest request, in words, that is read without a model.
 const PLAIN_WORDS: usize = 24;
-/// Verbs that begin a step of another kind than an edit, or hide one.
+/// Verbs that begin a step that is no edit, or that may hide one.
 const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
 
-/// The one step of a request that is plainly one: a question, or one clause that says what to add, change or remove.
+/// The step of a request that clearly is one step: a question, or one clause that says what to add, change or remove. `None` for any other.
 pub fn plain(request: &str) -> Option<Step> {
     if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
         return Some(Step { id: StepId(1), kind: Kind::Ask, text: request.trim().to_owned() });
@@ -61,7 +61,8 @@ pub fn plain(request: &str) -> Option<Step> {
     Some(Step { id: StepId(1), kind, text: text.to_owned() })
 }
 
-/// The steps of a request: as the model reads them, and what it left out as the clause rules read it.
+/// The steps of a request. Rules read a plain step, a numbered list, and renames or moves; any other request is read by the model, and the clause
+/// rules add what it left out.
 pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
     let request: String = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");
     let request = words::shorten(&request, REQUEST_CHARS);
@@ -80,7 +81,7 @@ pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
     Ok(whole::covered(read(&output.text), &request))
 }
 
-/// What the model is asked to read `request`.
+/// The generation that has the model split `request` into steps, with at most `tokens` tokens.
 pub fn generation(planner: &Leased, request: &str, earlier: &[Exchange], tokens: usize) -> Request {
     let mut messages = vec![Message::system(PROMPT.trim())];
     messages.extend(conversation::messages(earlier, &planner.engine));
@@ -94,7 +95,7 @@ pub fn kinds(text: &str) -> Vec<Kind> {
     read(text).into_iter().map(|(kind, _)| kind).collect()
 }
 
-/// Lines of `kind: words of the request`. A space behind words may have been taken for one of theirs.
+/// The grammar of an answer: lines of `kind: words of the request`. The words may include the space before an arrow.
 fn grammar(request: &str) -> String {
     let text = json!({ "substring_words": request });
     let most = STEPS_MAX - 1;
@@ -107,7 +108,7 @@ fn grammar(request: &str) -> String {
     )
 }
 
-/// The steps that the model has written, in the form of [`generation`].
+/// Parses an answer to [`generation`]; a kind that contradicts the words of its step is corrected.
 pub fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {
         let (kind, text) = line.split_once(": ")?;
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_numbers_the_parts_has_read_them_already() {
+    fn a_numbered_list_is_split_without_a_model() {
         let steps = |request: &str| whole::listed(request).unwrap_or_default();
         let tags = steps("1) add a get_tags() method to Scheduler 2) also a module level get_tags() shortcut");
         assert_eq!(tags.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Edit, Kind::Edit]);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_plainly_one_step_is_read_without_a_model() {
+    fn only_a_plain_step_is_read_without_a_model() {
         let kind = |request: &str| plain(request).map(|step| step.kind);
         assert_eq!(kind("Where is the port read?"), Some(Kind::Ask));
         assert_eq!(kind("Add a method clear to the Queue class"), Some(Kind::Edit));

@@ -1,4 +1,4 @@
-//! Moves a file with the imports that lead to it, by code: the whole plan is worked out before anything is written.
+//! Moves a file and updates the imports of it, by code: the whole plan is worked out before anything is written.
 
 use std::io::{Error, ErrorKind};
 
@@ -19,10 +19,10 @@ use super::mentions::{self, Mentions};
 use super::read::Step;
 use super::{Done, change};
 
-/// Mentions and doubtful places that are told.
-const TOLD_MAX: usize = 8;
+/// Most mentions, and most doubtful places, that are listed for the user.
+const LISTED_MAX: usize = 8;
 
-/// Moves the file that `step` names; refuses, with the reason, where that is not sure. `None` if what it names is no file.
+/// Moves the file that `step` names; a note gives the reason if the file or the new path is not clear. `None` if the step names no file.
 pub async fn relocate(
     scene: Scene<'_>,
     index: &Index,
@@ -32,8 +32,8 @@ pub async fn relocate(
     let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
     let Some((what, place)) = step.text.split_once(" -> ") else { return Ok(None) };
     let known = index.paths().map_err(lost)?;
-    let said = mentions::of(what, index).map_err(lost)?;
-    let Some(from) = file_of(&said) else { return Ok(None) };
+    let named = mentions::of(what, index).map_err(lost)?;
+    let Some(from) = file_of(&named) else { return Ok(None) };
     let read = |path: &str| {
         let there = scene.context.root.resolve(path, Access::Read).is_ok_and(|inside| inside.exists());
         let kind = if there { ErrorKind::Other } else { ErrorKind::NotFound };
@@ -49,13 +49,13 @@ pub async fn relocate(
     }
 }
 
-/// The file that is to be moved, if it is no definition in it that is meant.
-fn file_of(said: &Mentions) -> Option<&str> {
-    let from = said.paths.first()?;
+/// The file to move; `None` if a definition in it is meant.
+fn file_of(named: &Mentions) -> Option<&str> {
+    let from = named.paths.first()?;
     let name = from.rsplit('/').next()?;
     let stem = name.split('.').next()?;
-    let of_file = said.symbols.iter().all(|symbol| symbol.name == stem);
-    (of_file && !said.speaks_of_definitions).then_some(from)
+    let of_file = named.symbols.iter().all(|symbol| symbol.name == stem);
+    (of_file && !named.speaks_of_definitions).then_some(from)
 }
 
 /// An error if `what` may mean another file as well.
@@ -63,13 +63,15 @@ fn only_one(what: &str, from: &str, known: &[String]) -> Result<(), String> {
     let name = from.rsplit('/').next().unwrap_or(from);
     let same: Vec<&str> =
         known.iter().map(String::as_str).filter(|path| path.rsplit('/').next() == Some(name)).collect();
-    match what.contains(from) || same.len() < 2 {
-        true => Ok(()),
-        false => Err(format!("`{name}` may be {}; give the whole path", same.join(" or "))),
+    if what.contains(from) || same.len() < 2 {
+        Ok(())
+    } else {
+        Err(format!("`{name}` may be {}; give the whole path", same.join(" or ")))
     }
 }
 
-/// The new path: the word of `text` that is most like one. A folder takes the file under its name.
+/// The new path of `from`: a word of `text` with the ending of the file, else a folder, in which the file keeps its name. The error says why
+/// there is none.
 fn destination(text: &str, from: &str, known: &[String]) -> Result<String, String> {
     let name = from.rsplit('/').next().unwrap_or(from);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -94,6 +96,7 @@ fn destination(text: &str, from: &str, known: &[String]) -> Result<String, Strin
     }
 }
 
+/// Moves the file, then writes the files that import it; if a call fails, a note lists those that are not changed yet.
 async fn write(
     scene: Scene<'_>,
     step: &Step,
@@ -117,9 +120,9 @@ async fn write(
     let doubtful = plan
         .doubtful
         .iter()
-        .take(TOLD_MAX)
+        .take(LISTED_MAX)
         .map(|one| format!("not changed, not sure: {}:{}: {} {}", one.path, one.line, one.why, one.text));
-    let mentions = plan.mentions.iter().take(TOLD_MAX);
+    let mentions = plan.mentions.iter().take(LISTED_MAX);
     let mentions =
         mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
     Ok(Done { said: doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect(), ..Done::default() })
@@ -130,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_new_path_is_told_from_the_words_around_it() {
+    fn the_new_path_is_found_among_other_words() {
         let known: Vec<String> = ["src/a.ts", "src/utils/a.ts", "lib/b.ts"].map(str::to_owned).to_vec();
         let check =
             |text: &str, expected: Result<&str, &str>| match (destination(text, "src/utils/a.ts", &known), expected) {
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_two_files_have_is_no_path() {
+    fn a_file_name_that_two_files_have_is_refused() {
         let known: Vec<String> = ["src/a.ts", "lib/a.ts"].map(str::to_owned).to_vec();
         assert!(only_one("move a.ts", "lib/a.ts", &known).unwrap_err().contains("src/a.ts or lib/a.ts"));
         assert!(only_one("move lib/a.ts", "lib/a.ts", &known).is_ok());

@@ -16,21 +16,21 @@ use super::mentions;
 use super::read::Step;
 use super::{Done, change};
 
-/// Mentions and doubtful places that are told.
-const TOLD_MAX: usize = 8;
+/// Most mentions, and most doubtful places, that are listed for the user.
+const LISTED_MAX: usize = 8;
 
-/// Gives the symbol that `step` names its new name; refuses, with the reason, where that is not sure.
+/// Renames the symbol that `step` names; a note gives the reason if the names or the symbol are not clear.
 pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let refused = |why: String| Done { notes: vec![format!("not done: {why}")], ..Done::default() };
     let Some((from, to)) = names(index, step) else {
         return Ok(refused(format!("`{}` does not say which name becomes which", step.text)));
     };
-    let said = mentions::of(scene.request, index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    let named = mentions::of(scene.request, index).map_err(|error| TurnError::Lost(error.to_string()))?;
     let (container, name) = match from.rsplit_once(['.', ':']) {
         Some((container, name)) => (Some(container.trim_end_matches(':').to_owned()), name.to_owned()),
         None => (None, from.clone()),
     };
-    let file = said.paths.first().filter(|_| said.paths.len() == 1).cloned();
+    let file = named.paths.first().filter(|_| named.paths.len() == 1).cloned();
     let read = |path: &str| {
         text_of(scene.context, path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"))
     };
@@ -38,7 +38,7 @@ pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut
         let target = Target { name: name.clone(), file, container: container.clone() };
         rename::plan(index, &read, &target, &to)
     };
-    // A file that is named need not be the one of the definition.
+    // The file that the request names need not have the definition.
     let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
     let planned = planned.or_else(|error| match &error {
         RenameError::Several { .. } => with_declarations(index, &name, &plan).unwrap_or(Err(error)),
@@ -46,8 +46,8 @@ pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut
     });
     match planned {
         Ok(mut plan) => {
-            if speaks_of_mentions(scene.request) {
-                take_mentions(&mut plan, &read, &name, &to);
+            if includes_mentions(scene.request) {
+                rename_mentions(&mut plan, &read, &name, &to);
             }
             write(scene, step, &plan, evidence).await
         }
@@ -55,8 +55,8 @@ pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut
     }
 }
 
-/// Whether a rename is to reach strings, comments and documents as well.
-fn speaks_of_mentions(request: &str) -> bool {
+/// Whether a request also asks to rename in strings, comments and documentation.
+fn includes_mentions(request: &str) -> bool {
     const WORDS: &[&str] = &[
         "string",
         "strings",
@@ -78,8 +78,8 @@ fn speaks_of_mentions(request: &str) -> bool {
     words::split(request).iter().any(|word| WORDS.contains(&word.as_str()))
 }
 
-/// Gives the name its new form in the strings and comments that mention it.
-fn take_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &str) {
+/// Adds the strings and comments that mention the name to the edits of a plan.
+fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &str) {
     for mention in std::mem::take(&mut plan.mentions) {
         let known = plan.edits.iter().position(|edit| edit.path == mention.path);
         let text = match known {
@@ -109,8 +109,8 @@ fn take_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &str)
     }
 }
 
-/// One definition beside declarations of it, `a.js` and `a.d.ts`: both are renamed. `None` if there are several definitions, or a file would be
-/// changed by both.
+/// The plan that renames one definition and its declarations: `a.js` and `a.d.ts`. `None` if there are several definitions, or two plans change
+/// one file.
 fn with_declarations(
     index: &Index,
     name: &str,
@@ -137,7 +137,7 @@ fn with_declarations(
     Some(Ok(whole))
 }
 
-/// The two names of a step: the first is one that the project has, the second is written as a name of its kind is.
+/// The old and the new name of a step; the project has to have the old one.
 fn names(index: &Index, step: &Step) -> Option<(String, String)> {
     let (left, right) = step.text.split_once(" -> ")?;
     let graph = index.graph().ok()?;
@@ -147,14 +147,15 @@ fn names(index: &Index, step: &Step) -> Option<(String, String)> {
     Some((from, to.rsplit(['.', ':']).next().unwrap_or(&to).to_owned()))
 }
 
+/// The words of a text that may be names.
 fn candidates(text: &str) -> Vec<String> {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':');
     let words = text.split(|c| !is_name(c)).map(|word| word.trim_matches(['.', ':']).to_owned());
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// The word of `text` that is most like a name in the place of `from`: it is none of the words of a rename, and written in the same style;
-/// the last of equals.
+/// The word of `text` that is most likely the new name of `from`: written as code and in the style of `from`, the last of equals. Words of
+/// requests to rename do not count.
 fn new_name(text: &str, from: &str) -> Option<String> {
     const WORDS: &[&str] = &[
         "rename",
@@ -194,8 +195,8 @@ async fn write(scene: Scene<'_>, step: &Step, plan: &Plan, evidence: &mut Eviden
     }
     let mut done = Done::default();
     let doubtful =
-        plan.doubtful.iter().take(TOLD_MAX).map(|one| format!("not changed, not sure: {}:{}", one.path, one.line));
-    let mentions = plan.mentions.iter().take(TOLD_MAX);
+        plan.doubtful.iter().take(LISTED_MAX).map(|one| format!("not changed, not sure: {}:{}", one.path, one.line));
+    let mentions = plan.mentions.iter().take(LISTED_MAX);
     let mentions =
         mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
     done.said = doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect();
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_new_name_is_told_from_the_words_around_it() {
+    fn the_new_name_is_found_among_other_words() {
         let check = |text: &str, from: &str, expected: &str| {
             assert_eq!(new_name(text, from).as_deref(), Some(expected), "{text}")
         };

@@ -1,5 +1,5 @@
-//! Repairs what is reported to be wrong: runs the tests, reads the failure, tries small changes of the code it points to, and has the model
-//! change it where none helps.
+//! Repairs failing tests and reported bugs: runs the tests, tries small changes of the code that a failure points to, and has the model rewrite
+//! it if none helps.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,15 +19,16 @@ use super::mentions::{self, Mentions};
 use super::read::{Step, is_report};
 use super::{Done, Job, Touched, code, command, trial, verify};
 
-/// How long small changes of code are tried, and then as long lines that the model fills in.
+/// Time for small changes made by code, and the same again for lines that the model fills in.
 const TIME: Duration = Duration::from_secs(25);
-/// Failures whose tests are shown.
+/// Most failures whose place is shown to the model.
 const TESTS_SHOWN: usize = 2;
-/// Definitions of one name, and files with failing tests, that are looked into.
+/// Most definitions of one name, and most files with failures, that are searched for the mistake.
 const NODES_MAX: usize = 2;
 const FILES_MAX: usize = 3;
 
-/// Runs the tests that `step` speaks of, else all of them, and has the code changed until they pass. What does not help is taken back.
+/// Runs the command that the step or the request quotes, else the test suite, and repairs the code until it passes. Changes that do not help
+/// are undone.
 pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let said = command::quoted(&step.text).or_else(|| command::quoted(job.scene.request));
     let Some(line) = said.or_else(|| verify::suite(job)) else {
@@ -44,7 +45,7 @@ pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
     repaired(job, step, ran, None, &named, evidence).await
 }
 
-/// Where tests that cover what a report is about fail, they say more than the report. `None` if it is none, or they pass.
+/// Repairs a reported bug if the tests that cover the code, or examples in the request, fail. `None` if nothing is reported, or nothing fails.
 pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     if !is_report(&step.text) && !is_report(job.scene.request) {
         return Ok(None);
@@ -67,7 +68,7 @@ pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Res
             Ok(Some(repaired(job, step, ran, wrong, &mentions, evidence).await?))
         }
         (ran, Some(wrong)) => {
-            // What passed has to pass then, too.
+            // Tests that pass now have to pass after the change, too.
             let passed = ran.filter(|ran| ran.report.kind == Kind::Passed).map(|ran| ran.line);
             examples(job, step, &wrong, passed.as_deref(), TIME, evidence).await
         }
@@ -75,7 +76,7 @@ pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Res
     }
 }
 
-/// Has the functions that examples call changed by trial until the examples and what `passed` pass; `None` where no change helps.
+/// Tries small changes of the functions that the examples call, until the examples and the command `passed` succeed. `None` if no change helps.
 pub async fn examples(
     job: Job<'_>,
     step: &Step,
@@ -91,7 +92,7 @@ pub async fn examples(
     let named = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
     let touched = |one: parts::Span| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines };
     let mut called: Vec<Touched> = named.map(touched).collect();
-    // What a package hands out without a name seldom does the work itself.
+    // The unnamed function that a package exports seldom does the work itself, so two levels of calls are searched.
     let own = own::handed_out(&wrong.path, &text).filter(|_| called.is_empty());
     let is_own = own.is_some();
     called.extend(own.map(touched));
@@ -105,8 +106,8 @@ pub async fn examples(
     }
 }
 
-/// Where the mistake may be, the likeliest first: functions that the request names, what the failure points to, functions of the files whose
-/// tests fail, and functions that all of these name.
+/// Definitions that may have the mistake, likeliest first: functions that the request names, suspects of the failure, functions of the files
+/// with failures, types that the request names, and functions that all of these name.
 fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Touched], report: &Report, graph: &Graph) -> Vec<Touched> {
     let nodes = named.symbols.iter().flat_map(|symbol| symbol.nodes.iter().take(NODES_MAX));
     let (functions, types): (Vec<&Node>, Vec<&Node>) = nodes.partition(|node| is_function(node));
@@ -123,7 +124,7 @@ fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Touched], report: &R
     with_what_they_name(job, found, graph)
 }
 
-/// `places`, and behind them the functions of the project that their code names.
+/// `places`, followed by the functions of the project that their code names.
 fn with_what_they_name(job: Job<'_>, mut places: Vec<Touched>, graph: &Graph) -> Vec<Touched> {
     let mut inner: Vec<Touched> = Vec::new();
     for place in places.iter().filter(|place| !verify::is_test(&place.path)) {
@@ -149,7 +150,8 @@ fn touched(node: &Node) -> Touched {
     Touched { path: node.path.clone(), name: node.name.clone(), lines: (node.start, node.end) }
 }
 
-/// Has what fails changed until it passes. Where examples say what is wrong, they have to pass, and no more tests may fail than do.
+/// Repairs the code until the failed command `ran` passes, by small changes or else by the model. If examples are `wrong`, these have to pass, and
+/// no more tests may fail than do now.
 async fn repaired(
     job: Job<'_>,
     step: &Step,

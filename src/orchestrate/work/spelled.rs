@@ -7,16 +7,16 @@ use regex::{Captures, Regex};
 use super::read::Kind;
 use crate::orchestrate::words;
 
-/// The renames and moves of `request`, as `FROM -> TO`, if it asks for nothing else.
+/// The renames and moves of `request`, as `FROM -> TO`; `None` if it asks for anything else.
 pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
-    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    static RENAME: LazyLock<Regex> = LazyLock::new(|| {
         let begin = r"(?:^|[.;!:,]\s+|\b(?:and|then|please|you)\s+)";
         let what = r"(?:the\s+)?(?:(?:function|method|class|variable|constant|type|struct|file|module|helper)\s+)?";
         let name = r#"[`"']?([\w$./-]*[\w$/])(?:\(\))?[`"']?"#;
         Regex::new(&format!("(?i){begin}(?:rename|move)\\s+{what}{name}\\s+(?:to|into|as|->|→)\\s+{name}"))
             .expect("a pattern")
     });
-    static CALLED: LazyLock<Regex> = LazyLock::new(|| {
+    static CALL_IT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"(?i)^[^.]*?[`"']?\b([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+)\b[`"']?[^.]*\.\s+(?:please\s+)?(?:call|name|rename)\s+it\s+(?:to\s+)?[`"']?([\w$]+)[`"']?"#)
             .expect("a pattern")
     });
@@ -25,8 +25,8 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         let name = r#"[`"']?\b([A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#;
         Regex::new(&format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}")).expect("a pattern")
     });
-    // What comes with every rename and move.
-    static ALONG: LazyLock<Regex> = LazyLock::new(|| {
+    // Every rename and move updates the uses, so a request for that asks for nothing more.
+    static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
         Regex::new(&format!(
             r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"
@@ -39,11 +39,11 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         let kind = if is_path(&from) { Kind::Move } else { Kind::Rename };
         (kind, format!("{from} -> {to}"))
     };
-    let patterns: [&Regex; 3] = [&SAID, &ARROW, &CALLED];
+    let patterns: [&Regex; 3] = [&RENAME, &ARROW, &CALL_IT];
     let pattern = patterns.into_iter().find(|pattern| pattern.is_match(request))?;
     let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect();
     let rest = pattern.replace_all(request, " ");
-    let rest = ALONG.replace_all(&rest, " ");
+    let rest = UPDATES.replace_all(&rest, " ");
     let more = words::split(&rest).iter().any(|word| super::read::begins_something(&word.to_lowercase()));
     (!steps.is_empty() && !more && !rest.contains('?')).then_some(steps)
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn renames_and_moves_are_read_as_they_are_said() {
+    fn renames_and_moves_are_read_without_a_model() {
         check("Rename load_all to load_many everywhere.", &[(Kind::Rename, "load_all -> load_many")]);
         check("please rename the function `a_b()` to `c_d` and update all callers", &[(Kind::Rename, "a_b -> c_d")]);
         check(
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_more_is_left_to_the_model() {
+    fn a_request_for_more_is_left_to_the_model() {
         for request in [
             "Rename a_b to c_d and run the tests",
             "Rename a_b to c_d, then add a test",

@@ -1,4 +1,4 @@
-//! Reads which value becomes which: `500, not 1000`, `from 25 to 50`, `instead of "a" it should say "b"`. No model is needed for these.
+//! Reads from a request, without a model, which value replaces which: `500, not 1000`, `from 25 to 50`, `instead of "a" it should say "b"`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,16 +14,16 @@ use super::characters;
 pub struct Substitution {
     pub old: String,
     pub new: String,
-    /// Both stand in quotation marks.
+    /// Both are in quotation marks.
     pub is_quoted: bool,
-    /// Both are texts that code has in quotation marks and the request calls by name: `a tab`.
+    /// The request calls both by name, as characters (`a tab`), and code has them in quotation marks.
     pub is_character: bool,
     /// The rest of the request, which says where.
     pub about: String,
 }
 
 impl Substitution {
-    /// The same as the rules of explicit edits read it.
+    /// The substitution in the words that the rules of explicit edits read.
     pub fn spelled_out(&self) -> String {
         const JOINS: &[&str] = &[
             "from", "to", "into", "with", "not", "instead", "rather", "than", "von", "auf", "de", "à", "make",
@@ -35,7 +35,7 @@ impl Substitution {
     }
 }
 
-/// A quoted text or a number of a request.
+/// A value of a request: a quoted text, a number, a name or a character.
 struct Literal<'a> {
     /// With its quotation marks.
     range: Range<usize>,
@@ -46,14 +46,14 @@ struct Literal<'a> {
 /// Marks around quoted texts.
 const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
 
-/// The substitution that `task` spells out; `None` if it names other than two values, or does not say which becomes which.
+/// The substitution that `task` spells out; `None` if it does not name exactly two values, or does not say which replaces which.
 pub fn of(task: &str) -> Option<Substitution> {
     let quoted = quotations(task);
     let literals = if quoted.len() == 2 { quoted } else { numbers(task, &quoted) };
     substitution(task, &literals)
 }
 
-/// The same for names of code that a request puts in place of others: `print with console.warn, not console.error`.
+/// Like [`of`] for names of code: `print with console.warn, not console.error`.
 pub fn of_names(task: &str) -> Option<Substitution> {
     static NAME: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+"));
@@ -65,7 +65,7 @@ pub fn of_names(task: &str) -> Option<Substitution> {
     substitution(task, &names.collect::<Vec<_>>())
 }
 
-/// The same for characters that are called by their names: `two spaces instead of a tab`.
+/// Like [`of`] for characters that are called by name: `two spaces instead of a tab`.
 pub fn of_characters(task: &str) -> Option<Substitution> {
     let named = characters::named(task);
     let literals = named.iter().map(|(range, text)| Literal { range: range.clone(), text, is_quoted: true });
@@ -75,18 +75,15 @@ pub fn of_characters(task: &str) -> Option<Substitution> {
 
 fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     let [first, second] = literals else { return None };
-    let (old, new) = match order(task, first, second)? {
-        true => (first, second),
-        false => (second, first),
-    };
+    let (old, new) = if first_is_old(task, first, second)? { (first, second) } else { (second, first) };
     let about = [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]];
     let (old, new) = (old.text.to_owned(), new.text.to_owned());
     let is_quoted = first.is_quoted;
     (old != new).then(|| Substitution { old, new, is_quoted, is_character: false, about: about.join(" ") })
 }
 
-/// Whether the first of two values is the old one; `None` where the words around them do not say it.
-fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
+/// Whether the first of two values is the old one; `None` if the words around them do not say so.
+fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
     static FROM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:from|von|de|с)$"));
     static INSTEAD_BEFORE: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)(?:\s[^.;]{0,40})?$"));
@@ -102,7 +99,7 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
     static NOT: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"^(?:[^.;]{0,40}[\s,])?(?:instead of|rather than|(?:and )?not|statt|anstatt|au lieu de|en vez de)$")
     });
-    // `f(1) gives 2, not 3` says what is, not what is to be.
+    // `f(1) gives 2, not 3` says what the code does, and orders no change.
     static IS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?$")
     });
@@ -115,22 +112,26 @@ fn order(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> 
     let behind = task[second.range.end..].trim().to_lowercase();
     let before = task[..first.range.start].trim().to_lowercase();
     let between = task[first.range.end..second.range.start].trim().to_lowercase();
-    match () {
-        () if TOO.is_match(&between) => Some(true),
-        () if TOO.is_match(&behind) => Some(false),
-        () if INSTEAD_BEFORE.is_match(&before) => Some(true),
-        () if before.ends_with("not") && between == "but" => Some(true),
-        () if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) => {
-            Some(false)
-        }
-        () if first.is_quoted && BECOMES.is_match(&between) => Some(true),
-        () if FROM.is_match(&before) && TO.is_match(&between) => Some(true),
-        () if MAKE.is_match(&between) && !between.contains('.') => Some(true),
-        () => None,
+    if TOO.is_match(&between) {
+        Some(true)
+    } else if TOO.is_match(&behind) {
+        Some(false)
+    } else if INSTEAD_BEFORE.is_match(&before) || before.ends_with("not") && between == "but" {
+        Some(true)
+    } else if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) {
+        Some(false)
+    } else if first.is_quoted && BECOMES.is_match(&between)
+        || FROM.is_match(&before) && TO.is_match(&between)
+        || MAKE.is_match(&between) && !between.contains('.')
+    {
+        Some(true)
+    } else {
+        None
     }
 }
 
-/// `bump the version for 4.10.0` as the rules of explicit edits read it; `None` if the request names no version, or several.
+/// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no such change, or step and
+/// request name no version or several.
 pub fn version_bump(step: &str, request: &str) -> Option<String> {
     static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?"));
     static BUMPS: LazyLock<Regex> = LazyLock::new(|| {
@@ -151,7 +152,7 @@ pub fn version_bump(step: &str, request: &str) -> Option<String> {
     BUMPS.is_match(step).then(|| format!("set the version to {version}"))
 }
 
-/// `text` with a name in place of another, wherever that stands by itself or with a member of its own behind it.
+/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is no member (`x.a.b`).
 pub fn replaced(text: &str, old: &str, new: &str) -> String {
     let mut done = String::new();
     let mut end = 0;
@@ -173,6 +174,7 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
 }
 
+/// The quoted texts of a request; apostrophes are no quotation marks.
 fn quotations(task: &str) -> Vec<Literal<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -194,7 +196,7 @@ fn quotations(task: &str) -> Vec<Literal<'_>> {
     found
 }
 
-/// Numbers and versions that stand for themselves: `500`, `3.10+`, `1_000`; none inside of a quotation, a name or a path.
+/// Numbers and versions of a request, `500`, `3.10+`, `1_000`, that are not inside a quotation, a name or a path.
 fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:[._,]\d+)*\+?"));
     let stands_alone = |range: &Range<usize>| {
@@ -228,17 +230,14 @@ pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let (old, new) = (&old[start..], &new[start..]);
     let same_end = old.rsplit(' ').zip(new.rsplit(' ')).take_while(|(word, other)| word == other);
     let tail: usize = same_end.map(|(word, _)| word.len() + 1).sum();
-    match tail < old.len() && tail < new.len() {
-        true => (&old[..old.len() - tail], &new[..new.len() - tail]),
-        false => (old, new),
-    }
+    if tail < old.len() && tail < new.len() { (&old[..old.len() - tail], &new[..new.len() - tail]) } else { (old, new) }
 }
 
-/// Share of the words of a quoted text that its line has to have where a part of the text is made by code.
+/// Share of the words of a quoted text that a line has to have if code fills in a part of the text.
 const SHARED: f64 = 0.6;
 
-/// `text` with what differs between the old and the new put into the one line that says most of the old: `'${name}' not given` is what a request
-/// calls `'-c' not given`. `None` where no line or several do.
+/// Replaces what differs between the old and the new text in the one line that has most words of the old: `'${name}' not given` is what a request
+/// calls `'-c' not given`. `None` if no line or several have them.
 pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
     let (old, new) = difference(&one.old, &one.new);
     let wanted = words::content(&one.old);
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_texts_become_others() {
+    fn quoted_texts_are_replaced() {
         check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
         check("let f() parse up to 200 characters, 100 is too short for us", Some(("100", "200")));
         check("100 characters are not enough, allow 200", Some(("100", "200")));
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_become_others() {
+    fn numbers_are_replaced() {
         check("The cache should write after 500 changes, not 1000", Some(("1000", "500")));
         check("Passe la pénalité de 25 à 50, les autres ne bougent pas", Some(("25", "50")));
         check("the README claims it works on Python 3.8+, make that 3.10+", Some(("3.8+", "3.10+")));
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_become_others() {
+    fn characters_are_replaced() {
         let check = |found: Option<Substitution>, expected: Option<(&str, &str)>| {
             let found = found.map(|one| (one.old, one.new));
             assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected);
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_code_take_the_place_of_others() {
+    fn names_of_code_are_replaced() {
         let check = |task: &str, expected: Option<(&str, &str)>| {
             let found = of_names(task).map(|one| (one.old, one.new));
             let found = found.as_ref().map(|(old, new)| (old.as_str(), new.as_str()));
@@ -334,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_in_whole_words() {
+    fn a_difference_has_whole_words() {
         assert_eq!(difference("a '-c' not given", "a '-c' is missing"), ("not given", "is missing"));
         assert_eq!(difference("the old name here", "the new name here"), ("old", "new"));
         assert_eq!(difference("a", "b"), ("a", "b"));
     }
 
     #[test]
-    fn a_text_that_code_completes_is_found_by_the_rest_of_it() {
+    fn a_text_that_code_fills_in_is_found_by_its_other_words() {
         let text = "  fail(`error: option '${flag}' not given`);\n  fail(`command not given`);\n";
         let one = of("instead of \"option '-c' not given\" it should say \"option '-c' is missing\"").unwrap();
         let after = in_template(text, &one).unwrap();

@@ -1,4 +1,4 @@
-//! A switch that is to be on or off: `verboseLogs should be off by default`. Code finds where the name gets its value and turns that round.
+//! Flips a boolean option by code: `verboseLogs should be off by default`.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::context::{Pack, Shown};
 use super::read::Step;
 use super::{Done, Job};
 
-/// Turns the switch that `step` names; `None` if it names none, or that gets its value in other than one place of the code.
+/// Flips the option that `step` names. `None` if it names none, or the wrong value is set in no place of the code shown, or in several.
 pub async fn change(
     job: Job<'_>,
     step: &Step,
@@ -21,7 +21,7 @@ pub async fn change(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let Some((name, on)) = switch(&step.text) else { return Ok(None) };
-    let found = code_of(pack).filter_map(|file| Some((file, turned(&file.path, &file.text, &name, on)?)));
+    let found = code_of(pack).filter_map(|file| Some((file, flipped(&file.path, &file.text, &name, on)?)));
     let found: Vec<(&Shown, String)> = found.collect();
     match found.as_slice() {
         [(file, after)] => put(job, step, file, after, evidence).await,
@@ -29,8 +29,8 @@ pub async fn change(
     }
 }
 
-/// `text` with the other value in the one place where `name` gets the wrong one.
-fn turned(path: &str, text: &str, name: &str, on: bool) -> Option<String> {
+/// `text` with the right value in the one place where `name` gets the wrong one.
+fn flipped(path: &str, text: &str, name: &str, on: bool) -> Option<String> {
     let values = if on { "false|False" } else { "true|True" };
     let name = regex::escape(name);
     let place =
@@ -49,9 +49,9 @@ fn turned(path: &str, text: &str, name: &str, on: bool) -> Option<String> {
     Some(format!("{}{new}{}", &text[..value.start()], &text[value.end()..]))
 }
 
-/// The one name of code that a request wants to be on or off where nobody says otherwise.
+/// The one option that a request names, and whether it should be on by default.
 fn switch(task: &str) -> Option<(String, bool)> {
-    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    static DEFAULT: LazyLock<Regex> = LazyLock::new(|| {
         let state = r"(on|off|true|false|enabled|disabled|active|inactive)";
         Regex::new(&format!(
             r"(?i)\b{state}\b[^.;]{{0,12}}\b(?:by default|per default|out of the box|standardmäßig|par défaut|por defecto)|\bdefault(?:s)?(?:\s+to|\s+value\s+(?:to|is)|\s+should\s+be)?\s+{state}\b"
@@ -60,7 +60,7 @@ fn switch(task: &str) -> Option<(String, bool)> {
     });
     static NAME: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"`(\w+)`|\b([a-z]+[A-Z]\w*|[A-Za-z]\w*_\w+)\b").expect("a pattern"));
-    let said = SAID.captures(task)?;
+    let said = DEFAULT.captures(task)?;
     let state = said.get(1).or(said.get(2))?.as_str().to_lowercase();
     let mut names: Vec<&str> =
         NAME.captures_iter(task).filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str())).collect();
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_is_named_with_its_state() {
+    fn an_option_is_read_with_its_default() {
         let check = |task: &str, expected: Option<(&str, bool)>| {
             let found = switch(task);
             assert_eq!(found.as_ref().map(|(name, on)| (name.as_str(), *on)), expected, "{task}");
@@ -88,10 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn the_one_place_with_the_wrong_value_is_turned() {
+    fn a_wrong_value_that_is_set_once_is_flipped() {
         let check = |text: &str, on: bool, expected: Option<&str>| {
             let path = if text.starts_with("def") { "a.py" } else { "a.js" };
-            assert_eq!(turned(path, text, "is_on", on).as_deref(), expected, "{text}");
+            assert_eq!(flipped(path, text, "is_on", on).as_deref(), expected, "{text}");
         };
         check("// is_on: true\no = { is_on: true }", false, Some("// is_on: true\no = { is_on: false }"));
         check("o = { is_on: true, b: true }", false, Some("o = { is_on: false, b: true }"));

@@ -1,4 +1,4 @@
-//! Tests what was written with the project's own tests, and holds what they say against what they said before.
+//! Runs the project's own tests on a change and compares their result with the result before the change.
 
 use std::collections::HashMap;
 
@@ -11,27 +11,29 @@ use super::read::Step;
 use super::verify::{self, Ran};
 use super::{Job, copy};
 
-/// Cases of a new test: who may write more counts on for ever.
+/// Most cases of a new test; without a limit a model goes on and on with further numbers.
 pub const CASES_MAX: usize = 5;
 
-/// What commands said of the files as they were; `None` of those that passed, or could not be tried.
+/// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
 pub type Before = HashMap<String, Option<Report>>;
 
-/// Whether a change counts.
+/// Whether a change is accepted.
 pub enum Verdict {
-    /// With what the user should know: said beside it, and what was not as it should be.
+    /// It is: text for the user, and notes on what is wrong nevertheless.
     Counts { said: String, notes: Vec<String> },
-    /// Why it does not, for the model.
+    /// It is not: the reason, for the model.
     Fails(String),
 }
 
 impl Verdict {
+    /// Accepted, with notes.
     pub fn noted(notes: Vec<String>) -> Verdict {
         Verdict::Counts { said: String::new(), notes }
     }
 }
 
-/// Runs the tests that cover the change. It counts where they pass, where no more fails than did, and where a check only expects what was before.
+/// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
+/// that the request changes.
 pub async fn change(
     job: Job<'_>,
     step: &Step,
@@ -42,7 +44,7 @@ pub async fn change(
 ) -> Result<Verdict, TurnError> {
     let mut ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
     for _ in 0..CASES_MAX {
-        // What code does now is what a test that is only added to it has to expect.
+        // A new test of unchanged code has to expect what the code gives.
         let trouble = ran.as_ref().filter(|_| job.touched.is_empty()).and_then(Ran::trouble);
         if !trouble.is_some_and(|trouble| files.expect_what_is(&trouble)) {
             break;

@@ -1,4 +1,4 @@
-//! Calls a tool of a server where a step asks for it: retrieval says that it may, the model writes the call.
+//! Calls a tool of an MCP server if a step asks for one: retrieval ranks the tools, the model writes the call.
 
 use crate::orchestrate::call;
 use crate::orchestrate::evidence::Evidence;
@@ -9,7 +9,7 @@ use crate::tools::Ranked;
 use super::read::{Kind, Step};
 use super::{Done, Job};
 
-/// What came of the call; `None` if no such tool is meant, and the step is to be done with what is built in.
+/// Has the model call a tool of a server for `step`. `None` if none is meant, so that built-in tools carry out the step.
 pub async fn call(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let toolkit = job.scene.toolkit;
     let specs = toolkit.catalog.specs();
@@ -22,7 +22,7 @@ pub async fn call(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<
     }
     let vector = toolkit.vector(&toolkit.prefilter.without_values(&step.text)).await;
     let mut ranked = toolkit.prefilter.select(&step.text, vector.as_deref(), specs.len());
-    // Where a built-in tool fits best, what is built in does it.
+    // If a built-in tool fits best, no server is asked.
     if !ranked.first().is_some_and(|best| is_of_a_server(best) && best.fits > 0.0) {
         return Ok(None);
     }

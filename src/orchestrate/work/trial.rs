@@ -1,5 +1,5 @@
-//! Repair by trial: small changes of the code that a failure points to, made by code and filled in by the model, are tried on copies of the
-//! project until one passes the check that failed.
+//! Repairs code by trial: small changes made by code, then lines filled in by the model, are tried on copies of the project until the failed
+//! check passes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,57 +26,59 @@ use super::executed::{self, Executed};
 use super::read::Step;
 use super::{Done, Job, Touched, fill, verify};
 
-/// Definitions that are looked at, the likeliest first, and lines of the longest.
+/// Most suspected definitions that are changed, and lines of the longest.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
-/// Functions that are looked at because the check runs them, lines of the longest, and files that are searched for them.
+/// Most further functions that are changed because the check executes them, lines of the longest, and most files that are searched for them.
 const RAN_MAX: usize = 6;
 const RAN_LINES_MAX: usize = 80;
 const RAN_FILES_MAX: usize = 40;
-/// Lines of a definition that count for as much as one place in the order.
+/// This many lines of a definition move its lines back by one place in the order.
 const LINES_A_RANK: usize = 10;
-/// Lines that are filled in a second time, with the old line to be seen.
+/// Most lines that are filled in a second time, with the old line in the prompt.
 const OLD_SHOWN_MAX: usize = 2;
-/// Copies of the project that are tried on side by side.
+/// Most copies of the project that changes are tried on in parallel.
 const COPIES_MAX: usize = 4;
-/// Characters of the check that the user is told.
+/// Most characters of the check in a notice to the user.
 const NOTICE_CHARS: usize = 60;
-/// Beside what the check took when it failed.
+/// Time that a check may take beyond twice the time of its failed run.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a better change is looked for once one is found that leaves failures which were there before.
+/// Time to look for a better change once one is found that leaves failures from before.
 const BETTER_TIME: Duration = Duration::from_secs(5);
 
 /// A check that fails.
 pub struct Check<'a> {
     pub line: &'a str,
-    /// What it said.
+    /// What it printed, as a summary.
     pub said: &'a str,
     pub took: Duration,
-    /// What failed before for other reasons, and may go on doing so.
+    /// Failures from before that may remain.
     pub may_fail: Option<&'a Report>,
-    /// How long changes by code are tried, and then as long what the model fills in.
+    /// Time for changes made by code, and the same again for lines that the model fills in.
     pub time: Duration,
 }
 
-/// A definition that may be at fault.
+/// A definition that may have the mistake.
 struct Place {
     path: String,
     name: String,
     lines: (usize, usize),
     bytes: Range<usize>,
-    /// The whole file, and how often it does not parse.
+    /// The whole file.
     text: String,
+    /// Number of lines of the file that do not parse.
     faults: usize,
 }
 
-/// A file with a change of one place.
+/// A change of one place.
 pub struct Mended {
     place: Arc<Place>,
+    /// The whole file with the change.
     text: String,
 }
 
-/// The first small change of one of `places` with which `check` passes; the project itself stays as it is. None where a user wants to be asked
-/// about each command.
+/// The first small change of one of `places` with which `check` passes; the project itself is not changed. `None` if there is none, or the user
+/// wants to be asked about each command.
 pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
     let mut places = definitions(job, places);
     let mut bench = Bench { job, check, copies: Vec::new() };
@@ -95,13 +97,14 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
         Some(copy) => copy.executed(job, bench.check.line, bench.limit()).await,
         None => Executed::default(),
     };
-    places.extend(ran(job, &places, &executed));
+    places.extend(also_executed(job, &places, &executed));
     match by_code(&mut bench, &places, &clues, &executed).await? {
         Some(found) => Ok(Some(found)),
         None => by_the_model(&mut bench, &places, &clues, &executed).await,
     }
 }
 
+/// Tries the mutants of all places.
 async fn by_code(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
@@ -123,6 +126,7 @@ async fn by_code(
     bench.first_that_passes(&mut candidates, until).await
 }
 
+/// Tries lines of all places as the model fills them in.
 async fn by_the_model(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
@@ -132,7 +136,7 @@ async fn by_the_model(
     let until = Instant::now() + bench.check.time;
     let mut lines: Vec<(usize, &Arc<Place>, Range<usize>)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        // The model reads the whole definition for each.
+        // The model reads the whole definition for each line.
         let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
         let mut all = fill::lines(&place.path, &place.text, &place.bytes, clues);
         all.retain(|line| executed.may_be_wrong(&place.path, place.line_of(line.start)));
@@ -147,7 +151,7 @@ async fn by_the_model(
             let spot = fill::Spot { path: &place.path, text: &place.text, within: &place.bytes, line: &line };
             let filled = fill::fill(bench.job, spot, shows_old).await?;
             let mut candidates = filled.into_iter().map(|text| Mended::of(place, text));
-            // What was written is tried, too.
+            // Lines that the model has filled in are tried even after the time.
             let end = until + bench.check.time;
             if let Some(found) = bench.first_that_passes(&mut candidates, end).await? {
                 return Ok(Some(found));
@@ -157,7 +161,7 @@ async fn by_the_model(
     Ok(None)
 }
 
-/// Writes what passed into the project, and runs the check there.
+/// Writes a change into the project and runs the check there; undoes it if the check fails.
 pub async fn keep(
     job: Job<'_>,
     step: &Step,
@@ -181,7 +185,7 @@ pub async fn keep(
     Ok(Done { notes: vec![format!("not done, the files are as they were: {trouble}")], ..Done::default() })
 }
 
-/// What a change leaves failing, and its place in the order.
+/// How many failures a change leaves, and its number in the order of the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Left {
     failures: usize,
@@ -200,8 +204,8 @@ impl Mended {
         Mended { place: place.clone(), text }
     }
 
-    /// Runs the check on a copy with this change, which is then as it was. How many of the failures that may be there are left; `None` if the
-    /// check does not pass.
+    /// Runs the check on a copy with this change and restores the copy. Returns how many of the failures that may remain do; `None` if the check
+    /// does not pass.
     async fn tried(&self, copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
         let Place { path, text: before, .. } = &*self.place;
         if !copy.put(path, Some(&self.text)) {
@@ -211,13 +215,13 @@ impl Mended {
         failures.filter(|_| copy.put(path, Some(before)))
     }
 
-    /// What does not parse needs no run.
+    /// Whether the change differs from the file and parses no worse.
     fn is_worth_a_run(&self) -> bool {
         self.text != self.place.text && parts::faults(&self.place.path, &self.text).len() <= self.place.faults
     }
 }
 
-/// The innermost definitions that have the places' lines, tests left out: who may change them makes anything pass.
+/// The innermost definitions around `places`, without tests, since a change of a test can make anything pass.
 fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
     let mut found: Vec<Arc<Place>> = Vec::new();
     for place in places.iter().filter(|place| !place.name.is_empty() && !verify::is_test(&place.path)) {
@@ -225,7 +229,7 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
         let (first, last) = place.lines;
         let all = parts::definitions(&place.path, &text);
         let holds = all.iter().filter(|one| one.lines.0 <= first && last <= one.lines.1);
-        // In Rust tests stand beside the code.
+        // Rust has tests in the files of the code.
         let holds = holds.filter(|one| !one.is_test && !one.container.iter().any(|name| name == "tests"));
         let Some(one) = holds.min_by_key(|one| one.lines.1 - one.lines.0) else { continue };
         let known = found.iter().any(|other| (&other.path, &other.bytes) == (&place.path, &one.bytes));
@@ -238,8 +242,8 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
     found
 }
 
-/// Other functions that the check runs, those first that say most of the request: a program may call them without naming them.
-fn ran(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
+/// Other functions that the check executes, those first that share most words with the request: code may call them without their names.
+fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
     let asked = words::content(job.scene.request);
     let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
     for path in executed.paths().into_iter().filter(|path| !verify::is_test(path)).take(RAN_FILES_MAX) {
@@ -261,7 +265,7 @@ fn ran(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place
     found.into_iter().map(|(_, place)| place).take(RAN_MAX).collect()
 }
 
-/// How many of the failures that may be there a check on a copy leaves; `None` if it does not pass.
+/// Runs the check on a copy. Returns how many of the failures that may remain do; `None` if the check does not pass.
 async fn failures_left(copy: &Copy, check: Approved<ToolCall>, may_fail: Option<&Report>) -> Option<usize> {
     let outcome = copy.run(check).await;
     if outcome.is_ok() {
@@ -271,7 +275,7 @@ async fn failures_left(copy: &Copy, check: Approved<ToolCall>, may_fail: Option<
     may_fail.filter(|before| report.is_no_worse_than(before)).map(|_| report.failed)
 }
 
-/// What candidates are tried on.
+/// The check, and the copies that candidates are tried on.
 struct Bench<'a> {
     job: Job<'a>,
     check: Check<'a>,
@@ -279,7 +283,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs the check on every copy as it is and judges it as it will be judged: who passes there says nothing about a change, and the first build of a copy takes longest.
+    /// Runs the check on every copy without a change. If it passes there, its result says nothing about a change. This also does the first build of
+    /// each copy, which takes longest.
     async fn fails_as_it_is(&mut self) -> Result<bool, TurnError> {
         let mut running = JoinSet::new();
         for copy in std::mem::take(&mut self.copies) {
@@ -296,7 +301,7 @@ impl Bench<'_> {
         Ok(fails)
     }
 
-    /// Tries `candidates` in order, some side by side, until one passes or the time is over.
+    /// Tries `candidates` in order, some in parallel, until one passes or the time is over.
     async fn first_that_passes(
         &mut self,
         candidates: &mut (dyn Iterator<Item = Mended> + Send),
@@ -340,7 +345,7 @@ impl Bench<'_> {
         (2 * self.check.took + GRACE).min(verify::LIMIT)
     }
 
-    /// The right to run the check once more, which the user gave when it ran in the project.
+    /// The right to run the check once more; the user gave it when the check ran in the project.
     fn right(&self, limit: Duration) -> Option<Approved<ToolCall>> {
         copy::right(self.job, self.check.line, limit)
     }

@@ -1,4 +1,4 @@
-//! Tells a model where a name is used: which definitions, by file, so that it need not see them all.
+//! Lists the definitions that use a name, by file, so that the model need not see their code.
 
 use crate::index::{Definition, Index, Kind, language_of, outline};
 use crate::orchestrate::check;
@@ -8,18 +8,18 @@ use super::context::{is_declaration, text_of};
 use super::mentions::Mentions;
 use super::verify;
 
-/// Names whose users are told, and the most users of one; of a name that more use, nothing is told.
+/// Most names whose users are listed, and most users of one; a name with more is left out.
 const NAMES_MAX: usize = 2;
 const USERS_MAX: usize = 12;
 
-/// A line for each of the first names: who uses it. Tests count only where they are spoken of, declarations never.
+/// A line for each of the first symbols: the functions that use it. Test files count only if the text speaks of tests, type declarations never.
 pub fn of(context: &Context, index: &Index, mentions: &Mentions) -> String {
     let names = mentions.symbols.iter().take(NAMES_MAX).map(|symbol| symbol.name.as_str());
     names.filter_map(|name| line(context, index, name, mentions.speaks_of_tests)).collect()
 }
 
 fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Option<String> {
-    let mut told = Vec::new();
+    let mut by_file = Vec::new();
     let mut count = 0;
     for path in index.paths().ok()? {
         if !crate::edit::has_grammar(&path) || is_declaration(&path) || !with_tests && verify::is_test(&path) {
@@ -30,10 +30,10 @@ fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Optio
         let users = users(&definitions, &text, name);
         count += users.len();
         if !users.is_empty() {
-            told.push(format!("{} ({path})", users.join(", ")));
+            by_file.push(format!("{} ({path})", users.join(", ")));
         }
     }
-    (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", told.join("; ")))
+    (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", by_file.join("; ")))
 }
 
 /// Functions and methods, other than `name` itself, that have the name in them, in the order of the file.
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_uses_a_name_is_found_by_the_definition_around_it() {
+    fn users_of_a_name_are_the_functions_around_its_uses() {
         let text = "class A {\n  constructor() {\n    this.width = 3;\n  }\n  wide() {\n    // width\n    return 1;\n  }\n  wrap() {\n    return this.width;\n  }\n  width() {\n    return this.width;\n  }\n}\n";
         let definitions = outline("javascript", text).definitions;
         assert_eq!(users(&definitions, text, "width"), ["constructor", "wrap"]);

@@ -1,4 +1,4 @@
-//! Checks what was written before it counts: the text by its syntax and names, then the project by its own tests.
+//! Checks a change: its text by syntax and names, then the project by its own tests and by the examples of the request.
 
 use std::cell::LazyCell;
 use std::path::Path;
@@ -21,24 +21,23 @@ use super::mentions::Mentions;
 use super::read::Step;
 use super::{Job, command};
 
-/// Characters of a failed run that go back to the model.
+/// Most characters of a summary of failures.
 const SUMMARY_CHARS: usize = 700;
-/// Test files that are run for one change, the surest.
+/// Most test files that are run for one change.
 const TESTS_MAX: usize = 4;
-/// What Python and Node say of a module that is not where it is looked for.
+/// Errors of Python and Node for a module that is not found.
 const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
-/// Longest run of the tests of a change.
+/// Time limit of one check.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is wrong with `after`, each as a message for the model that wrote it. `may_go` are names that the request speaks of: they may
-/// vanish.
+/// What is wrong with `after`, as messages for the model that wrote it. The names in `may_go` may be removed, because the request names them.
 pub fn problems(index: &Index, path: &str, before: &str, after: &str, may_go: &[String]) -> Vec<String> {
     let known = |name: &str| index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
     let found = crate::edit::problems(path, before, after, may_go, &known);
     found.into_iter().map(|problem| problem.message).collect()
 }
 
-/// What a run of the tests said.
+/// The result of a command that checks the project.
 pub struct Ran {
     pub line: String,
     pub report: Report,
@@ -46,19 +45,20 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The failures as a model is shown them; `None` if there are none.
+    /// A summary of the failures for a prompt; `None` if there are none.
     pub fn trouble(&self) -> Option<String> {
         let failed = matches!(self.report.kind, Kind::Failed | Kind::Broken | Kind::Hung);
         failed.then(|| format!("`{}` fails:\n{}", self.line, failures::summary(&self.report, SUMMARY_CHARS)))
     }
 }
 
-/// How the project of a turn is checked.
+/// The commands that check the project: tests, builds and the like.
 pub fn checks_of(job: Job<'_>) -> Checks {
     checks::of(job.scene.context.root.path())
 }
 
-/// Runs the tests that cover `changed`, first those that speak most of `names`; `None` if there are none or the user does not consent.
+/// Runs the test files that cover the files `changed`, preferably those that mention `names` most often. `None` if there are none, or the user
+/// does not consent.
 pub async fn tests_of(
     job: Job<'_>,
     step: &Step,
@@ -74,18 +74,18 @@ pub async fn tests_of(
         tests.extend(checks::tests_of(path, &all, graph.as_deref()));
     }
     tests.dedup();
-    let speaks = |test: &String| {
+    let by_mentions = |test: &String| {
         let text = text_of(job.scene.context, test).unwrap_or_default();
-        let said = |name: &String| if name.len() > 3 { text.matches(name.as_str()).count() } else { 0 };
-        std::cmp::Reverse(names.iter().map(said).sum::<usize>())
+        let count = |name: &String| if name.len() > 3 { text.matches(name.as_str()).count() } else { 0 };
+        std::cmp::Reverse(names.iter().map(count).sum::<usize>())
     };
-    tests.sort_by_cached_key(speaks);
+    tests.sort_by_cached_key(by_mentions);
     tests.truncate(TESTS_MAX);
     let Some(command) = checks_of(job).covering(&tests) else { return Ok(None) };
     run(job, step, &command.line, evidence).await
 }
 
-/// Where tests are asked for and no file of tests is named, the one that covers what is meant is.
+/// Adds the test file that covers the code in question to the named paths, if no test file is named.
 pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
     if mentions.paths.iter().chain(&mentions.new_paths).any(|path| is_test(path)) {
         return;
@@ -103,7 +103,8 @@ pub fn suite(job: Job<'_>) -> Option<String> {
     checks_of(job).command(Task::Test).map(|command| command.line)
 }
 
-/// Runs a command that checks; what it printed is read. `None` if it was not consented to.
+/// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
+/// as passed, or as missing if no test passed.
 pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
     let status = command::perform(job, step, line, Some(LIMIT), evidence).await?;
     let Some(entry) = evidence.entries().last().filter(|_| status != StepStatus::Rejected) else { return Ok(None) };
@@ -121,14 +122,14 @@ pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence)
     Ok(Some(Ran { line: line.to_owned(), report, took }))
 }
 
-/// The failures for want of a package that is not installed here: they say nothing about the code.
+/// The failures that lack a package that is not installed; they say nothing about the code.
 pub fn lacking(report: &Report, root: &Path) -> Report {
     let lacks = lacks_package(root);
     let errors: Vec<Failure> = report.errors.iter().filter(|error| lacks(&error.message)).cloned().collect();
     Report { failed: errors.len(), errors, passed: report.passed, kind: report.kind }
 }
 
-/// Whether a text misses a package that is none of the project's own modules.
+/// Tells whether an output complains about a missing package that is no module of the project.
 fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
     let files = LazyCell::new(|| crate::index::files_of(root));
     move |text| {
@@ -140,13 +141,13 @@ fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
     }
 }
 
-/// Examples of a request that are not as they should be.
+/// Examples of a request that fail.
 pub struct Wrong {
-    /// The command that tries them.
+    /// The command that runs them.
     pub line: String,
-    /// A line each.
+    /// What is wrong, a line for each example.
     pub said: String,
-    /// The file and the functions that they call.
+    /// The file with the functions that they call.
     pub path: String,
     pub names: Vec<String>,
     pub took: Duration,
@@ -154,7 +155,7 @@ pub struct Wrong {
     pub is_vague: bool,
 }
 
-/// Tries the examples that a request gives on the code as it is now.
+/// Runs the examples of the request on the current code. `None` if there are none, they pass, or they cannot be run.
 pub async fn examples(
     job: Job<'_>,
     step: &Step,
@@ -162,10 +163,11 @@ pub async fn examples(
     evidence: &mut Evidence,
 ) -> Result<Option<Wrong>, TurnError> {
     let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
-    tried(job, step, files, &all, evidence).await
+    run_examples(job, step, files, &all, evidence).await
 }
 
-/// The same; where the request says of no call what it should give, none may give what it gave when this was first asked.
+/// Like `examples`. If the request has calls but says of none what it should give, a call is wrong as long as it gives what it gave in the first
+/// run.
 pub async fn examples_or_calls(
     job: Job<'_>,
     step: &Step,
@@ -177,7 +179,7 @@ pub async fn examples_or_calls(
         return examples(job, step, files, evidence).await;
     }
     let calls = examples::called(job.scene.request, &is_new);
-    let Some(now) = tried(job, step, files, &calls, evidence).await? else { return Ok(None) };
+    let Some(now) = run_examples(job, step, files, &calls, evidence).await? else { return Ok(None) };
     let given = examples::given(&now.said);
     let said: Vec<String> = match &files.given {
         Some(before) => given.into_iter().filter(|line| before.contains(line)).collect(),
@@ -189,7 +191,8 @@ pub async fn examples_or_calls(
     Ok((!said.is_empty()).then(|| Wrong { said: said.join("\n"), is_vague: true, ..now }))
 }
 
-async fn tried(
+/// Runs those of `all` that call a function in the file of the first; `None` if there are none, they pass, or they cannot be run.
+async fn run_examples(
     job: Job<'_>,
     step: &Step,
     files: &Files,
@@ -209,7 +212,7 @@ async fn tried(
     Ok(said.map(|said| Wrong { line, said, path, names, took, is_vague: false }))
 }
 
-/// The run of the tests of `changed` if they fail. Where none can be run, code that is compiled has to compile, and modules have to load.
+/// The run of the tests that cover `changed`, if it fails. If no test can be run, compiled code has to compile, and other modules have to load.
 pub async fn failing(
     job: Job<'_>,
     step: &Step,
@@ -238,12 +241,12 @@ pub async fn failing(
     if lines.is_empty() {
         return Ok(None);
     }
-    // Who starts elsewhere finds other modules; names that are made up are found in the text.
+    // A module that is not found may need another working directory; `problems` finds names that the model made up.
     let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
     Ok(run(job, step, &lines.join(" && "), evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
 }
 
-/// Whether a command fails, and how; what cannot be run is no failure.
+/// Runs a command and summarises its failures; `None` if it passes or may not be run.
 pub async fn trouble_of(
     job: Job<'_>,
     step: &Step,
@@ -253,7 +256,7 @@ pub async fn trouble_of(
     Ok(run(job, step, line, evidence).await?.and_then(|ran| ran.trouble()))
 }
 
-/// Whether a failed run asks for something that is not there.
+/// Whether a failure says that a name or module is missing.
 pub fn misses_something(trouble: &str) -> bool {
     const SIGNS: &[&str] = &[
         "ImportError",
@@ -273,7 +276,7 @@ pub fn misses_something(trouble: &str) -> bool {
     SIGNS.iter().any(|sign| trouble.contains(sign))
 }
 
-/// Whether a request says that it is the tests that are wrong.
+/// Whether a request says that the tests are wrong.
 pub fn doubts_tests(asked: &str) -> bool {
     static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {
         let wrong = r"\btests?\s+(?:is|are|itself|themselves)?\s*(?:\w+ly\s+)?(?:wrong|outdated|stale|old|incorrect)\b";
@@ -306,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_wants_the_tests_kept_says_so() {
+    fn a_request_may_forbid_changes_of_tests() {
         let keeps = [
             "get them to pass without touching the tests",
             "don't change anything in the tests",

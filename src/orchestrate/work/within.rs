@@ -1,4 +1,4 @@
-//! Changes a long function by a few of its lines: the model names where, and writes those alone. Whole, 60 lines take a model of 1.5B a minute.
+//! Changes a few lines of a long function: the model names the place and writes only these lines, because 60 lines take a 1.5B model a minute.
 
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ use super::files::Files;
 use super::items::{Item, What};
 use super::{Job, context, grammar, written};
 
-/// A function of more lines is changed by some of them.
+/// Longest function that is rewritten whole, in lines.
 const WHOLE_LINES_MAX: usize = 36;
-/// Longest stretch that is written at once, and lines that it may grow by, beside becoming twice as long.
+/// Longest stretch that is rewritten at once, in lines, and lines that it may have beyond twice its length.
 const STRETCH_LINES_MAX: usize = 12;
 const MORE_LINES: usize = 10;
 /// Most stretches of one change.
@@ -25,10 +25,12 @@ const CODE_TOKENS: usize = 300;
 /// The stretches of a long function.
 pub struct Within<'a> {
     item: &'a Item,
-    /// The function as it is, and where it begins in its file.
+    /// The function as it is.
     text: &'a str,
+    /// The byte where it begins in its file.
     begin: usize,
     stretches: Vec<Stretch>,
+    /// The model was shown all of the function.
     is_shown: bool,
 }
 
@@ -42,13 +44,13 @@ impl<'a> Within<'a> {
         let mut stretches = stretches(&item.path, file, span.bytes.clone(), STRETCH_LINES_MAX);
         let is_shown = files.is_shown(&item.path, span.lines);
         if span.lines.1 - span.lines.0 >= context::WHOLE_LINES_MAX {
-            // Nobody changes lines that they have not seen.
+            // The model cannot change lines that it has not seen.
             let line_of = |at: usize| file[..at].matches('\n').count() + 1;
             let is_seen =
                 |one: &Stretch| files.is_shown(&item.path, (line_of(one.bytes.start), line_of(one.bytes.end)));
             stretches.retain(is_seen);
         }
-        // Lines that are there twice are named by what stands before them too.
+        // A title that occurs twice gets the one before it in front.
         let titles: Vec<String> = stretches.iter().map(|one| one.title.clone()).collect();
         for at in (1..stretches.len()).rev() {
             if titles.iter().filter(|title| **title == titles[at]).count() > 1 {
@@ -58,6 +60,7 @@ impl<'a> Within<'a> {
         (!stretches.is_empty()).then_some(Within { item, text, begin: span.bytes.start, stretches, is_shown })
     }
 
+    /// How the model names the lines to change.
     fn names(&self) -> Ask {
         let titles: Vec<String> =
             self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
@@ -66,7 +69,7 @@ impl<'a> Within<'a> {
         Ask { grammar, tokens: NAMES_TOKENS, seed: None, phase: "finding the lines to change" }
     }
 
-    /// What was named, in the order of the function, without what stands in another.
+    /// The stretches that an answer names, in the order of the function, without those inside another one.
     fn named(&self, answer: &str) -> Vec<&Stretch> {
         let is_named = |one: &&Stretch| answer.lines().any(|line| line == one.title);
         let mut all: Vec<&Stretch> = self.stretches.iter().filter(is_named).collect();
@@ -74,7 +77,7 @@ impl<'a> Within<'a> {
         all
     }
 
-    /// The function as the model wants it; what it said is put behind `messages`.
+    /// Has the model rewrite lines and returns the changed function; the exchange is appended to `messages`.
     pub async fn write(
         &self,
         job: Job<'_>,
@@ -96,7 +99,7 @@ impl<'a> Within<'a> {
         let mut text = self.text.to_owned();
         let mut grown = 0isize;
         for stretch in named {
-            // The first line of a definition stands behind the indentation that is not part of it.
+            // The stretch of the first line includes the indentation, which is not part of the function.
             let bytes = stretch.bytes.start.max(self.begin) - self.begin..stretch.bytes.end - self.begin;
             let Some(old) = self.text.get(bytes.clone()) else { continue };
             messages.push(Message::user(format!(

@@ -1,5 +1,5 @@
-//! What a program says, worded anew: `the error for a nul byte should be: string has a nul byte`. The text that is meant is found by its
-//! words, or picked by the model; code puts the new one in its place.
+//! Replaces a message of a program: `the error for a nul byte should be: string has a nul byte`. The old message is found by its words, or
+//! picked by the model.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -17,14 +17,14 @@ use super::pick::{self, Line};
 use super::read::Step;
 use super::{Done, Job, passage};
 
-/// Longest text that a program says.
+/// Longest string literal that counts as a message.
 const TEXT_BYTES_MAX: usize = 240;
-/// Words that a text shares with the request that means it.
+/// Fewest words that a message shares with the request that means it.
 const SHARED_MIN: usize = 2;
-/// Marks of values that are put into a text.
+/// Characters of placeholders and escapes.
 const INSERTS: &[char] = &['{', '%', '$', '\\'];
 
-/// Words the text anew that `step` speaks of; `None` if it gives no new wording, or no text of the code shown is meant.
+/// Replaces the message that `step` speaks of. `None` if it gives no new wording, or no message of the code shown is found.
 pub async fn change(
     job: Job<'_>,
     step: &Step,
@@ -58,7 +58,7 @@ pub async fn change(
     put(job, step, file, &format!("{before}{new}{behind}"), evidence).await
 }
 
-/// The texts of a file that a program may say, as bytes without their marks: of several words, no documentation, nothing put into them.
+/// The string literals of a file that may be messages, as byte ranges without quotation marks: several words, no docstring, no placeholder.
 fn texts(path: &str, text: &str) -> Vec<Range<usize>> {
     let nodes = syntax_nodes(path, text, &(0..text.len()));
     let is_statement = |parent: Option<usize>| parent.is_none_or(|parent| nodes[parent].kind == "expression_statement");
@@ -76,7 +76,7 @@ fn texts(path: &str, text: &str) -> Vec<Range<usize>> {
     inner.filter(says).collect()
 }
 
-/// The new wording of a message that a request gives: quoted, or behind a colon.
+/// The new wording of a message that a request gives, quoted or after a colon.
 fn wording(task: &str) -> Option<String> {
     static WORDED: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:text|message|wording|hint|label|title|description|prompt|error|warning|meldung|fehlermeldung|fehlertext|mensaje|texto|texte)";
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_wording_is_quoted_or_stands_behind_a_colon() {
+    fn a_new_wording_is_quoted_or_follows_a_colon() {
         let check = |task: &str, expected: Option<&str>| assert_eq!(wording(task).as_deref(), expected, "{task}");
         check("The error text for a nul byte should be: string has a nul byte", Some("string has a nul byte"));
         check("Change the message of f to 'no such file'.", Some("no such file"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_told_from_documentation_and_names() {
+    fn docstrings_and_single_words_are_no_messages() {
         let text = "def f(a):\n    \"\"\"Says it all.\"\"\"\n    if a:\n        raise E('no such file')\n    return g('key', \"at {a} of b\")\n";
         let found: Vec<&str> = texts("a.py", text).into_iter().map(|bytes| &text[bytes]).collect();
         assert_eq!(found, ["no such file"]);

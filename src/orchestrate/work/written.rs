@@ -1,4 +1,4 @@
-//! Reads what a model wrote when it was asked for code: blocks in fences, each with the file it is for.
+//! Parses the fenced blocks of code in an answer of a model, each with the file it is for, and closes code that was cut off.
 
 /// Code for a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Block {
 /// Most blocks of one answer.
 const BLOCKS_MAX: usize = 12;
 
-/// The blocks of an answer. Text without a fence is one block, if it is more than a sentence.
+/// The blocks of an answer. Text without a fence is one block if it has more than one line.
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut before: Option<String> = None;
@@ -31,7 +31,7 @@ pub fn blocks(text: &str) -> Vec<Block> {
                 !is_closed
             })
             .collect();
-        // A block of four marks that a model closed with three: those that close nothing else.
+        // A model may close a block of four backticks with three: with the last three that close no inner block.
         let closers: Vec<usize> = (0..code.len()).filter(|at| code[*at].trim() == "```").collect();
         let openers = code.iter().filter(|line| line.trim_start().starts_with("```")).count() - closers.len();
         if let Some(last) = closers.last().filter(|_| !is_closed && fence.len() > 3 && closers.len() % 2 != openers % 2)
@@ -54,7 +54,7 @@ pub fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// A path that a line consists of, whatever marks stand around it.
+/// The path that a line ends with, without marks around it; `None` if its last word is no path.
 fn named(line: &str) -> Option<String> {
     let word = line.trim().trim_matches(['*', '#', '`', ':', ' ', '"', '(', ')']);
     let word = word.rsplit(' ').next().unwrap_or(word).trim_matches(['`', ':', '*']);
@@ -75,7 +75,7 @@ fn commented(line: &str) -> Option<String> {
     (!inner.contains(' ')).then(|| named(inner)).flatten()
 }
 
-/// Code whose end was not reached, to its last whole line; what is open there is closed.
+/// Cuts unfinished code after its last whole line and closes the brackets that are open there; Python is only cut.
 pub fn up_to_a_whole(path: &str, code: &str) -> String {
     let mut lines: Vec<&str> = code.lines().collect();
     lines.pop();
@@ -93,7 +93,8 @@ pub fn up_to_a_whole(path: &str, code: &str) -> String {
     whole
 }
 
-/// The brackets that are open at the end of a code, outermost first: of each line the signs that close it, with the line's indentation.
+/// The brackets that are open at the end of some code, outermost first: for each line that opens some, its indentation and the brackets that
+/// close them.
 fn open_at_the_end(code: &str) -> Vec<(usize, String)> {
     let mut open: Vec<(usize, char)> = Vec::new();
     for (number, line) in code.lines().enumerate() {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_is_closed_behind_its_last_whole_line() {
+    fn unfinished_code_is_closed_after_its_last_whole_line() {
         let cut = "describe('a', () => {\n  it('b', () => {\n    expect(f(1)).toBe(')');\n    expect(f(";
         let whole = "describe('a', () => {\n  it('b', () => {\n    expect(f(1)).toBe(')');\n  });\n});";
         assert_eq!(up_to_a_whole("a.test.js", cut), whole);

@@ -1,4 +1,4 @@
-//! Holds a call against the tools there are: repairs what has one meaning, refuses what has none or several.
+//! Checks a parsed call against the tools: repairs what can mean only one thing, refuses everything else.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::tools::outcome::cut_line;
 use crate::tools::spec::{Parameter, ToolSpec};
 use crate::tools::words;
 
-/// A call that fits, and everything that was changed to make it fit.
+/// A call that fits its tool's schema, and everything that was changed to make it fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     pub call: ToolCall,
     pub repairs: Vec<Repair>,
 }
 
-/// One change that lost nothing, or dropped what no tool could use.
+/// One repair: it loses nothing, or drops an argument that the tool does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Repair {
     Tool { from: String, to: String },
@@ -54,7 +54,7 @@ pub enum CallProblem {
     NotAChoice { tool: String, argument: String, got: String, choices: Vec<String> },
 }
 
-/// Repairs or refuses; never guesses silently.
+/// Repairs or refuses `call`; every repair is reported.
 pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem> {
     let mut repairs = Vec::new();
     let spec = find_tool(&call.name, specs)?;
@@ -98,8 +98,7 @@ fn misfit(misfit: Misfit, spec: &ToolSpec, parameter: &Parameter<'_>, value: &Va
     }
 }
 
-/// The tool of that name; one whose name differs only in case, separators or the server before it, when it is the only
-/// one.
+/// The tool of that name, else the only one whose name differs just in case, separators or the server before it.
 fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, CallProblem> {
     if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
         return Ok(spec);
@@ -123,12 +122,13 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(128).collect()
 }
 
+/// A tool's name without its server.
 fn last(name: &str) -> &str {
     name.rsplit(['.', '/', ':']).next().unwrap_or(name)
 }
 
-/// Words for the same thing in arguments of tools everywhere.
-const SAME: [&[&str]; 8] = [
+/// Groups of argument names that mean the same.
+const SAME: [&[&str]; 9] = [
     &["path", "file", "filename", "file_name", "filepath", "file_path", "dir", "directory", "folder", "dir_path"],
     &["content", "contents", "text", "body", "data"],
     &["pattern", "query", "search", "q", "term", "keyword", "regex_pattern", "glob"],
@@ -137,10 +137,10 @@ const SAME: [&[&str]; 8] = [
     &["command", "cmd", "command_line", "shell", "script"],
     &["timeout_s", "timeout", "timeout_seconds", "seconds"],
     &["start_line", "start", "from_line", "line_start", "first_line"],
+    &["end_line", "end", "to_line", "line_end", "last_line"],
 ];
-const SAME_END: &[&str] = &["end_line", "end", "to_line", "line_end", "last_line"];
 
-/// Arguments under the names of the schema. An unknown name is renamed when exactly one free parameter can be meant,
+/// The arguments under the names of the schema. An unknown name is renamed if exactly one unused parameter matches it,
 /// else dropped.
 fn named(given: &Map<String, Value>, parameters: &[Parameter<'_>], repairs: &mut Vec<Repair>) -> Map<String, Value> {
     let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
@@ -149,7 +149,7 @@ fn named(given: &Map<String, Value>, parameters: &[Parameter<'_>], repairs: &mut
     for (name, value) in given.iter().filter(|(name, _)| !known(name)) {
         let free: Vec<&str> =
             parameters.iter().map(|p| p.name).filter(|parameter| !arguments.contains_key(*parameter)).collect();
-        match meant(name, &free) {
+        match matching_parameter(name, &free) {
             Some(to) => {
                 repairs.push(Repair::Argument { from: cut_line(name, 100), to: to.to_owned() });
                 arguments.insert(to.to_owned(), value.clone());
@@ -160,17 +160,17 @@ fn named(given: &Map<String, Value>, parameters: &[Parameter<'_>], repairs: &mut
     arguments
 }
 
-fn meant<'a>(name: &str, free: &[&'a str]) -> Option<&'a str> {
-    let groups = || SAME.iter().copied().chain([SAME_END]);
+/// The only parameter of `free` that an unknown argument name can mean: by the first test that any of them passes.
+fn matching_parameter<'a>(name: &str, free: &[&'a str]) -> Option<&'a str> {
     let snake = words::parts(name).join("_");
-    let group_of = |name: &str| groups().position(|group| group.contains(&name));
+    let group_of = |name: &str| SAME.iter().position(|group| group.contains(&name));
     let tests: [&dyn Fn(&str) -> bool; 3] = [
         &|parameter| plain(parameter) == plain(name),
         &|parameter| {
             let group = group_of(&snake).or_else(|| group_of(&name.to_lowercase()));
             group.is_some() && group == group_of(&words::parts(parameter).join("_"))
         },
-        // A slip of the pen: `contnet`, `patern`.
+        // A typing error: `contnet`, `patern`.
         &|parameter| {
             parameter.len() >= 4 && distance(&plain(parameter), &plain(name)) <= 1 + usize::from(parameter.len() > 6)
         },

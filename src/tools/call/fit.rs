@@ -1,8 +1,8 @@
-//! Makes one value fit its schema, where that loses nothing.
+//! Converts an argument's value to fit its JSON schema, where that loses nothing.
 
 use serde_json::{Map, Number, Value};
 
-/// Schemas are followed this deep; what lies below is taken as it is.
+/// Schemas are followed this deep; deeper values are taken unchanged.
 const DEPTH_MAX: usize = 8;
 
 /// Why a value cannot be made to fit.
@@ -14,7 +14,7 @@ pub enum Misfit {
     Choice(Vec<String>),
 }
 
-/// The value itself, or one of the same meaning: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, one → a list of one.
+/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`.
 pub fn fit(value: &Value, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
     if depth > DEPTH_MAX {
         return Ok(value.clone());
@@ -22,7 +22,7 @@ pub fn fit(value: &Value, schema: &Map<String, Value>, depth: usize) -> Result<V
     let kinds = kinds(schema);
     let fitted = match &kinds[..] {
         [] => Ok(value.clone()),
-        // Any of several: as it is if one fits so, else the first that can be made to fit.
+        // Of several types, the one the value has, else the first it can be converted to.
         several => several
             .iter()
             .find(|kind| is_of(value, kind))
@@ -39,7 +39,7 @@ pub fn allows_null(schema: &Map<String, Value>) -> bool {
     kinds(schema).contains(&"null")
 }
 
-/// The types a schema names; none when it leaves them open.
+/// The types a schema names; empty when it allows any.
 fn kinds(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(kind)) => vec![kind],
@@ -118,7 +118,7 @@ fn number(text: &str) -> Option<Value> {
     }
 }
 
-/// One of the listed values; upper and lower case, `-`, `_` and blanks do not count when only one is meant.
+/// The allowed value that equals `value`, else the only one that differs just in case, `-`, `_` and blanks.
 fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, Misfit> {
     let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|all| !all.contains(&value)) else {
         return Ok(value);

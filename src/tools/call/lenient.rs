@@ -1,4 +1,4 @@
-//! Reads calls in any usual notation, anywhere in a text.
+//! Parses calls in any common notation, anywhere in a text.
 //!
 //! ```text
 //! {"name": "read_file", "arguments": {"path": "a"}}      {"tool": "read_file", "args": {"path": "a"}}
@@ -16,7 +16,7 @@ use crate::tools::spec::ToolSpec;
 const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
 const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
-/// Signs that what stands in brackets is meant as a call, even of a tool that does not exist.
+/// Markers of chat templates: in a text with one of them, `name(…)` is a call even if no such tool exists.
 const MARKS: [&str; 3] = ["<|tool_call_start|>", "[TOOL_CALLS]", "<tool_call>"];
 
 /// Calls in the order of the text, never overlapping.
@@ -49,7 +49,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     calls
 }
 
-/// Goes back when nothing was found, but the work stays spent.
+/// Runs `read`; when it finds nothing, the position goes back, but the fuel stays spent.
 fn attempt<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
     let start = reader.at;
     let found = read(reader);
@@ -66,7 +66,7 @@ fn is_bare_call(text: &str) -> bool {
     !name.is_empty() && bare[name.len()..].starts_with('(') && bare.ends_with(')')
 }
 
-/// The tool a name may mean, with or without a server before either; `check` decides whether it is the only one.
+/// A tool of that name, with or without a server before either name; `check` decides whether it is the only one.
 fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     fn last(full: &str) -> &str {
         full.rsplit(['.', '/', ':']).next().unwrap_or(full)
@@ -75,6 +75,7 @@ fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     exact.or_else(|| specs.iter().find(|spec| last(&spec.name).eq_ignore_ascii_case(last(name))))
 }
 
+/// The call after the word `name`: `name(…)`, or an object of arguments behind it.
 fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
     let spec = known(name, specs);
     if spec.is_none() && !marked {
@@ -92,7 +93,7 @@ fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSp
             'j' if reader.rest().starts_with("json") => reader.at += 4,
             '{' => {
                 let Value::Object(fields) = reader.value()? else { return None };
-                // The name may have stood before a whole call.
+                // The object may be a whole call itself.
                 let whole = from_object(&fields, specs, 0);
                 return whole.or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: unwrapped(fields) }]));
             }
@@ -102,7 +103,7 @@ fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSp
     None
 }
 
-/// `a="x", n=1)` after the opening parenthesis; values without a name belong to the parameters in their order.
+/// `a="x", n=1)` after the opening parenthesis; positional values go to the parameters in their order.
 fn pythonic(reader: &mut Reader<'_>, spec: Option<&ToolSpec>) -> Option<Map<String, Value>> {
     let parameters: Vec<&str> = spec.map_or(Vec::new(), |spec| spec.parameters().iter().map(|p| p.name).collect());
     let mut arguments = Map::new();

@@ -1,4 +1,4 @@
-//! Calls: read out of what a model wrote, in tiers, and checked against the tools there are.
+//! Parses tool calls out of a model's text, in tiers from strict to lenient, and checks them against the tools.
 
 pub mod check;
 pub mod fit;
@@ -13,7 +13,7 @@ use crate::tools::spec::ToolSpec;
 
 pub use check::{CallProblem, Checked, check};
 
-/// Longest text calls are looked for in; a model that wrote more than this wrote no call.
+/// Bytes of a text that are searched for calls; the rest is ignored.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
 /// Most calls of one text.
 pub const CALLS_MAX: usize = 32;
@@ -25,10 +25,10 @@ pub struct ToolCall {
     pub arguments: Map<String, Value>,
 }
 
-/// How a call had to be read; later ones deserve more doubt.
+/// How a call was parsed; a call of a later tier is less certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// As the model's family writes calls.
+    /// In the format of the model's family.
     Strict,
     /// Any usual notation: JSON, `name(a=1)`, fenced or bare.
     Lenient,
@@ -44,7 +44,7 @@ pub struct Reading {
     pub tier: Option<Tier>,
 }
 
-/// Reads calls with the first tier that finds any, at last with the tier `until`.
+/// Parses calls with the first tier that finds any; no tier after `until` is tried.
 pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let text = bounded(text);
     let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
@@ -63,7 +63,7 @@ pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until
     Reading { calls: Vec::new(), tier: None }
 }
 
-/// How many places look like a call that was written as text: for telemetry, where a model's template was missed.
+/// Counts the markers of calls written as plain text: telemetry that shows where a model missed its chat template.
 pub fn textual_patterns(text: &str) -> usize {
     const SIGNS: [&str; 12] = [
         "tool_calls:",
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn later_tiers_are_left_out_where_they_are_not_wanted() {
+    fn no_tier_after_the_last_allowed_one_is_tried() {
         let text = r#"So: {"name":"read_file","arguments":{"path":"a"}}"#;
         let found = |until| read(text, None, Catalog::builtin().specs(), until).tier;
         assert_eq!(found(Tier::Lenient), Some(Tier::Lenient));
@@ -125,11 +125,11 @@ mod tests {
         assert_eq!(textual_patterns("I called my mother."), 0);
     }
 
-    /// Time this thread has had a processor, where Linux says it; a busy machine must not count. Else time on the wall.
+    /// CPU time of this thread on Linux, so that a busy machine does not count; elsewhere wall-clock time.
     fn worked() -> Duration {
         static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-        let said = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-        let nanos = said.and_then(|said| said.split_whitespace().next()?.parse().ok());
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+        let nanos = stat.and_then(|stat| stat.split_whitespace().next()?.parse().ok());
         nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
     }
 
@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn nor_on_broken_calls(text in "(read_file|name|path|[\\[\\](){}\"'`:=,.\\\\ \n]|é|1|-){0,40}") {
+        fn reading_broken_calls_never_panics(text in "(read_file|name|path|[\\[\\](){}\"'`:=,.\\\\ \n]|é|1|-){0,40}") {
             for call in read(&text, None, Catalog::builtin().specs(), Tier::Prose).calls {
                 let _ = super::check(&call, Catalog::builtin().specs());
             }

@@ -1,4 +1,4 @@
-//! Reads a call out of a sentence that names a tool and its arguments: the last resort before giving up.
+//! Parses a call out of a sentence that names a tool and its arguments: the last tier.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -7,16 +7,16 @@ use crate::models::dialect::RawCall;
 use crate::models::dialect::literal::Reader;
 use crate::tools::spec::{Parameter, ToolSpec};
 
-/// How far behind a tool's name its arguments may stand.
+/// Bytes after a tool's name that are searched for its arguments.
 const REACH_MAX_BYTES: usize = 2_000;
-/// Shorter names, and names that are one plain word, occur in prose without being meant.
+/// Shorter names, like names that are one plain word, occur in prose without meaning the tool.
 const NAME_MIN_BYTES: usize = 5;
 
-/// At most one call, of the tool that is named first with arguments that can be recognised.
+/// At most one call: of the first named tool whose arguments are recognised.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     let mut named: Vec<(usize, &ToolSpec)> =
         specs.iter().filter_map(|spec| Some((find_name(text, &spec.name)?, spec))).collect();
-    // Of two names at one place the longer is meant.
+    // Of two names at one position the longer one counts.
     named.sort_by_key(|(at, spec)| (*at, std::cmp::Reverse(spec.name.len())));
     for (index, (at, spec)) in named.iter().enumerate() {
         let start = at + spec.name.len();
@@ -32,7 +32,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     Vec::new()
 }
 
-/// "could not use read_file", "instead of read_file": the name is mentioned, not meant.
+/// "could not use read_file", "instead of read_file": the tool is mentioned but not called.
 fn denied(before: &str) -> bool {
     let from = before.ceil_char_boundary(before.len().saturating_sub(30));
     let near = before[from..].rsplit(['.', '\n', ';']).next().unwrap_or("").to_lowercase();
@@ -64,7 +64,7 @@ fn arguments(after: &str, spec: &ToolSpec) -> Option<Map<String, Value>> {
         parameters.iter().filter(|p| p.required && !found.contains_key(p.name)).collect();
     match missing[..] {
         [] => {}
-        // One text is missing and one stands in quotes.
+        // Only one text argument is missing, and exactly one passage is in quotes.
         [one] if one.kind() == "string" && found.is_empty() => {
             let mut quoted = quoted(after);
             let value = quoted.next().filter(|_| quoted.next().is_none())?;

@@ -13,17 +13,17 @@ use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
 
 /// Most that is written to one file, and the largest file that is changed.
 pub const WRITE_MAX_BYTES: usize = 1 << 20;
-/// Longest search for the smallest diff; after it a coarser one is shown.
+/// Longest search for the smallest diff; after that a coarser one is shown.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a file is and what it would be.
+/// The text of a file before and after a change.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub file: Inside,
     /// `None` when the file does not exist yet.
     pub before: Option<String>,
     pub after: String,
-    /// What was done besides the plain change, one line each.
+    /// Remarks on how the change was found, one line each.
     pub notes: Vec<String>,
 }
 
@@ -53,6 +53,7 @@ impl Change {
         Outcome { diff: Some(diff), changed: vec![PathBuf::from(path)], ..Outcome::ok(text) }
     }
 
+    /// Lines added and lines removed.
     fn counts(&self) -> (usize, usize) {
         let before = self.before.as_deref().unwrap_or("");
         let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before, self.after.as_str());
@@ -87,8 +88,8 @@ pub fn text_of(file: &Inside) -> Result<String, String> {
 fn write_atomically(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
     let io = |source| ConfineError::Io { path: file.relative(), source };
     let parent = file.make_parents()?;
-    let kept = fs::symlink_metadata(file.absolute()).ok();
-    if kept.as_ref().is_some_and(|meta| !meta.is_file()) {
+    let existing = fs::symlink_metadata(file.absolute()).ok();
+    if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
         return Err(ConfineError::Replaced { path: file.relative() });
     }
     let temporary = parent.join(format!(".monobloc-{:016x}", fastrand::u64(..)));
@@ -97,7 +98,7 @@ fn write_atomically(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
         options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
         let mut out = options.open(&temporary)?;
         out.write_all(bytes)?;
-        if let Some(meta) = &kept {
+        if let Some(meta) = &existing {
             out.set_permissions(meta.permissions())?;
         }
         out.sync_all()?;

@@ -1,4 +1,4 @@
-//! `delete_file`: one file, for good; a checkpoint keeps it for `undo`.
+//! `delete_file`: deletes one file; a checkpoint keeps its content for `undo`.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -19,14 +19,14 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(Outcome { diff, changed: vec![PathBuf::from(path)], ..outcome })
 }
 
-/// What would be lost, without losing it.
+/// The diff that the call would make, and the path of the file; deletes nothing.
 pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<(String, PathBuf), String> {
     let file = existing(arguments.text("path")?, context)?;
     let text = diff(&file).unwrap_or_else(|| format!("{} would be gone\n", file.relative()));
     Ok((text, file.relative().into()))
 }
 
-/// A file that is there and is no folder and no link.
+/// Resolves an existing regular file; errors for a link, a folder, and a file too large for a checkpoint.
 pub fn existing(path: &str, context: &Context) -> Result<Inside, String> {
     let is_link = context.root.path().join(path).is_symlink();
     let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
@@ -47,7 +47,7 @@ pub fn existing(path: &str, context: &Context) -> Result<Inside, String> {
     }
 }
 
-/// `None` of what is not a text, or a very long one.
+/// The diff of the deletion; `None` if the file is not text or has over 1 MiB.
 fn diff(file: &Inside) -> Option<String> {
     let before = text_of(file).ok()?;
     Some(change::diff(&file.relative(), Some(&before), None))
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_and_the_rest_stays() {
+    fn one_file_is_deleted_and_the_rest_stays() {
         let project = Project::with(&[("a.txt", "one\n"), ("b/c.txt", "two\n")]);
         let outcome = call(run, &project, r#"{"path":"b/c.txt"}"#);
         assert_eq!(
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_links_and_what_is_kept_stay() {
+    fn folders_links_protected_and_large_files_are_not_deleted() {
         let project = Project::with(&[("dir/a", ""), (".git/config", ""), ("a.txt", "one\n")]);
         std::os::unix::fs::symlink("a.txt", project.dir.path().join("link")).unwrap();
         for path in ["dir", ".", "link", ".git/config", "../a", "none", "dir/../../x", ""] {

@@ -1,4 +1,4 @@
-//! `find_files`: files by name, with wildcards or by a part of the path.
+//! `find_files`: finds files by name, with wildcards or by a part of the path.
 
 use ignore::WalkState;
 use ignore::overrides::OverrideBuilder;
@@ -53,14 +53,17 @@ fn matcher(context: &Context, pattern: &str) -> Result<Matcher, String> {
     Ok(Box::new(move |path| globs.matched(root.join(path), false).is_whitelist()))
 }
 
-/// The file of that very name first, then names that begin with it, then the others.
+/// Sort key: the exact name first, then the name without its endings, then names that contain it, then other paths.
 fn rank(path: &str, wanted: &str) -> u8 {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    match () {
-        () if name == wanted => 0,
-        () if name.split('.').next() == Some(wanted) => 1,
-        () if name.contains(wanted) => 2,
-        () => 3,
+    if name == wanted {
+        0
+    } else if name.split('.').next() == Some(wanted) {
+        1
+    } else if name.contains(wanted) {
+        2
+    } else {
+        3
     }
 }
 

@@ -1,4 +1,4 @@
-//! `list_dir`: what is in a folder, or in everything below it.
+//! `list_dir`: lists a folder, or everything below it.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::tools::confine::{Access, Inside};
 use crate::tools::files::walk::{Ended, walk};
 use crate::tools::outcome::{Finding, Outcome};
 
-/// What this program keeps in a project is no part of the project.
+/// This program's own folder in a project, which is not listed.
 const OWN_FOLDER: &str = ".monobloc";
 /// Most entries of one list.
 pub const LIST_MAX_ENTRIES: usize = 1_000;
@@ -32,6 +32,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(Outcome::ok(text).with_findings(findings))
 }
 
+/// The entries of a folder with their sizes, and whether that is all of them.
 fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder.absolute()).map_err(|e| format!("{shown}: {e}"))?.flatten() {
@@ -39,7 +40,7 @@ fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), Str
             continue;
         }
         names.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
-        // Sorting needs all names, but not those of a folder that nobody reads to its end.
+        // Sorting needs all names; this bounds the work for a huge folder.
         if names.len() > LIST_MAX_ENTRIES * 20 {
             break;
         }
@@ -57,6 +58,7 @@ fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), Str
     Ok((entries.collect(), whole))
 }
 
+/// Everything below a folder except ignored files, and whether that is all of it.
 fn below(context: &Context, folder: &Inside) -> Result<(Vec<Finding>, bool), String> {
     let mut entries = Vec::new();
     let ended = walk(context, folder, |entry| {

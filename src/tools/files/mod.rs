@@ -1,4 +1,4 @@
-//! The tools that work on files of the project, one file each.
+//! The tools that work on files of the project, one module each.
 
 pub mod change;
 pub mod delete;

@@ -1,4 +1,4 @@
-//! Says why a passage was not found: the nearest one, with line numbers, or backslashes that were escaped twice.
+//! Explains why a passage was not found: shows the nearest one with line numbers, or finds doubly escaped backslashes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use similar::TextDiff;
 
 use crate::tools::outcome::cut_line;
 
-/// Windows compared character by character, after a cheap choice by common words.
+/// Windows of lines that are compared character by character; shared words choose them cheaply.
 const CANDIDATES_MAX: usize = 12;
 /// Longest passage shown.
 const SHOWN_MAX_LINES: usize = 30;
 /// Longest text compared character by character.
 const COMPARED_MAX_BYTES: usize = 8 << 10;
 const COMPARE_TIME_MAX: Duration = Duration::from_millis(100);
-/// Below this the nearest passage has nothing to do with what was meant.
+/// Least similarity of a passage that is worth showing, from 0 to 1.
 const ALIKE_MIN: f32 = 0.3;
 
 /// The error for a passage that is not there.
@@ -40,6 +40,7 @@ pub fn miss(path: &str, content: &str, old: &str) -> String {
     text + "Copy the passage as it stands there, without the line numbers."
 }
 
+/// A passage of the file that resembles the one that was not found.
 struct Near<'a> {
     /// Counted from 1.
     first: usize,
@@ -47,12 +48,13 @@ struct Near<'a> {
     alike: f32,
 }
 
+/// The passage of as many lines as `old` that is most similar to it; `None` if none is similar.
 fn nearest<'a>(content: &'a str, old: &str) -> Option<Near<'a>> {
     let lines: Vec<&str> = content.lines().collect();
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
     let height = wanted.len().clamp(1, lines.len().max(1));
     let words: HashSet<&str> = wanted.iter().flat_map(|line| words_of(line)).collect();
-    // Words in common of each line; a window's score is the sum over its lines.
+    // Shared words of each line; a window's score is the sum over its lines.
     let shared: Vec<usize> =
         lines.iter().map(|line| words_of(line).filter(|w| words.contains(w)).take(50).count()).collect();
     let mut sum: usize = shared.iter().take(height).sum();
@@ -84,7 +86,7 @@ fn head(text: &str) -> String {
     text[..text.floor_char_boundary(COMPARED_MAX_BYTES)].to_owned()
 }
 
-/// Where `old` stands when `\n`, `\t`, `\"`, `\'` and `\\` in it are read as escapes; and that text.
+/// Unescapes `\n`, `\t`, `\"`, `\'` and `\\` in `old`; if the result occurs in the file, its line and that text.
 fn over_escaped(content: &str, old: &str) -> Option<(usize, String)> {
     if !old.contains('\\') {
         return None;
@@ -104,8 +106,9 @@ fn over_escaped(content: &str, old: &str) -> Option<(usize, String)> {
             _ => plain.push(c),
         }
     }
-    let at = content.replace("\r\n", "\n").find(&plain)?;
-    Some((content.replace("\r\n", "\n")[..at].matches('\n').count() + 1, plain))
+    let content = content.replace("\r\n", "\n");
+    let at = content.find(&plain)?;
+    Some((content[..at].matches('\n').count() + 1, plain))
 }
 
 /// True when every line begins as `read_file` prints it: a number and a bar.
@@ -113,6 +116,7 @@ pub fn has_line_numbers(lines: &[&str]) -> bool {
     !lines.is_empty() && lines.iter().all(|line| without_line_number(line).len() < line.len())
 }
 
+/// The line without the number and the bar that `read_file` prints before it.
 pub fn without_line_number(line: &str) -> &str {
     match line.trim_start().split_once('|') {
         Some((number, rest)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {

@@ -1,4 +1,4 @@
-//! `read_file`: lines of one file, numbered, so that an answer can cite them.
+//! `read_file`: shows lines of one file with their numbers, so that an answer can cite them.
 
 use std::io::Read;
 
@@ -8,11 +8,11 @@ use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, ConfineError};
 use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
 
-/// How far into a file lines are looked for.
+/// Bytes of a file that are read.
 const SCAN_MAX_BYTES: u64 = 16 << 20;
-/// Paths that are named in the place of one that does not exist.
-const MEANT_MAX: usize = 3;
-/// A finding is one line of evidence, not a minified bundle.
+/// Most paths proposed for one that does not exist.
+const PROPOSED_MAX: usize = 3;
+/// Longest text of a finding; a minified file can be a single huge line.
 const FINDING_MAX_CHARS: usize = 400;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -39,23 +39,24 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     show(&path, &content, first, last, more)
 }
 
-/// Why `path` is not read; where it does not exist, with those of the same name, or else of the nearest.
+/// The error for `path`; if no such file exists, with indexed paths of the same file name, else of the nearest one.
 fn refused(context: &Context, path: &str, error: &ConfineError) -> String {
     let (ConfineError::Missing { .. }, Some(index)) = (error, &context.index) else { return error.to_string() };
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let paths = index.paths().unwrap_or_default();
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     let Some(nearest) = near::nearest(&name(path), names.iter().map(String::as_str)) else { return error.to_string() };
-    let meant = paths.iter().filter(|path| name(path) == nearest).take(MEANT_MAX);
-    let meant: Vec<String> = meant.map(|path| format!("`{path}`")).collect();
-    format!("{error}; {} may be meant", meant.join(" or "))
+    let proposed = paths.iter().filter(|path| name(path) == nearest).take(PROPOSED_MAX);
+    let proposed: Vec<String> = proposed.map(|path| format!("`{path}`")).collect();
+    format!("{error}; {} may be meant", proposed.join(" or "))
 }
 
-/// A zero byte near the beginning, what git takes for a sign of a binary file.
+/// Whether there is a zero byte in the first 8,000, the sign by which git recognises a binary file.
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8_000).any(|byte| *byte == 0)
 }
 
+/// The lines from `first` to `last`, counted from 1. `more`: the file is longer than `content`.
 fn show(path: &str, content: &str, first: usize, last: usize, more: bool) -> Result<Outcome, String> {
     let total = content.lines().count();
     let of = if more { format!("over {total}") } else { total.to_string() };
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn what_cannot_be_read_is_an_error_with_the_reason() {
         check("1\n", r#"{"path":"a.txt","start_line":9}"#, "a.txt has 1 lines; start_line 9 lies after its end");
         check("1\n", r#"{"path":"a.txt","start_line":3,"end_line":1}"#, "start_line 3 lies after end_line 1");
         check("\0\0", r#"{"path":"a.txt"}"#, "a.txt is a binary file of 2 bytes; only text is read");

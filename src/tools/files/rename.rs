@@ -1,4 +1,4 @@
-//! `move_file`: another name or folder for one file; nothing is overwritten.
+//! `move_file`: moves or renames one file; overwrites nothing.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -21,7 +21,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(Outcome { changed: vec![PathBuf::from(old), PathBuf::from(new)], ..outcome })
 }
 
-/// The file and its new place, which is free. A folder as destination means the same name in it.
+/// The file and its new path, at which nothing exists. With a folder as destination the file keeps its name.
 pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<(Inside, Inside), String> {
     let (source, destination) = (arguments.text("source")?, arguments.text("destination")?);
     let resolve = |path: &str| context.root.resolve(path, Access::Write).map_err(|error| error.to_string());
@@ -31,10 +31,10 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<(Inside, Insi
         let name = from.absolute().file_name().unwrap_or_default().to_string_lossy().into_owned();
         to = resolve(&format!("{}/{name}", destination.trim_end_matches('/')))?;
     }
-    match to.exists() {
-        true => Err(format!("`{}` exists already; choose another name, or delete it first", to.relative())),
-        false => Ok((from, to)),
+    if to.exists() {
+        return Err(format!("`{}` exists already; choose another name, or delete it first", to.relative()));
     }
+    Ok((from, to))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `replace_in_file`: one passage of a file for another, tolerant to drifted whitespace, exact about which passage.
+//! `replace_in_file`: replaces one passage of a file; tolerates other whitespace, but the passage has to be unique.
 
 use regex::Regex;
 
@@ -38,8 +38,7 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     Ok(Change { file, before: Some(before), after, notes })
 }
 
-/// The new content and notes about what was tolerated; an error that shows what to do when the passage is not unique
-/// or not there.
+/// The new content and notes about what was tolerated. An error: the passage is missing or not unique, and what to do.
 fn replaced(path: &str, content: &str, old: &str, new: &str) -> Result<(String, Vec<String>), String> {
     let line_end = if content.matches("\r\n").count() * 2 > content.matches('\n').count() { "\r\n" } else { "\n" };
     let as_in_file = |text: &str| text.replace("\r\n", "\n").replace('\n', line_end);
@@ -79,14 +78,13 @@ fn line_of(content: &str, at: usize) -> usize {
     content[..at].matches('\n').count() + 1
 }
 
+/// The new content and the line of the passage, or the lines of all places if there are several.
 type Found = Result<(String, usize), Vec<usize>>;
 
-/// Whole lines that are equal when indentation and trailing blanks do not count. `None`: no such lines. An error holds
-/// the line numbers of all places.
+/// Replaces whole lines that differ from `old` only in indentation and trailing blanks; `None` if there are none.
 fn by_lines(content: &str, old: &str, new: &str, line_end: &str) -> Option<Found> {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let strip = near::has_line_numbers(&old);
-    if strip {
+    if near::has_line_numbers(&old) {
         old = old.into_iter().map(near::without_line_number).collect();
         new = if near::has_line_numbers(&new) { new.into_iter().map(near::without_line_number).collect() } else { new };
     }
@@ -120,7 +118,7 @@ fn by_lines(content: &str, old: &str, new: &str, line_end: &str) -> Option<Found
     Some(Ok((after, at + 1)))
 }
 
-/// For each new line the old line it stands for, or the one it comes after.
+/// For each new line, the index of the old line that it replaces or follows.
 fn aligned(old: &[&str], new: &[&str]) -> Vec<usize> {
     let trimmed = |lines: &[&str]| lines.iter().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
     let ops = similar::capture_diff_slices(similar::Algorithm::Myers, &trimmed(old), &trimmed(new));
@@ -134,7 +132,7 @@ fn aligned(old: &[&str], new: &[&str]) -> Vec<usize> {
     near
 }
 
-/// Blank lines around the passage say nothing; where both texts have them, both lose them.
+/// Removes the blank lines at both ends of `old`, and for each of them one from `new` if it has one there.
 fn drop_blank_ends(old: &mut Vec<&str>, new: &mut Vec<&str>) {
     let blank = |line: Option<&&str>| line.is_some_and(|line| line.trim().is_empty());
     while blank(old.first()) {
@@ -151,10 +149,10 @@ fn drop_blank_ends(old: &mut Vec<&str>, new: &mut Vec<&str>) {
     }
 }
 
-/// A part of one line whose words stand further apart or closer together in the file.
+/// Replaces a part of one line in which only the blanks between the words differ; `None` if there is none.
 fn within_a_line(content: &str, old: &str, new: &str) -> Option<Found> {
     let words: Vec<String> = old.split_whitespace().map(regex::escape).collect();
-    // One word without blanks around it was looked for already; a pattern of very many is a passage, not a line.
+    // A single word was searched for exactly already; very many words are a passage, not a part of a line.
     if old.trim().contains('\n') || words.len() < 2 || words.len() > 200 {
         return None;
     }
@@ -174,11 +172,11 @@ fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// How the indentation a model wrote maps to the one the file has.
+/// Maps the indentation that a model wrote to that of the file.
 struct Indents<'a> {
-    /// Number of the old line, its indentation, the file's.
+    /// Index of an old line, its indentation, and the indentation in the file.
     pairs: Vec<(usize, &'a str, &'a str)>,
-    /// One level as the model writes it and as the file does.
+    /// One level of indentation: the model's and the file's.
     unit: (String, String),
 }
 
@@ -191,7 +189,8 @@ impl<'a> Indents<'a> {
         Indents { unit: (model_unit.clone(), if file_unit.is_empty() { model_unit } else { file_unit }), pairs }
     }
 
-    /// The deepest known indentation decides; of several, the one nearest to the old line `near`.
+    /// The file's form of the model's `indent`, by the deepest known indentation that it begins with; of several equal
+    /// ones, the one of the line nearest to the old line `near`.
     fn translate(&self, indent: &str, near: usize) -> String {
         let known = self.pairs.iter().filter(|(_, model, _)| indent.starts_with(model));
         let best = known.max_by_key(|(at, model, _)| (model.len(), std::cmp::Reverse(at.abs_diff(near))));
@@ -199,7 +198,7 @@ impl<'a> Indents<'a> {
             let deeper = &indent[model.len()..];
             return format!("{file}{}", deeper.replace(self.unit.0.as_str(), &self.unit.1));
         }
-        // Less deep than anything that was matched: take away as many levels as the model did.
+        // Less deep than every known line: remove as many levels as the model did.
         let Some((_, model, file)) = self.pairs.iter().min_by_key(|(_, model, _)| model.len()) else {
             return indent.to_owned();
         };
@@ -208,7 +207,8 @@ impl<'a> Indents<'a> {
     }
 }
 
-/// The smallest difference between two depths, which is one level; four blanks when there is only one depth.
+/// One level of indentation: a tab if one is used, else the smallest difference between two depths; if there is only
+/// one depth, at most four blanks.
 fn smallest_step<'a>(indents: impl Iterator<Item = &'a str>) -> String {
     let mut all: Vec<&str> = indents.collect();
     if all.iter().any(|indent| indent.starts_with('\t')) {

@@ -1,4 +1,4 @@
-//! `search_text`: lines that contain a text or match a regular expression.
+//! `search_text`: finds lines that contain a text or match a regular expression.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 /// Most lines of one result.
 pub const SEARCH_MAX_HITS: usize = 200;
-/// Larger files are data, not text that somebody wrote.
+/// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;
-/// Longest search; what was found until then is given.
+/// Longest search; it returns what was found until then.
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
 
@@ -46,7 +46,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(shown(pattern, is_regex, hits, files, whole))
 }
 
-/// Lower-case patterns match either case; one capital letter makes case matter.
+/// A pattern without capital letters ignores case; one capital letter makes case matter.
 fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     if pattern.is_empty() {
         return Err("`pattern` is empty; give the text to look for".to_owned());
@@ -58,7 +58,7 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     )
 }
 
-/// True when the file was searched.
+/// Adds the matching lines of a file to `hits`; false if it cannot be read, is too large or is binary.
 fn search_file(context: &Context, path: &str, wanted: &Regex, hits: &mut Vec<Finding>) -> bool {
     let Ok(file) = context.root.resolve(path, Access::Read).and_then(|inside| inside.open()) else { return false };
     let mut bytes = Vec::new();

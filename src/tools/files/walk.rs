@@ -1,4 +1,4 @@
-//! Walks the project as a programmer sees it: no ignored files, nothing git keeps for itself, no links followed.
+//! Walks the files of the project: without ignored files, `.git` and `.monobloc`, and without following links.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ignore::{WalkBuilder, WalkState};
 use crate::tools::Context;
 use crate::tools::confine::Inside;
 
-/// Most entries one walk looks at; a home folder given by mistake ends here.
+/// Most entries of one walk; a bound for a home folder given by mistake.
 pub const WALK_MAX_ENTRIES: usize = 200_000;
 
 /// One entry of a walk.
@@ -23,17 +23,17 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Whole,
-    /// The visitor had enough.
+    /// `visit` returned `Quit`.
     Stopped,
-    /// [`WALK_MAX_ENTRIES`] were looked at.
+    /// [`WALK_MAX_ENTRIES`] were visited.
     TooMany,
     Cancelled,
 }
 
-/// Shows every entry below `start`, in the order of names, until `visit` says stop.
+/// Calls `visit` with every entry below `start`, sorted by name, until it returns `Quit`.
 pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> WalkState) -> Ended {
     let mut builder = WalkBuilder::new(start.absolute());
-    // Ignore files outside the project say nothing about it: the result must not depend on the machine.
+    // Ignore files outside the project do not count, so that the result does not depend on the machine.
     builder.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
     builder.sort_by_file_name(|a, b| a.cmp(b));
     builder
@@ -45,7 +45,7 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
         if seen >= WALK_MAX_ENTRIES {
             return Ended::TooMany;
         }
-        // What may not be read is left out, like what is ignored.
+        // Unreadable entries are left out.
         let Ok(entry) = entry else { continue };
         if entry.depth() == 0 && start.is_dir() {
             continue;

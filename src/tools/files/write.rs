@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, new or replaced.
+//! `write_file`: writes a whole file, new or replaced.
 
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;

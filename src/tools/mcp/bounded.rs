@@ -1,4 +1,4 @@
-//! Ends a server's output when it floods: a line too long, too many lines, or too much in all since the last call.
+//! Stops reading a server that floods: a line too long, too many lines, or too many bytes since the last call.
 
 use std::io;
 use std::pin::Pin;
@@ -9,13 +9,13 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 
-/// Longest message. Parsed it takes some twenty times as much memory; of its text 256 KiB are kept anyway.
+/// Longest message. Parsed, it takes about twenty times as much memory; of its text only 256 KiB are kept.
 pub const LINE_MAX_BYTES: usize = 4 << 20;
 /// Most lines and bytes between two calls, of standard output or standard error.
 pub const LINES_MAX: usize = 20_000;
 pub const BYTES_MAX: usize = 32 << 20;
 
-/// What a server has sent since the last call, and why it is heard no more.
+/// How much a server has sent since the last call began, and why it is no longer read.
 #[derive(Debug, Default)]
 pub struct Flow {
     lines: AtomicUsize,
@@ -24,13 +24,13 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A call begins: counts start again.
+    /// Resets the counts at the beginning of a call.
     pub fn restart(&self) {
         self.lines.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Counts what came; says whether it was too much.
+    /// Counts `bytes` from the stream called `what`; true if the server is no longer read.
     pub fn add(&self, bytes: &[u8], what: &str) -> bool {
         let new = bytes.iter().filter(|byte| **byte == b'\n').count();
         let lines = self.lines.fetch_add(new, Ordering::Relaxed) + new;
@@ -43,7 +43,7 @@ impl Flow {
         self.verdict().is_some()
     }
 
-    /// The first reason stays.
+    /// Stops reading the server; the first reason is kept.
     pub fn end(&self, reason: String) {
         self.verdict.send_if_modified(|verdict| {
             let first = verdict.is_none();
@@ -52,23 +52,24 @@ impl Flow {
         });
     }
 
+    /// Why the server is no longer read; `None` while it is.
     pub fn verdict(&self) -> Option<String> {
         self.verdict.borrow().clone()
     }
 
-    /// Waits until the server is heard no more, and says why.
+    /// Waits until the server is no longer read; returns the reason.
     pub async fn ended(&self) -> String {
         let mut verdict = self.verdict.subscribe();
-        // The sender is `self`, so the wait ends by a verdict alone.
+        // `self` holds the sender, so only a verdict ends the wait.
         verdict.wait_for(Option::is_some).await.ok().and_then(|verdict| verdict.clone()).unwrap_or_default()
     }
 }
 
-/// Standard output of a server, which ends when the flow is too strong.
+/// Standard output of a server, which reads as ended once a bound is exceeded.
 pub struct Bounded<R> {
     inner: R,
     flow: Arc<Flow>,
-    /// Bytes of the line under way.
+    /// Bytes of the current line so far.
     line: usize,
 }
 

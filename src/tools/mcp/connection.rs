@@ -1,4 +1,4 @@
-//! One running server: its process group, its streams within bounds, and the protocol over them.
+//! One running server: its process group, its bounded streams and the MCP client on them.
 
 use std::future::Future;
 use std::io;
@@ -23,14 +23,14 @@ use super::start;
 use crate::base::config::{Commands, Server};
 use crate::tools::sandbox::{Group, tells_of_refusal};
 
-/// Pages of a tool list; a server that never ends it has lied.
+/// Most pages of a tool list: a bound for a server whose list never ends.
 const PAGES_MAX: usize = 32;
-/// Kept of what a server says on standard error, for the message when it fails.
-const SAID_MAX_BYTES: usize = 2 << 10;
-/// Time to leave by itself once its input is closed.
+/// Bytes kept of the end of standard error, for the message when the server fails.
+const STDERR_MAX_BYTES: usize = 2 << 10;
+/// Time for a server to exit by itself once its input is closed.
 const LEAVE_MAX: Duration = Duration::from_millis(500);
 
-/// Hears that a server offers other tools than it has listed.
+/// Notes that a server has announced a changed tool list.
 #[derive(Clone, Default)]
 struct Listener(Arc<AtomicBool>);
 
@@ -47,16 +47,16 @@ pub struct Connection {
     listener: Listener,
     peer: Peer<RoleClient>,
     flow: Arc<Flow>,
-    said: Arc<Mutex<Vec<u8>>>,
+    stderr_end: Arc<Mutex<Vec<u8>>>,
     exit: watch::Receiver<Option<ExitStatus>>,
     /// Taken out when the server is ended; dropping it ends the whole group.
     group: Mutex<Option<Group>>,
-    /// Its temporary files go with it.
+    /// The server's folder for temporary files; deleted when dropped.
     _temp: TempDir,
 }
 
 impl Connection {
-    /// Starts the program and shakes hands. Has no deadline of its own; dropping the future ends the process.
+    /// Starts the program and does the MCP handshake. Has no deadline of its own; dropping the future ends the process.
     pub async fn open(config: &Server, limits: &Commands, project: &Path) -> Result<Connection, String> {
         let failed =
             |error: io::Error| format!("`{}` cannot be started: {error}; {} names it", config.command, config.place);
@@ -65,8 +65,8 @@ impl Connection {
         else {
             return Err("its pipes are missing; this is a bug in tools/mcp".to_owned());
         };
-        let (flow, said) = (Arc::new(Flow::default()), Arc::default());
-        let listening = tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&said)));
+        let (flow, stderr_end) = (Arc::new(Flow::default()), Arc::default());
+        let listening = tokio::spawn(listen(stderr, flow.clone(), Arc::clone(&stderr_end)));
         let (ended, exit) = watch::channel(None);
         tokio::spawn(async move { drop(child.wait().await.map(|status| ended.send(Some(status)))) });
         let transport = AsyncRwTransport::new_client(Bounded::new(stdout, flow.clone()), stdin)
@@ -75,33 +75,34 @@ impl Connection {
         let service = match listener.clone().serve(transport).await {
             Ok(service) => service,
             Err(error) => {
-                // Why it has ended is known a moment after its pipes are closed.
+                // The exit status is known a moment after the pipes are closed.
                 let _ = tokio::time::timeout(LEAVE_MAX, listening).await;
                 let mut ended = exit.clone();
                 let _ = tokio::time::timeout(LEAVE_MAX, ended.wait_for(Option::is_some)).await;
                 let status = exit.borrow().map(|status| format!("it ended ({status})"));
                 let why = flow.verdict().or(status).unwrap_or_else(|| clean(&error.to_string()));
-                return Err(format!("it did not shake hands: {why}{}", told(&said, config)));
+                return Err(format!("it did not shake hands: {why}{}", last_words(&stderr_end, config)));
             }
         };
         let peer = service.peer().clone();
         let (service, group) = (Mutex::new(Some(service)), Mutex::new(Some(group)));
         let config = config.clone();
-        Ok(Connection { config, service, listener, peer, flow, said, exit, group, _temp: temp })
+        Ok(Connection { config, service, listener, peer, flow, stderr_end, exit, group, _temp: temp })
     }
 
-    /// What the server says it is for.
+    /// The server's own instructions, else its title or name.
     pub fn about(&self) -> String {
         let Some(info) = self.peer.peer_info() else { return String::new() };
         let title = info.server_info.as_ref().map(|one| one.title.clone().unwrap_or_else(|| one.name.clone()));
         info.instructions.clone().or(title).unwrap_or_default()
     }
 
-    /// Whether its list of tools has changed since this was last asked. However often it says so, it is one question.
+    /// Whether the server has announced a changed tool list since the last call of this function.
     pub fn take_changed(&self) -> bool {
         self.listener.0.swap(false, Ordering::Relaxed)
     }
 
+    /// All pages of its tool list.
     pub async fn tools(&self) -> Result<Vec<Tool>, String> {
         self.flow.restart();
         let (mut all, mut cursor) = (Vec::new(), None);
@@ -133,16 +134,16 @@ impl Connection {
         }
     }
 
-    /// Why a request failed, in the server's last words where it has died.
+    /// Why a request failed; with the last line of standard error if the server has exited.
     async fn why(&self, error: &ServiceError) -> String {
         if !matches!(error, ServiceError::McpError(_)) && self.flow.verdict().is_none() {
-            // Its pipes close a moment before it is known to have ended.
+            // The exit status is known a moment after the pipes are closed.
             let mut exit = self.exit.clone();
             let _ = tokio::time::timeout(LEAVE_MAX, exit.wait_for(Option::is_some)).await;
         }
         match (self.flow.verdict(), *self.exit.borrow(), error) {
             (Some(verdict), ..) => verdict,
-            (None, Some(status), _) => format!("it ended ({status}){}", told(&self.said, &self.config)),
+            (None, Some(status), _) => format!("it ended ({status}){}", last_words(&self.stderr_end, &self.config)),
             (None, None, ServiceError::McpError(error)) => {
                 format!("it refused: {}", clean(&error.message.chars().take(1_000).collect::<String>()))
             }
@@ -154,15 +155,15 @@ impl Connection {
         self.exit.borrow().is_none() && self.flow.verdict().is_none() && !self.peer.is_transport_closed()
     }
 
-    /// Closes its input, gives it a moment to leave, then ends the whole group.
+    /// Closes its input, gives it half a second to exit, then ends the whole group.
     pub async fn end(&self) {
         let group = self.group.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Closes the pipe: what servers are told to take as the end.
+        // Closes its input, by which MCP tells a server to exit.
         drop(self.service.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut exit = self.exit.clone();
-        let left = exit.wait_for(Option::is_some);
-        // Whether it left or not, the group ends now.
-        let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+        let exited = exit.wait_for(Option::is_some);
+        // Whether it exited or not, the group ends now.
+        let _ = tokio::time::timeout(LEAVE_MAX, exited).await;
         drop(group);
     }
 
@@ -172,27 +173,27 @@ impl Connection {
     }
 }
 
-/// Reads standard error so that the server never blocks on it, and keeps the end.
-async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, said: Arc<Mutex<Vec<u8>>>) {
+/// Reads standard error so that the server never blocks on it, and keeps its end.
+async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end: Arc<Mutex<Vec<u8>>>) {
     let own = Flow::default();
     let mut buffer = vec![0; 8 << 10];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(&buffer[..read]);
-        let surplus = said.len().saturating_sub(SAID_MAX_BYTES);
-        said.drain(..surplus);
+        let mut end = stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
+        end.extend_from_slice(&buffer[..read]);
+        let surplus = end.len().saturating_sub(STDERR_MAX_BYTES);
+        end.drain(..surplus);
         if own.add(&buffer[..read], "standard error") {
-            // Not read any more: the server blocks, and is ended at the deadline of its call at the latest.
+            // No longer read: the server blocks, and is ended at the deadline of its call at the latest.
             flow.end(own.verdict().unwrap_or_default());
             return;
         }
     }
 }
 
-/// The last words of a server, or those that may be about its confinement.
-fn told(said: &Mutex<Vec<u8>>, config: &Server) -> String {
-    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
-    let text = clean(&String::from_utf8_lossy(&said));
+/// The last line of standard error that looks like a refusal by the sandbox, else the last line; for an error message.
+fn last_words(stderr_end: &Mutex<Vec<u8>>, config: &Server) -> String {
+    let end = stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = clean(&String::from_utf8_lossy(&end));
     let shown = |line: &str| line.trim().chars().take(300).collect::<String>();
     if let Some(refused) = text.lines().rfind(|line| tells_of_refusal(line)).map(shown) {
         return format!("; it said: {refused}{}", start::hint(config, &refused));

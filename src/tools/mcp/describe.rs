@@ -1,4 +1,4 @@
-//! A server's own words about its tools and results, turned into ours: bounded, cleaned, and believed only where that asks more.
+//! Converts a server's tools and results: bounded, cleaned, and its hints trusted only where they ask the user more.
 
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
@@ -9,12 +9,12 @@ use crate::tools::policy::glob;
 use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, schema};
 
-/// Most tools of one server; more would be lost on small models.
+/// Most tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
 const ABOUT_MAX_CHARS: usize = 160;
 
-/// The tools that can be offered, and what was left out and why.
+/// The tools that can be offered, and notes on what was left out and why.
 pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Vec<String>) {
     let (mut taken, mut notes): (Vec<ToolSpec>, Vec<String>) = (Vec::new(), Vec::new());
     for tool in all {
@@ -38,7 +38,7 @@ pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Ve
 
 fn spec(tool: Tool, config: &Server, about: &str) -> ToolSpec {
     let hints = tool.annotations.unwrap_or_default();
-    // As the protocol has it: what says nothing of itself may change and destroy.
+    // The protocol's default: a tool without hints may change and destroy things.
     let mutates = hints.read_only_hint != Some(true);
     let own = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let about = if config.about.is_empty() { about } else { &config.about };
@@ -57,7 +57,7 @@ fn spec(tool: Tool, config: &Server, about: &str) -> ToolSpec {
     }
 }
 
-/// The result of a call as an outcome: text, and a line for everything that is none.
+/// The result of a call as an outcome: its text, and one line for every part that is not text.
 pub fn outcome(response: CallToolResponse) -> Outcome {
     let CallToolResponse::Complete(result) = response else {
         return Outcome::error("the server asked for something back, which is not offered to servers".to_owned());
@@ -75,17 +75,17 @@ fn text(result: &CallToolResult) -> String {
         match block {
             ContentBlock::Text(block) => text.push_str(&block.text),
             ContentBlock::Image(block) => {
-                text.push_str(&format!("[image, {}, {}]", block.mime_type, base64(&block.data)))
+                text.push_str(&format!("[image, {}, {}]", block.mime_type, decoded_size(&block.data)))
             }
             ContentBlock::Audio(block) => {
-                text.push_str(&format!("[audio, {}, {}]", block.mime_type, base64(&block.data)))
+                text.push_str(&format!("[audio, {}, {}]", block.mime_type, decoded_size(&block.data)))
             }
             ContentBlock::Resource(block) => match &block.resource {
                 ResourceContents::TextResourceContents { uri, text: inner, .. } => {
                     text.push_str(&format!("{uri}:\n{inner}"));
                 }
                 ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                    text.push_str(&format!("[{uri}, {}]", base64(blob)));
+                    text.push_str(&format!("[{uri}, {}]", decoded_size(blob)));
                 }
                 _ => text.push_str("[a resource of an unknown kind]"),
             },
@@ -93,7 +93,7 @@ fn text(result: &CallToolResult) -> String {
             _ => text.push_str("[content of an unknown kind]"),
         }
         text.push('\n');
-        // What lies beyond is cut anyway.
+        // The outcome cuts longer text anyway.
         if text.len() > 2 * TEXT_MAX_BYTES {
             break;
         }
@@ -104,12 +104,12 @@ fn text(result: &CallToolResult) -> String {
     }
 }
 
-/// How much base64 text stands for.
-fn base64(data: &str) -> String {
+/// The size of what base64 text encodes.
+fn decoded_size(data: &str) -> String {
     format!("{} bytes", data.len() / 4 * 3)
 }
 
-/// Text from outside may not steer a terminal.
+/// Replaces control characters and those that change the direction of writing, so that text cannot steer a terminal.
 pub fn clean(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,7 +1,7 @@
-//! Tools of other programs, by the Model Context Protocol: servers the user configured, as child processes.
+//! Tools of other programs, by the Model Context Protocol (MCP): servers that the user configured, as child processes.
 //!
-//! A server is not trusted. What it says of its tools never spares a question; its schemas, results and chatter are
-//! bounded; it is confined like a command, has deadlines, and its whole process group ends with the session.
+//! A server is not trusted. Its hints about its tools never spare the user a question. Its schemas, results and output
+//! are bounded. It runs in the sandbox like a command, with deadlines, and its process group ends with the session.
 
 mod bounded;
 mod cache;
@@ -34,14 +34,14 @@ pub struct Servers(Arc<Inner>);
 
 struct Inner {
     servers: Vec<Arc<Server>>,
-    /// A thread of their own, so that neither a flood nor a blocked caller stands in the way of the other.
+    /// Their own thread, so that a flood from a server does not block callers, nor a blocked caller the servers.
     runtime: Mutex<Option<Runtime>>,
 }
 
 /// Tools and notes of a started server, or why it could not be started; and the time it took.
-type Looked = (Result<(Vec<ToolSpec>, Vec<String>), String>, Duration);
+type Listing = (Result<(Vec<ToolSpec>, Vec<String>), String>, Duration);
 
-/// What a look at one server found.
+/// The tools of one server, or why it has none.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub server: String,
@@ -63,8 +63,8 @@ impl Servers {
         Servers(Arc::new(Inner { servers, runtime: Mutex::default() }))
     }
 
-    /// The tools to plan with: lists kept from earlier, and those of servers that have none yet or an old one, which are
-    /// started for that, side by side. Waits as long as the slowest start may take.
+    /// The tools to plan with. Servers without a cached list, or with one over a day old, are started in parallel, and
+    /// the slowest start is waited for.
     pub fn specs(&self) -> Vec<Seen> {
         let kept: Vec<_> = self.0.servers.iter().map(|server| server.cached()).collect();
         let waiting: Vec<_> = self
@@ -74,7 +74,7 @@ impl Servers {
             .zip(&kept)
             .map(|(server, kept)| match kept {
                 Some((_, age)) if *age < cache::AGE_MAX => None,
-                _ => Some(self.look(server)),
+                _ => Some(self.list_tools(server)),
             })
             .collect();
         let seen = self.0.servers.iter().zip(kept).zip(waiting).map(|((server, kept), waiting)| {
@@ -96,7 +96,7 @@ impl Servers {
         seen.collect()
     }
 
-    /// Takes over the tools that running servers have changed, into the kept lists too; says whether there are any.
+    /// Lists the tools again of running servers that have announced a change, also in the cache; true if there are any.
     pub fn refreshed(&self) -> bool {
         let (sender, receiver) = mpsc::channel();
         let servers = self.0.servers.clone();
@@ -106,10 +106,10 @@ impl Servers {
             for server in &servers {
                 changed |= server.refreshed().await;
             }
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = sender.send(changed);
         };
-        // Where no server runs there is no thread, and nothing has changed.
+        // Without a runtime no server has been started, so nothing has changed.
         match &*self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(runtime) => drop(runtime.spawn(work)),
             None => return false,
@@ -120,11 +120,11 @@ impl Servers {
     /// Starts the server of that name, or all, and asks for their tools.
     pub fn test(&self, name: Option<&str>) -> Vec<Seen> {
         let chosen = || self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name));
-        let waiting: Vec<_> = chosen().map(|server| self.look(server)).collect();
+        let waiting: Vec<_> = chosen().map(|server| self.list_tools(server)).collect();
         chosen().zip(waiting).map(|(server, waiting)| self.wait(server, &waiting)).collect()
     }
 
-    /// The list that planning would use, without a start: tools and age.
+    /// The cached tools of a server and the age of the list; starts nothing.
     pub fn kept(&self, name: &str) -> Option<(Vec<ToolSpec>, Duration)> {
         self.0.servers.iter().find(|server| server.config.name == name)?.cached()
     }
@@ -139,7 +139,7 @@ impl Servers {
         Some((self.0.servers.iter().find(|server| server.config.name == name)?, own.to_owned()))
     }
 
-    /// Runs a call to its end. Dropping the future tells the server that nobody waits any more.
+    /// Runs a call to its end. Dropping the future cancels it at the server.
     pub(in crate::tools) async fn call(&self, call: ToolCall, cancel: &Cancel) -> Result<Outcome, String> {
         let Some((server, tool)) = self.server(&call.tool) else {
             return Err(format!("no server offers `{}`", call.tool));
@@ -153,11 +153,11 @@ impl Servers {
         let work = async move { server.call(&tool, arguments).await };
         tokio::select! {
             ended = self.run(work) => ended,
-            () = set(cancel) => cancelled(),
+            () = until_cancelled(cancel) => cancelled(),
         }
     }
 
-    /// Ends every server: they get half a second to leave by themselves.
+    /// Ends every server; each gets half a second to exit by itself.
     pub fn end(&self) {
         let live = self.0.servers.clone();
         let (done, ended) = mpsc::channel();
@@ -165,7 +165,7 @@ impl Servers {
             for server in &live {
                 server.end().await;
             }
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = done.send(());
         };
         if let Some(runtime) = &*self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -175,11 +175,12 @@ impl Servers {
         self.0.servers.iter().for_each(|server| server.kill());
     }
 
-    fn look(&self, server: &Arc<Server>) -> mpsc::Receiver<Looked> {
+    /// Starts the server and lists its tools in the background.
+    fn list_tools(&self, server: &Arc<Server>) -> mpsc::Receiver<Listing> {
         let (sender, receiver) = mpsc::channel();
         let server = server.clone();
         if let Ok(handle) = self.0.handle() {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             handle.spawn(async move {
                 let started = Instant::now();
                 let found = server.tools().await;
@@ -189,9 +190,9 @@ impl Servers {
         receiver
     }
 
-    fn wait(&self, server: &Server, looking: &mpsc::Receiver<Looked>) -> Seen {
+    fn wait(&self, server: &Server, looking: &mpsc::Receiver<Listing>) -> Seen {
         let limit = server.config.start_timeout + Duration::from_secs(5);
-        // The start has its own deadline; this one is for a thread that could not be made.
+        // The start has its own deadline; this one covers a thread that could not be created.
         let (found, took) = looking.recv_timeout(limit).unwrap_or((Err("it was not heard".to_owned()), limit));
         let name = server.config.name.clone();
         match found {
@@ -203,7 +204,7 @@ impl Servers {
         }
     }
 
-    /// Runs `work` on the servers' thread; what is dropped here is dropped there.
+    /// Runs `work` on the servers' thread; dropping the future aborts it there.
     async fn run(
         &self,
         work: impl Future<Output = Result<Outcome, String>> + Send + 'static,
@@ -214,13 +215,14 @@ impl Servers {
     }
 }
 
-/// Ends when the flag is set. It is set from signal handlers and other threads, so it is polled.
-async fn set(cancel: &Cancel) {
+/// Returns when `cancel` is set. Signal handlers and other threads set it, so it is polled.
+async fn until_cancelled(cancel: &Cancel) {
     while !cancel.is_cancelled() {
         tokio::time::sleep(CANCEL_POLL).await;
     }
 }
 
+/// Aborts the task when dropped.
 struct Abort(tokio::task::AbortHandle);
 
 impl Drop for Abort {

@@ -1,4 +1,4 @@
-//! A configured server over a session: started when needed, restarted at most so often, asked within deadlines.
+//! A configured server during a session: started when needed, restarted a few times at most, called with deadlines.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Guarded, PoisonError};
@@ -16,19 +16,19 @@ use crate::tools::call::check::check;
 use crate::tools::sandbox;
 use crate::tools::spec::ToolSpec;
 
-/// Starts within [`WINDOW`]: the first and three more. A server that falls over again and again costs no more than that.
+/// Most starts within [`WINDOW`], which bounds what a server costs that crashes again and again.
 const STARTS_MAX: usize = 4;
 const WINDOW: Duration = Duration::from_secs(600);
 
 pub struct Server {
     pub config: Configured,
-    /// Of memory, files and processes: those of commands.
+    /// Limits of memory, files and processes: those of commands.
     limits: Commands,
     project: PathBuf,
     cache: PathBuf,
-    /// Held while it starts, so that two calls do not start it twice.
+    /// Locked while the server starts, so that two calls do not start it twice.
     state: Mutex<State>,
-    /// The same connection, for whoever has to end it at once.
+    /// The same connection, to end it without waiting for `state`.
     live: Guarded<Option<Arc<Connection>>>,
 }
 
@@ -52,14 +52,14 @@ impl Server {
         cache::read(&self.cache)
     }
 
-    /// The tools of the running server, which is started if need be, and what was left out of them.
+    /// The server's tools and notes on what was left out; starts the server if needed.
     pub async fn tools(&self) -> Result<(Vec<ToolSpec>, Vec<String>), String> {
         let mut state = self.state.lock().await;
         self.running(&mut state).await?;
         Ok((state.tools.clone(), state.notes.clone()))
     }
 
-    /// One call, with a deadline. Whatever goes wrong is an error in words; the next call finds a server again.
+    /// Runs one call with a deadline. If the server fails, the next call starts it again.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<Outcome, String> {
         let named = |why: String| format!("the server `{}` could not do it: {why}", self.config.name);
         let (connection, spec) = {
@@ -69,7 +69,7 @@ impl Server {
             (connection, state.tools.iter().find(|spec| spec.name == full).cloned())
         };
         let Some(spec) = spec else { return Err(named(format!("it offers no tool `{tool}` any more"))) };
-        // What was consented to is sent as it is, or not at all.
+        // The arguments that the user consented to are sent unchanged or not at all.
         let raw = RawCall { name: spec.name.clone(), arguments: arguments.clone() };
         let checked = check(&raw, std::slice::from_ref(&spec)).map_err(|problem| problem.to_string())?;
         if let Some(repair) = checked.repairs.first().filter(|_| checked.call.arguments != arguments) {
@@ -89,14 +89,14 @@ impl Server {
                 Err(named(why))
             }
             Err(_) => {
-                // It may hang for good; a fresh one is started when next needed.
+                // It may hang for good; the next call starts a new one.
                 connection.end().await;
                 Err(named(format!("it did not answer within {} s and was ended; raise timeout_s", deadline.as_secs())))
             }
         }
     }
 
-    /// The connection, made anew if there is none that works.
+    /// A working connection; starts the server if there is none.
     async fn running(&self, state: &mut State) -> Result<Arc<Connection>, String> {
         if let Some(connection) = state.connection.clone().filter(|connection| connection.is_alive()) {
             if connection.take_changed() {
@@ -116,7 +116,7 @@ impl Server {
         let limit = self.config.start_timeout;
         let start = async {
             let connection = Arc::new(Connection::open(&self.config, &self.limits, &self.project).await?);
-            // Whoever ends everything finds it from now on.
+            // From now on `end` and `kill` find it.
             *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
             let listed = connection.tools().await;
             if listed.is_err() {
@@ -139,7 +139,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// The running server has said that its tools are others.
+    /// Lists the tools again after the running server has announced a change.
     async fn list_again(&self, state: &mut State, connection: &Connection) -> Result<(), String> {
         let limit = self.config.start_timeout;
         let listed = tokio::time::timeout(limit, connection.tools()).await;
@@ -155,7 +155,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes over the new tools of a running server that has changed them; says whether it has.
+    /// Lists the tools of a running server again if it has announced a change; true if it did.
     pub async fn refreshed(&self) -> bool {
         let mut state = self.state.lock().await;
         let Some(connection) = state.connection.clone().filter(|connection| connection.is_alive()) else {
@@ -164,7 +164,7 @@ impl Server {
         connection.take_changed() && self.list_again(&mut state, &connection).await.is_ok()
     }
 
-    /// Ends it, with a moment to leave by itself.
+    /// Ends the server; it gets half a second to exit by itself.
     pub async fn end(&self) {
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(connection) = live {
@@ -172,7 +172,7 @@ impl Server {
         }
     }
 
-    /// Ends it at once.
+    /// Ends the server at once.
     pub fn kill(&self) {
         if let Some(connection) = self.live.lock().unwrap_or_else(PoisonError::into_inner).take() {
             connection.kill();

@@ -1,4 +1,4 @@
-//! Starts a server, confined like a command: it may change the project and read programs and what its settings name.
+//! Starts a server in the sandbox: it may change the project, and read programs and what its settings name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use tokio::process::{Child, Command};
 use crate::base::config::{Commands, Server};
 use crate::tools::sandbox::{self, Confines, Group};
 
-/// Beside what the configuration names, all that a server sees of this process's variables.
+/// The only environment variables a server inherits, besides those that its configuration names.
 const INHERITED: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ"];
-/// Becomes the server, beside which a watcher ends the group when this program is gone, even if it was killed: then nobody
-/// else is left to do it, and a server that does not look at its input would stay. Confined, it may not signal this
-/// program, but it hears whether there is one.
+/// Shell script that becomes the server beside a watcher in the same process group. The watcher checks every 2 s whether
+/// this program (`$1`) still exists and if not, kills the group; otherwise a server that ignores the end of its input
+/// would outlive a killed program. In the sandbox `kill -0` fails, but its message shows whether the process exists.
 const WATCHED: &str = "{ while case $(LC_ALL=C kill -0 \"$1\" 2>&1) in *'o such process'*) false ;; esac
 do sleep 2; done; kill -KILL 0; } </dev/null >/dev/null 2>&1 &
 shift
 exec \"$@\"";
 
-/// The process, its group, and the folder for its temporary files. `limits`: those of commands hold for it too.
+/// The process, its group, and the folder for its temporary files. `limits` are those of commands.
 pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(Child, Group, TempDir)> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let temp = tempfile::Builder::new().prefix("monobloc-server-").tempdir()?;
     let filled = |text: &String| text.replace("${project}", &project.display().to_string());
     let program: Vec<String> = std::iter::once(&config.command).chain(&config.args).map(filled).collect();
     let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(filled(&dir.display().to_string())));
-    // What it was told to serve it has to see.
-    let told = program.iter().map(PathBuf::from).filter(|path| path.is_absolute());
+    // It has to read the absolute paths among its arguments, which it is to serve.
+    let named = program.iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let commands = Commands {
         confined: config.confined,
-        reads: told.chain([dir.clone()]).chain(config.reads.iter().cloned()).collect(),
+        reads: named.chain([dir.clone()]).chain(config.reads.iter().cloned()).collect(),
         writes: config.writes.clone(),
         ..limits.clone()
     };
@@ -53,22 +53,22 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut command = Command::from(command);
     let child = command.kill_on_drop(true).spawn()?;
-    // With it goes its end of the connection that the group waits for.
+    // Closes this process's copy of the connection whose end `group.started` waits for.
     drop(command);
     group.started(child.id());
     Ok((child, group, temp))
 }
 
-/// What would mislead git while a server runs, and that may be for days, nobody sees; so it changes nothing of git's unless
-/// `.git` itself is among what it may write.
+/// Whether `writes` names the project's `.git`; otherwise the server may not change it, because files that redirect git
+/// are moved aside only when the server ends, possibly after days.
 fn names_git(config: &Server, project: &Path) -> bool {
     let git = project.join(".git").canonicalize();
     git.is_ok_and(|git| config.writes.iter().any(|path| path.canonicalize().is_ok_and(|path| path == git)))
 }
 
-/// How to grant a server more, where what it says may be about its confinement; else nothing.
-pub fn hint(config: &Server, said: &str) -> String {
-    if !config.confined || !sandbox::tells_of_refusal(said) {
+/// How to grant a server more, if `text` looks like a refusal by the sandbox; else empty.
+pub fn hint(config: &Server, text: &str) -> String {
+    if !config.confined || !sandbox::tells_of_refusal(text) {
         return String::new();
     }
     let bounds = sandbox::bounds(
@@ -83,12 +83,11 @@ pub fn hint(config: &Server, said: &str) -> String {
     )
 }
 
-/// For one that was not ready in time: a program that first fetches the server waits for a network it does not have.
+/// A hint for a server that was not ready in time: a launcher that first downloads it has no network in the sandbox.
 pub fn hint_when_late(config: &Server) -> &'static str {
-    match config.confined && !config.network {
-        true => {
-            "; confined it fetches nothing: install the server first, or grant `network = true` and `writes` of its cache"
-        }
-        false => "",
+    if config.confined && !config.network {
+        "; confined it fetches nothing: install the server first, or grant `network = true` and `writes` of its cache"
+    } else {
+        ""
     }
 }

@@ -1,4 +1,4 @@
-//! "Always" for one session: one tool in one folder, or one sort of command. Nothing of it outlives the session.
+//! Grants by the answer "always": one tool in one folder, or one kind of command. They end with the session.
 
 use std::fmt;
 use std::path::Path;
@@ -28,13 +28,13 @@ impl fmt::Display for Grant {
     }
 }
 
-/// What a call would need; `None` when nothing that could be granted covers it.
+/// The grants a call needs; `None` when no grant can cover it.
 pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
     if call.tool == "run_command" {
         let line = call.arguments.get("command")?.as_str()?;
         let hidden = ["$", "`", "<(", "\n"].iter().any(|sign| line.contains(sign));
         return match &shell::commands(line)?[..] {
-            [one] if one.plain && !hidden => Some(vec![Grant::Command { words: sort(&one.words) }]),
+            [one] if one.plain && !hidden => Some(vec![Grant::Command { words: program_and_subcommand(&one.words) }]),
             _ => None,
         };
     }
@@ -42,7 +42,7 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
     if files.is_empty() {
         return Some(vec![Grant::Tool(call.tool.clone())]);
     }
-    // Outside the project, or led out of it by a link: asked about each time.
+    // A file outside the project, or reached there by a link, is asked about each time.
     let folder = |real: &str| {
         let inside = !real.starts_with('/') && !real.starts_with("..");
         let parent = Path::new(real).parent().map(|parent| parent.to_string_lossy().into_owned());
@@ -52,14 +52,14 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
 }
 
 /// The program, and its subcommand if it looks like one.
-fn sort(words: &[String]) -> Vec<String> {
+fn program_and_subcommand(words: &[String]) -> Vec<String> {
     let subcommand =
         |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !word.starts_with('-');
     words.iter().take(1).chain(words.iter().skip(1).take(1).filter(subcommand)).cloned().collect()
 }
 
 impl Grant {
-    /// Whether what was granted includes what is needed.
+    /// Whether this grant includes the needed one.
     pub fn covers(&self, needed: &Grant) -> bool {
         match (self, needed) {
             (Grant::Folder { tool, folder }, Grant::Folder { tool: other, folder: wanted }) => {

@@ -1,4 +1,4 @@
-//! Decides whether a call may run, must be asked about, or is refused; the only place where consent is made.
+//! Decides whether a call may run, needs the user's consent or is refused; only this module creates consent.
 
 mod grant;
 mod pattern;
@@ -21,20 +21,20 @@ use crate::tools::words;
 use grant::Grant;
 pub use rules::{RuleError, Rules};
 
-/// What was consented to beforehand: a mode, the user's rules, and what was granted in this session. Clones share the
-/// grants. A file's content or a tool's result has no way in.
+/// Consent given beforehand: a mode, the user's rules, and the grants of this session. Clones share the grants. The
+/// content of files and the results of tools cannot influence it.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     mode: ApproveMode,
     rules: Arc<Rules>,
     grants: Arc<Mutex<Vec<Grant>>>,
-    /// Tells where links lead; without one paths are taken as they are said.
+    /// Used to resolve links; without it paths are taken as written.
     project: Option<PathBuf>,
-    /// Why commands are not confined, if they are not: then each is asked about.
+    /// Why commands are not sandboxed, if they are not: then each needs consent.
     unconfined: Option<&'static str>,
 }
 
-/// Grants of one session; a person does not give more.
+/// Most grants of one session.
 const GRANTS_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +43,13 @@ pub enum Verdict {
     Ask {
         reason: String,
     },
-    /// Nobody is asked: it is refused in every mode.
+    /// Refused in every mode, without asking.
     Deny {
         reason: String,
     },
 }
 
-/// Something that was consented to. Only this module makes one, and running it uses it up.
+/// Something the user has consented to. Only this module makes one, and running it consumes it.
 #[derive(Debug)]
 pub struct Approved<T> {
     what: T,
@@ -86,7 +86,7 @@ impl Policy {
         Policy { mode, rules, project, ..Policy::default() }
     }
 
-    /// The same where commands cannot be confined, for the reason given.
+    /// The same policy, with the reason why commands are not sandboxed, if there is one.
     pub fn unconfined(self, why: Option<&'static str>) -> Policy {
         Policy { unconfined: why, ..self }
     }
@@ -106,13 +106,14 @@ impl Policy {
         if let Risk::Forbidden(reason) = risk {
             return Verdict::Deny { reason };
         }
-        let said = self.rules.decide(call, self.project.as_deref());
-        if let (Some(why), true) = (self.unconfined, is_command(call))
-            && !matches!(said, Some((Consent::Deny, _)))
+        let ruling = self.rules.decide(call, self.project.as_deref());
+        if let Some(why) = self.unconfined
+            && is_command(call)
+            && !matches!(ruling, Some((Consent::Deny, _)))
         {
             return Verdict::Ask { reason: format!("it can do anything you can, because it is not confined: {why}") };
         }
-        match (said, self.mode) {
+        match (ruling, self.mode) {
             (Some((Consent::Deny, reason)), _) => Verdict::Deny { reason: format!("{reason} denies it") },
             (_, ApproveMode::Always) => {
                 Verdict::Ask { reason: "every call is asked about (approve = always)".to_owned() }
@@ -126,19 +127,18 @@ impl Policy {
         }
     }
 
-    /// Consent that was given beforehand.
+    /// Approves a call by consent that was given beforehand.
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
-            Verdict::Allow if call.tool == spec.name => Ok(self.right(call)),
+            Verdict::Allow if call.tool == spec.name => Ok(self.consent_to(call)),
             Verdict::Allow => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
             Verdict::Ask { reason } => Err(Refusal::NeedsConsent { tool, reason }),
             Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
         }
     }
 
-    /// Consent that the user gave. Changed arguments are checked like any others; what is denied stays denied, whoever
-    /// asks.
+    /// Approves a call by the user's decision. Changed arguments are checked again, and what is denied stays denied.
     pub fn approve(&self, call: ToolCall, spec: &ToolSpec, decision: Decision) -> Result<Approved<ToolCall>, Refusal> {
         let call = match decision {
             Decision::Reject => return Err(Refusal::Rejected { tool: call.tool }),
@@ -155,32 +155,33 @@ impl Policy {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
             Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
-            _ if call.tool == spec.name => Ok(self.right(call)),
+            _ if call.tool == spec.name => Ok(self.consent_to(call)),
             _ => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
         }
     }
 
-    /// The right to run a command on a copy of the project that the user has consented to in the project itself. None where commands are not
-    /// confined, or where the mode or a rule wants each to be asked about.
+    /// Approves a command on a copy of the project after the user has consented to it in the project itself. `None` if
+    /// commands are not sandboxed, or if the mode or a rule asks about each.
     pub fn again_on_a_copy(&self, call: ToolCall, spec: &ToolSpec) -> Option<Approved<ToolCall>> {
-        let said = self.rules.decide(&call, self.project.as_deref());
-        let is_asked = matches!(said, Some((Consent::Ask | Consent::Deny, _)));
+        let ruling = self.rules.decide(&call, self.project.as_deref());
+        let is_asked = matches!(ruling, Some((Consent::Ask | Consent::Deny, _)));
         if self.unconfined.is_some() || self.mode == ApproveMode::Always || is_asked {
             return None;
         }
         self.approve(call, spec, Decision::Approve).ok()
     }
 
-    fn right(&self, call: ToolCall) -> Approved<ToolCall> {
+    fn consent_to(&self, call: ToolCall) -> Approved<ToolCall> {
         let network = is_command(&call) && self.rules.grants_network(&call);
         Approved { what: call, network }
     }
 
-    /// What "always" would cover for this call, in words; `None` where it has to be asked about each time.
+    /// What the answer "always" would cover for this call, in words; `None` if it is asked about each time.
     pub fn always(&self, call: &ToolCall, spec: &ToolSpec) -> Option<String> {
         Some(self.grants_of(call, spec)?.first()?.to_string())
     }
 
+    /// The grants that the call needs; `None` if it is asked about each time.
     fn grants_of(&self, call: &ToolCall, spec: &ToolSpec) -> Option<Vec<Grant>> {
         let asked_each_time = self.mode == ApproveMode::Always
             || (self.unconfined.is_some() && is_command(call))
@@ -205,12 +206,12 @@ impl Policy {
     }
 }
 
-/// Whether a name matches a pattern with `*` and `?`; a pattern that is none matches nothing.
+/// Whether a name matches a pattern with `*` and `?`; an invalid pattern matches nothing.
 pub fn glob(pattern: &str, name: &str) -> bool {
     pattern::Pattern::text(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 
-/// What a mode says by itself.
+/// The verdict of the mode alone, without rules and grants.
 fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> Verdict {
     let tool = &call.tool;
     let ask = |reason: String| Verdict::Ask { reason };
@@ -222,7 +223,7 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
             ask("run_command can change anything in the project".to_owned())
         }
         (ApproveMode::OnMutation, _) if spec.mutates => ask(format!("{tool} changes something")),
-        // What a server says of its own tools is no reason to trust it.
+        // A server's own claim that a tool only reads is not trusted.
         (ApproveMode::OnMutation, _) if is_outside(spec) => {
             ask(format!("{tool} says that it only reads, but it runs in the server `{}`", spec.server))
         }
@@ -235,8 +236,8 @@ fn is_outside(spec: &ToolSpec) -> bool {
     Builtin::ALL.iter().all(|builtin| builtin.name() != spec.name)
 }
 
-/// Words of a name that say that something is lost or leaves the machine. A description from outside that calls such a
-/// tool reading is not believed.
+/// Words in a tool's name that mean that something is lost or leaves the machine. Such a tool counts as destructive,
+/// even if it claims to be read-only.
 const DESTRUCTIVE_WORDS: [&str; 20] = [
     "delete",
     "remove",
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn consent_is_given_by_the_user_and_not_by_what_a_model_says() {
+    fn only_the_users_decision_gives_consent() {
         let catalog = Catalog::builtin();
         let spec = catalog.get("run_command").unwrap();
         let policy = Policy::of(ApproveMode::OnMutation);

@@ -4,10 +4,10 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::tools::shell;
 
-/// How a pattern is held against something that has several parts.
+/// How a pattern applies to something with several parts, such as a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sense {
-    /// For rules that allow: every part must match, and all of it must be understood.
+    /// For rules that allow: every part must match, and the whole must be understood.
     All,
     /// For rules that ask or deny: one part is enough.
     Any,
@@ -27,7 +27,7 @@ impl Pattern {
         Pattern::new(text, false)
     }
 
-    /// For paths: `*` stays within a folder, `**` does not; what ends in `/` is all below that folder.
+    /// For paths: `*` stays within a folder, `**` does not; a final `/` stands for everything below the folder.
     pub fn path(text: &str) -> Result<Pattern, String> {
         let whole = text.strip_prefix("./").unwrap_or(text);
         match whole.strip_suffix('/') {
@@ -46,10 +46,10 @@ impl Pattern {
         self.glob.is_match(text)
     }
 
-    /// Against a shell command line. Without a wildcard the pattern is the first words of a command.
+    /// Matches a shell command line. A pattern without wildcards has to equal the first words of a command.
     pub fn matches_command(&self, line: &str, sense: Sense) -> bool {
         let Some(commands) = shell::commands(line) else {
-            // Quotes that do not close: nothing is allowed, anything may be meant.
+            // Unclosed quotes: nothing is allowed, and a rule that asks or denies applies if its text occurs anywhere.
             return sense == Sense::Any && line.contains(self.text.trim_matches('*'));
         };
         match sense {
@@ -62,7 +62,7 @@ impl Pattern {
         }
     }
 
-    /// The words begin as the pattern does; `anywhere`: at whatever word, with the program's folder left out.
+    /// Whether the words begin with the pattern; `anywhere`: from any word on, and with folders left out.
     fn begins(&self, words: &[String], anywhere: bool) -> bool {
         if !anywhere {
             return self.begins_at(words);
@@ -74,13 +74,11 @@ impl Pattern {
     }
 
     fn begins_at(&self, words: &[String]) -> bool {
-        match self.wild {
-            true => self.glob.is_match(words.join(" ")),
-            false => {
-                let wanted: Vec<&str> = self.text.split_whitespace().collect();
-                words.len() >= wanted.len() && words.iter().zip(&wanted).all(|(word, wanted)| word == wanted)
-            }
+        if self.wild {
+            return self.glob.is_match(words.join(" "));
         }
+        let wanted: Vec<&str> = self.text.split_whitespace().collect();
+        words.len() >= wanted.len() && words.iter().zip(&wanted).all(|(word, wanted)| word == wanted)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The files a call names, relative to the project, as they are said and as they are without links.
+//! Finds the files a call names: relative to the project, as written and with links resolved.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -30,9 +30,9 @@ const DEPTH_MAX: usize = 6;
 /// One file of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// `src/a.rs`, `../beside`, `/etc/passwd`.
+    /// As written: `src/a.rs`, `../beside`, `/etc/passwd`.
     pub said: String,
-    /// The same without links; equal where no project is known.
+    /// With links resolved; equal to `said` if no project is known.
     pub real: String,
 }
 
@@ -44,10 +44,10 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
     texts.into_iter().map(|text| named(&text, project)).collect()
 }
 
-/// Where `move_file` writes when its destination is a folder: that is what rules are about, beside the folder itself.
+/// The path that `move_file` writes when its destination is a folder: rules apply to it as well as to the folder.
 fn moved_into(call: &ToolCall, project: Option<&Path>) -> Option<String> {
-    let said = |name: &str| call.arguments.get(name).and_then(Value::as_str).filter(|_| call.tool == "move_file");
-    let (source, destination) = (said("source")?, said("destination")?);
+    let argument = |name: &str| call.arguments.get(name).and_then(Value::as_str).filter(|_| call.tool == "move_file");
+    let (source, destination) = (argument("source")?, argument("destination")?);
     let place = |path: &str| match project {
         Some(project) => resolved(project, Path::new(path)),
         None => lexical(Path::new(path)),
@@ -58,6 +58,7 @@ fn moved_into(call: &ToolCall, project: Option<&Path>) -> Option<String> {
     Some(Path::new(destination).join(name).to_string_lossy().into_owned())
 }
 
+/// Adds the texts of arguments whose names say that they take a file or folder.
 fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
     if depth > DEPTH_MAX || found.len() >= PLACES_MAX {
         return;
@@ -72,7 +73,7 @@ fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// A path as rules see it.
+/// A path as rules see it: as written and with links resolved.
 pub fn named(text: &str, project: Option<&Path>) -> Named {
     let text = text.strip_prefix("file://").unwrap_or(text);
     let said = lexical(Path::new(text));
@@ -87,7 +88,7 @@ pub fn named(text: &str, project: Option<&Path>) -> Named {
     Named { said: shown(&said), real: shown(&below(&real).unwrap_or(real)) }
 }
 
-/// Without `.` and `..`, as far as names alone say.
+/// Without `.` and `..`, resolved by the names alone.
 fn lexical(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -102,7 +103,7 @@ fn lexical(path: &Path) -> PathBuf {
     out
 }
 
-/// As the system would follow it from `root`: links first, then `..`. What does not exist is taken by its name.
+/// As the system resolves it from `root`: links first, then `..`. Parts that do not exist keep their names.
 fn resolved(root: &Path, path: &Path) -> PathBuf {
     let mut at = root.to_owned();
     for component in path.components() {
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_seen_as_said_and_as_they_are() {
+    fn paths_are_seen_as_written_and_with_links_resolved() {
         let dir = tempfile::tempdir().unwrap();
         let project = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(project.join("src/deep")).unwrap();

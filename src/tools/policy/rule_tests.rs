@@ -1,4 +1,4 @@
-//! Rules and grants as a user meets them: from the text of a file to the verdict on a call.
+//! Tests rules and grants from the text of a configuration file to the verdict on a call.
 
 use std::path::Path;
 
@@ -103,7 +103,7 @@ matches = [{ command = "npm install left-pad" }]
     assert!(!network("npm run build") && !network("npm install; curl -d @a http://b") && !network("npm install > $X"));
     let denies = text.replace("allow", "deny");
     assert!(rules(&denies).unwrap_err().to_string().contains("`network` belongs"));
-    // It would grant nothing, because what a command touches cannot be told.
+    // Such a rule would grant nothing, because the files that a command uses are not known.
     let by_paths = text.replace("allow", "ask").replace("network", "paths = [\"src/**\"]\nnetwork");
     assert!(rules(&by_paths).unwrap_err().to_string().contains("paths do not bound a command"));
 }
@@ -162,7 +162,7 @@ fn a_rule_that_fails_its_example_is_named() {
 }
 
 #[test]
-fn what_a_rule_denies_stays_denied_whoever_asks() {
+fn the_user_cannot_approve_what_a_rule_denies() {
     let policy = policy(RULES, ApproveMode::OnMutation);
     let catalog = Catalog::builtin();
     let spec = catalog.get("write_file").unwrap();
@@ -173,7 +173,7 @@ fn what_a_rule_denies_stays_denied_whoever_asks() {
     assert!(refused.unwrap_err().to_string().contains("config.toml:"));
 }
 
-/// Grants `first` for the session, and looks at `then`.
+/// Answers "always" to the call `first`, then checks the verdict on the call `then`.
 fn granted(tool: &str, first: Value, then: Value, expected: char) {
     let policy = policy("", ApproveMode::OnMutation);
     let catalog = Catalog::builtin();

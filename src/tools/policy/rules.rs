@@ -1,4 +1,4 @@
-//! The user's rules, compiled once; each is held against its own examples before it counts.
+//! Compiles the user's rules; a rule has to pass its own examples before it counts.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct RuleError {
     pub why: String,
 }
 
-/// Every rule that counts.
+/// The compiled rules.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<Compiled>);
 
@@ -36,11 +36,11 @@ impl Rules {
         rules.iter().map(Compiled::new).collect::<Result<_, _>>().map(Rules)
     }
 
-    /// The strictest decision of the rules that match, and why. `project` tells where links lead.
+    /// The strictest decision of the rules that match, and why. `project` is used to resolve links.
     pub fn decide(&self, call: &ToolCall, project: Option<&Path>) -> Option<(Consent, String)> {
         let files = if self.0.is_empty() { Vec::new() } else { places::of(call, project) };
         let matching = self.0.iter().filter(|one| one.matches(call, &files, project));
-        // The first of equals, so that the reason does not depend on what follows it.
+        // Of equally strict rules the first, so that the reason does not depend on those after it.
         let strictest = matching.reduce(|best, one| if one.rule.decision > best.rule.decision { one } else { best })?;
         let rule = &strictest.rule;
         let reason = if rule.reason.is_empty() { String::new() } else { format!(" ({})", rule.reason) };
@@ -75,11 +75,11 @@ impl Compiled {
         if (allows_commands || rule.network) && !rule.paths.is_empty() {
             return Err(wrong("paths do not bound a command; use arguments = { command = \"…\" }".to_owned()));
         }
-        compiled.hold_against_examples()?;
+        compiled.check_examples()?;
         Ok(compiled)
     }
 
-    fn hold_against_examples(&self) -> Result<(), RuleError> {
+    fn check_examples(&self) -> Result<(), RuleError> {
         let examples = [(true, &self.rule.matches), (false, &self.rule.not)];
         for (expected, example) in examples.iter().flat_map(|(expected, all)| all.iter().map(|one| (*expected, one))) {
             let wrong = |why: String| RuleError { place: Place { line: example.line, ..self.rule.place.clone() }, why };
@@ -91,13 +91,11 @@ impl Compiled {
             let call = ToolCall { tool: tool.clone(), arguments: example.arguments.clone() };
             if self.matches(&call, &places::of(&call, None), None) != expected {
                 let shown = Value::Object(call.arguments);
-                return Err(wrong(match expected {
-                    true => {
-                        format!("the rule of line {} does not match its example {tool} {shown}", self.rule.place.line)
-                    }
-                    false => {
-                        format!("the rule of line {} matches {tool} {shown}, which it must not", self.rule.place.line)
-                    }
+                let line = self.rule.place.line;
+                return Err(wrong(if expected {
+                    format!("the rule of line {line} does not match its example {tool} {shown}")
+                } else {
+                    format!("the rule of line {line} matches {tool} {shown}, which it must not")
                 }));
             }
         }
@@ -134,7 +132,7 @@ impl Compiled {
     }
 }
 
-/// One of the patterns matches the argument; of a list each or one of its items, as the sense is.
+/// Whether one of the patterns matches the argument; of a list, every item (`All`) or at least one (`Any`) must match.
 fn argument(call: &ToolCall, name: &str, patterns: &[Pattern], sense: Sense) -> bool {
     let Some(value) = call.arguments.get(name) else { return false };
     if let (true, Some(line)) = (call.tool == "run_command" && name == "command", value.as_str()) {

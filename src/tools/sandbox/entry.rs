@@ -1,4 +1,4 @@
-//! What a command does between its fork and the program it becomes: puts its limits on, for itself and all it starts.
+//! Sets a command's limits in the child process, between fork and exec; they hold for everything it starts.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,9 +9,9 @@ use std::process::Command;
 use super::Confines;
 use super::system::Jail;
 
-/// Files a process may have open.
+/// Most open files of a process.
 const OPEN_MAX: u64 = 4_096;
-/// Seconds of processor time beyond what every core could give it in its time; then the system ends it, whoever forgot.
+/// CPU seconds allowed beyond deadline × cores; then the system ends the process even if this program does not.
 const CPU_SPARE_S: u64 = 10;
 
 #[cfg(target_env = "gnu")]
@@ -19,33 +19,34 @@ type Resource = (libc::__rlimit_resource_t, u64);
 #[cfg(not(target_env = "gnu"))]
 type Resource = (libc::c_int, u64);
 
-/// `told` gets the namespace; everything is ready before the fork, because after it nothing may be allocated.
-pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, told: UnixStream) {
-    let own = confines.commands;
+/// Adds the limits and `jail` to `command`. The child sends its mount namespace over `sender`. Everything is prepared
+/// before the fork, because after it nothing may be allocated.
+pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sender: UnixStream) {
+    let settings = confines.commands;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let limits: [Resource; 5] = [
         (libc::RLIMIT_CPU, confines.seconds.map_or(libc::RLIM_INFINITY, |seconds| seconds * cores + CPU_SPARE_S)),
-        (libc::RLIMIT_DATA, own.memory.0),
-        (libc::RLIMIT_FSIZE, own.file_size.0),
+        (libc::RLIMIT_DATA, settings.memory.0),
+        (libc::RLIMIT_FSIZE, settings.file_size.0),
         (libc::RLIMIT_NOFILE, OPEN_MAX),
-        // What a program held in memory when it crashed.
+        // No core dumps.
         (libc::RLIMIT_CORE, 0),
     ];
-    let processes = (libc::RLIMIT_NPROC, own.processes);
+    let processes = (libc::RLIMIT_NPROC, settings.processes);
     let limited = confines.limited;
     let enter = move || {
-        // Its own session: no terminal that it could type into.
+        // Its own session, so that it has no controlling terminal to type into.
         // SAFETY: setsid takes and touches nothing.
         check(unsafe { libc::setsid() }.into())?;
         limits.into_iter().filter(|_| limited).try_for_each(lower)?;
-        jail.enter(told.as_raw_fd(), &|| lower(processes))
+        jail.enter(sender.as_raw_fd(), &|| lower(processes))
     };
     // SAFETY: between fork and exec only system calls are made, on memory that was ready before; nothing is allocated
     // or freed, and no lock is taken.
     unsafe { command.pre_exec(enter) };
 }
 
-/// Takes a limit down to `most`; one that is lower stays.
+/// Lowers a limit to `most`; a lower one stays.
 fn lower((resource, most): Resource) -> io::Result<()> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls get a pointer to a structure of theirs that lives here.
@@ -56,6 +57,7 @@ fn lower((resource, most): Resource) -> io::Result<()> {
     check(unsafe { libc::setrlimit(resource, &lower) }.into())
 }
 
+/// The error of a system call that has returned a negative number.
 pub fn check(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! The processes of one command: all of them end when it is dropped.
+//! The processes of one command: all of them end when the group is dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,36 +10,36 @@ use std::time::Duration;
 
 use super::{Aside, Misled, pass};
 
-/// Looks for processes that have left the group: more than ever make new ones between two looks.
+/// Most rounds of killing what is left in the namespace, because a process can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
-/// How often processes are counted where the system does not hold their number.
+/// How often processes are counted where the system does not enforce their limit.
 const COUNT_EVERY: Duration = Duration::from_millis(50);
 
-/// The process group it was made for, and the mount namespace, which a process cannot leave as it can a group.
+/// The process group and the mount namespace of a command. A process can leave the group, but not the namespace.
 pub struct Group {
     leader: Option<u32>,
-    /// Where a command hands over its namespace, just before it becomes a command; nothing if it has none.
-    told: Option<UnixStream>,
-    /// Held open: as long as it is, no other namespace gets its number.
+    /// Receives the namespace, which the child sends just before exec; nothing comes if it has none of its own.
+    receiver: Option<UnixStream>,
+    /// The namespace, held open so that no other one gets its inode number.
     space: Option<File>,
     misled: Misled,
 }
 
 impl Group {
-    /// For a command that is not started yet, and the end of the connection it takes along.
+    /// The group of a command that is not started yet, and the end of the connection for the child.
     pub fn new(misled: Misled) -> io::Result<(Group, UnixStream)> {
-        let (told, sender) = UnixStream::pair()?;
-        Ok((Group { leader: None, told: Some(told), space: None, misled }, sender))
+        let (receiver, sender) = UnixStream::pair()?;
+        Ok((Group { leader: None, receiver: Some(receiver), space: None, misled }, sender))
     }
 
-    /// The command is started, and nobody but it has held the other end of the connection.
+    /// Waits for the namespace. Call it after the start, once this process has closed its copy of the other end.
     pub fn started(&mut self, leader: Option<u32>) {
         self.leader = leader;
-        self.space = self.told.take().and_then(|told| pass::receive(told.as_raw_fd()));
+        self.space = self.receiver.take().and_then(|receiver| pass::receive(receiver.as_raw_fd()));
     }
 
-    /// Ends when there are more processes than that; bounded by the time of the command, beside which it waits. The system
-    /// holds everybody to their number but the administrator, for whom they are counted; for others this never ends.
+    /// Returns when the command has more than `most` processes. Only root's are counted, because the system enforces
+    /// the limit on every other user; for them this never returns. The deadline of the command bounds the wait.
     pub async fn crowded(&self, most: u64) {
         // SAFETY: the call takes nothing and cannot fail.
         let counted = self.number().filter(|_| unsafe { libc::geteuid() } == 0);
@@ -54,7 +54,7 @@ impl Group {
         }
     }
 
-    /// Ends every process; says what misled git afterwards and where that is now.
+    /// Ends every process; returns the files that redirected git and where they are now.
     pub fn end(mut self) -> Vec<Aside> {
         self.finish()
     }
@@ -66,21 +66,21 @@ impl Group {
         // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid`;
         // once all its processes are gone the call finds nothing to kill.
         unsafe { libc::killpg(group, libc::SIGKILL) };
-        // Nothing of this program's own is ever ended.
+        // `number` is `None` for this program's own namespace, in which nothing is killed.
         if let Some(space) = self.number() {
             let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
         }
         std::mem::take(&mut self.misled).put_aside()
     }
 
-    /// The number of the command's namespace, if it has one of its own.
+    /// The inode number of the command's namespace, if it has one of its own.
     fn number(&self) -> Option<u64> {
         let own = fs::metadata("/proc/self/ns/mnt").ok()?.ino();
         let space = self.space.as_ref()?.metadata().ok()?.ino();
         Some(space).filter(|space| *space != own)
     }
 
-    /// Ends what is in the namespace of that number; says whether there was anything.
+    /// Kills the processes in the namespace of that number; true if there were any.
     fn end_space(space: u64) -> bool {
         // SAFETY: kill takes two integers and touches no memory.
         inside(space).filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count() > 0

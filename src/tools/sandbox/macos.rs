@@ -1,4 +1,4 @@
-//! Confines by macOS's `sandbox-exec` with a profile that says the same. Written by its manual and never run.
+//! The sandbox on macOS: `sandbox-exec` with an equivalent profile. Written from its manual and never run.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -10,7 +10,7 @@ use super::places::{self, May};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// The profile is put on by the program that starts the shell.
+/// Empty, because `sandbox-exec` starts the shell and applies the profile.
 #[derive(Default)]
 pub struct Jail;
 
@@ -39,7 +39,7 @@ impl Jail {
     }
 }
 
-/// The last rule that matches decides.
+/// The text of the profile, in which the last rule that matches decides.
 fn profile(confines: &Confines<'_>) -> String {
     let places = places::of(confines);
     let quoted = |path: &Path| format!("(subpath {:?})", path.display().to_string());

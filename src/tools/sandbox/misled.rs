@@ -1,4 +1,4 @@
-//! Puts aside what a command has left in a repository to have git read other settings and hooks than those that are kept.
+//! Moves aside files that a command has left in a repository to redirect git to other settings and hooks.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::{fs, io};
 
 use super::places;
 
-/// What was not there when a command was started and may mislead git afterwards.
+/// Files that do not exist when a command starts and would redirect git if they appeared.
 #[derive(Debug, Default)]
 pub struct Misled {
     unmade: Vec<PathBuf>,
-    /// Folders whose rights the command could change, with what is in them.
+    /// Folders in which the command could change permissions.
     within: Vec<PathBuf>,
 }
 
-/// A file that misled git, and where it is now, or why it is still there.
+/// A file that redirected git, and its new path, or why it could not be moved.
 #[derive(Debug)]
 pub struct Aside {
     pub path: PathBuf,
@@ -23,12 +23,14 @@ pub struct Aside {
 }
 
 impl Misled {
+    /// To be called before a command starts.
     pub fn by_what_comes(project: &Path) -> Misled {
         let (unmade, within) = places::unmade(project);
         Misled { unmade, within }
     }
 
-    /// For when the command and all it started have ended. Nothing is deleted: somebody else may have made the file.
+    /// Moves aside the files that have appeared. To be called when the command and everything it started have ended.
+    /// Nothing is deleted, because somebody else may have made the file.
     pub fn put_aside(self) -> Vec<Aside> {
         let aside = |path: &PathBuf| match self.move_away(path) {
             Ok(None) => None,
@@ -38,13 +40,13 @@ impl Misled {
         self.unmade.iter().filter_map(aside).collect()
     }
 
-    /// `None` where nothing has come to be.
+    /// The new path; `None` if the file does not exist.
     fn move_away(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let done = renamed(path);
         if !matches!(&done, Err(error) if error.kind() == io::ErrorKind::PermissionDenied) {
             return done;
         }
-        // Neither seen nor moved where the command has taken rights away: they are given back from the top down.
+        // The command may have taken away permissions of the folders above; they are restored from the top down.
         let above = path.ancestors().skip(1).filter(|folder| self.within.iter().any(|top| folder.starts_with(top)));
         for folder in above.collect::<Vec<_>>().into_iter().rev() {
             let meta = folder.symlink_metadata()?;
@@ -57,8 +59,8 @@ impl Misled {
     }
 }
 
-/// The new name stands beside the old one; no command that has ended could know it. A link in place of a folder above
-/// leads to what belongs to others.
+/// Renames a file within its folder, to a name that a command which has ended could not know. `None` also if a folder
+/// above is a link, because its target belongs to others.
 fn renamed(path: &Path) -> io::Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(path);
     let found = folder.canonicalize().and_then(|real| path.symlink_metadata().map(|_| real));

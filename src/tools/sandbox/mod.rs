@@ -1,4 +1,4 @@
-//! Confines a command or a server: what it may open, talk to and take of the machine, held to by the system and not by its good will.
+//! The sandbox of commands and MCP servers: the operating system enforces which files, sockets and resources they use.
 
 mod entry;
 mod group;
@@ -25,26 +25,27 @@ use macos as system;
 pub use misled::Aside;
 use misled::Misled;
 
-/// What one command is held to.
+/// The limits of one command.
 #[derive(Clone, Copy, Debug)]
 pub struct Confines<'a> {
-    /// It may change what is in here, but not what git and this program keep for themselves.
+    /// It may change what is in here, except the hooks and settings of git and the data of this program.
     pub project: &'a Path,
     /// Its own folder for temporary files.
     pub temp: &'a Path,
-    /// It may open sockets of the internet and of other programs.
+    /// It may connect to the internet and to other programs.
     pub network: bool,
-    /// It may change what `git commit` does. What would have git read other settings is put aside when it has ended, so this is
-    /// for what ends soon: while it runs such a file counts.
+    /// It may change in `.git` what `git commit` changes. For short-lived commands only, because files that redirect git
+    /// to other settings are not moved aside until the command has ended.
     pub git: bool,
     /// Its memory, files and processor time are limited.
     pub limited: bool,
-    /// After so many seconds it is ended from outside; `None` for what serves as long as this program runs.
+    /// Deadline in seconds, enforced by the caller; `None` for a server.
     pub seconds: Option<u64>,
     pub commands: &'a Commands,
 }
 
-/// How programs say that the system refused something, or that a limit was met.
+/// Texts by which programs report that the system refused something or that a limit was reached. Some lack their first
+/// letter, so that they match in either case.
 const REFUSALS: [&str; 15] = [
     "Permission denied",
     "permission denied",
@@ -63,39 +64,41 @@ const REFUSALS: [&str; 15] = [
     "emporarily unavailable",
 ];
 
-/// Whether a text that failed may have met its confinement.
+/// Whether the output of a program that failed looks like a refusal by the sandbox.
 pub fn tells_of_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
 
-/// What something confined may do, in words.
+/// What a sandboxed program may do, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
     let network = if network { "" } else { ", and connect to nothing" };
     format!("it may change {changes} and its own temporary files, read {reads}{network}")
 }
 
-/// Why this machine cannot hold a command to all of it; `None` if it can. Tried once, on commands that do nothing.
+/// Why this machine cannot enforce the whole sandbox; `None` if it can. Probed once, with commands that do nothing.
 pub fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     MISSING.get_or_init(system::missing).as_deref()
 }
 
-/// Why commands under these settings are not confined.
+/// Why commands under these settings are not sandboxed; `None` if they are.
 pub fn unconfined(commands: &Commands) -> Option<&'static str> {
     if commands.confined { missing() } else { Some("command_confined is false") }
 }
 
-/// A shell that is put under its limits when it starts; what this machine does not have is left out. Every process of
-/// it ends with the group.
+/// A shell that enters the sandbox when it starts, without the means that this machine lacks. Dropping the group ends
+/// every process of it.
 pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     let mut command = Command::new("sh");
-    let jail = match confines.commands.confined {
-        true => system::jail(confines, system::at_hand(), &mut command)?,
-        false => system::Jail::default(),
+    let jail = if confines.commands.confined {
+        system::jail(confines, system::at_hand(), &mut command)?
+    } else {
+        system::Jail::default()
     };
-    let misled = match confines.commands.confined && confines.git {
-        true => Misled::by_what_comes(confines.project),
-        false => Misled::default(),
+    let misled = if confines.commands.confined && confines.git {
+        Misled::by_what_comes(confines.project)
+    } else {
+        Misled::default()
     };
     let (group, sender) = Group::new(misled)?;
     entry::put(&mut command, confines, jail, sender);

@@ -1,4 +1,4 @@
-//! Hands an open file from one process to another over a connection.
+//! Passes an open file from one process to another over a Unix socket (`SCM_RIGHTS`).
 
 use std::fs::File;
 use std::io;
@@ -6,11 +6,11 @@ use std::os::fd::{FromRawFd, RawFd};
 
 use super::entry::check;
 
-/// Room for one descriptor and what the system says about it, aligned as it wants.
+/// Buffer for a control message with one descriptor, aligned as the system requires.
 type Control = [u64; 4];
 const ONE: u32 = size_of::<RawFd>() as u32;
 
-/// What is received is no business of programs that are started here.
+/// Programs started by this process do not inherit what is received.
 #[cfg(target_os = "linux")]
 const KEPT_HERE: libc::c_int = libc::MSG_CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
@@ -48,7 +48,7 @@ pub fn send(connection: RawFd, file: RawFd) -> io::Result<()> {
     } as i64)
 }
 
-/// What was sent; `None` when the other side has ended without.
+/// The file that was sent; `None` if the other side closes without sending one.
 pub fn receive(connection: RawFd) -> Option<File> {
     let (mut byte, mut control) = (0, Control::default());
     let mut part = bytes(&mut byte);

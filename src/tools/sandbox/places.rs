@@ -1,16 +1,16 @@
-//! Which places a command may read and write, and which of them stay as they are.
+//! Which paths a sandboxed command may read and write, and which of them are protected.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Confines;
 
-/// What the system lets a command do at a place, and below it.
+/// Access to a path and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum May {
     Read,
     Write,
-    /// Devices that keep nothing.
+    /// Also device calls (ioctl); for devices that store nothing.
     Use,
 }
 
@@ -18,19 +18,19 @@ pub enum May {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     pub open: Vec<(PathBuf, May)>,
-    /// Can be written, and neither be moved away nor replaced.
+    /// Writable, but cannot be moved or replaced.
     pub pinned: Vec<PathBuf>,
-    /// Can only be read, though it lies in what may be written.
+    /// Read-only, although inside a writable path.
     pub kept: Vec<PathBuf>,
 }
 
-/// Folders of programs, and of what the system says about itself.
+/// Folders of programs and of information about the system.
 const SYSTEM: [&str; 12] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/snap", "/proc", "/sys"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Where names of the internet are looked up.
+/// Settings for looking up names of the internet.
 const NAMES: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
-/// Programs and tool chains in a home folder, and what they are told there. Keys and passwords lie elsewhere.
+/// Programs, tool chains and their settings in a home folder. Keys and passwords lie elsewhere.
 const HOME: [&str; 36] = [
     ".cargo/bin",
     ".cargo/registry",
@@ -69,7 +69,7 @@ const HOME: [&str; 36] = [
     ".config/git",
     ".gitignore",
 ];
-/// Folders above a project that may belong to its repository.
+/// Most folders above a project that are searched for its repository.
 const ABOVE_MAX: usize = 16;
 
 /// The places of a command under these limits.
@@ -100,15 +100,15 @@ pub fn of(confines: &Confines<'_>) -> Places {
     places
 }
 
-/// Files that are not there and would have git read other settings and hooks than those that are kept, and the folders
-/// whose rights a command could change to hide them.
+/// Files that do not exist and would redirect git to other settings and hooks, and the folders in which a command could
+/// change permissions to hide them.
 pub fn unmade(project: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let Some(repository) = Repository::of(project) else { return Default::default() };
     let unmade = repository.redirects().filter(|path| path.symlink_metadata().is_err()).collect();
     (unmade, vec![project.to_owned(), repository.folder])
 }
 
-/// Where else tools lie: what the search path and the variables of tool chains name.
+/// Further folders of tools: those that `PATH` and the variables of tool chains name.
 fn tools(home: &Path) -> Vec<PathBuf> {
     let above_home = |path: &Path| home.starts_with(path);
     let mut folders = Vec::new();
@@ -116,7 +116,7 @@ fn tools(home: &Path) -> Vec<PathBuf> {
         if !folder.is_absolute() || above_home(&folder) {
             continue;
         }
-        // Beside `bin` lie the libraries of what is in it; directly below a home folder lies more than that.
+        // Libraries lie beside `bin`, so the folder above is taken, but not a home folder or one directly below it.
         let beside = folder.parent().filter(|_| folder.ends_with("bin"));
         let beside = beside.filter(|parent| !above_home(parent) && parent.parent() != Some(home));
         folders.push(beside.unwrap_or(&folder).to_owned());
@@ -128,23 +128,23 @@ fn tools(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The repository around a project that is a part of one: its root holds settings and dependencies of all parts.
+/// The root of the repository around a project that is a part of one: it holds settings and dependencies of all parts.
 fn enclosing(project: &Path, home: &Path) -> Option<PathBuf> {
     let above = project.ancestors().skip(1).take(ABOVE_MAX).take_while(|folder| !home.starts_with(folder));
     above.filter(|folder| folder.join(".git").exists()).last().map(Path::to_owned)
 }
 
-/// What git keeps of a project.
+/// The git repository of a project.
 struct Repository {
-    /// `.git`, or for a further work tree the folder that all of them share.
+    /// `.git`, or for a linked work tree the folder that all work trees share.
     folder: PathBuf,
     /// `.git` of the project, where it is a file that names the folder.
     pointer: Option<PathBuf>,
 }
 
-/// Files that name the folder with git's settings and hooks, or are settings.
+/// Files in git's folders that redirect git to other settings and hooks, or are settings.
 const REDIRECTS: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
-/// Other work trees that are looked after.
+/// Most linked work trees that are protected.
 const TREES_MAX: usize = 64;
 
 impl Repository {
@@ -153,7 +153,7 @@ impl Repository {
         if git.is_dir() {
             return Some(Repository { folder: git.canonicalize().ok()?, pointer: None });
         }
-        // The file comes with the project, from anybody: only a repository that names this very project is opened.
+        // Anybody may have put the file into the project, so the repository has to name this project in return.
         let named = fs::read_to_string(&git).ok()?;
         let tree = project.join(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
         let back = PathBuf::from(fs::read_to_string(tree.join("gitdir")).ok()?.trim()).canonicalize().ok()?;
@@ -164,7 +164,7 @@ impl Repository {
         Some(Repository { folder, pointer: Some(git) })
     }
 
-    /// What git keeps of other work trees, without links.
+    /// Git's folders of linked work trees, with links resolved.
     fn trees(&self) -> impl Iterator<Item = PathBuf> {
         let trees = fs::read_dir(self.folder.join("worktrees")).into_iter().flatten().flatten().take(TREES_MAX);
         trees.filter_map(|entry| entry.path().canonicalize().ok())
@@ -175,8 +175,8 @@ impl Repository {
         all.flat_map(|folder| REDIRECTS.map(|name| folder.join(name)))
     }
 
-    /// What git would run for the user later, hooks and what its settings name, no command may leave there; what is not
-    /// granted git at all changes nothing of it.
+    /// Protects hooks and settings, because git would later run for the user what they name. Without `git`, the whole
+    /// folder is read-only.
     fn keep(self, git: bool, places: &mut Places) {
         places.kept.extend(self.pointer.clone());
         if !git {
@@ -185,13 +185,13 @@ impl Repository {
             return;
         }
         let hooks = self.folder.join("hooks");
-        // What is not there could be made.
+        // A missing folder for hooks could be created by the command, so it is created here.
         let made = hooks.exists() || fs::create_dir(&hooks).is_ok();
         let kept: Vec<PathBuf> = ["hooks", "config", "modules"].map(|name| self.folder.join(name)).into();
         let is_link = |path: &PathBuf| path.is_symlink();
         places.open.push((self.folder.clone(), May::Write));
         if !made || kept.iter().any(is_link) {
-            // A link could be given another target: then nothing of it is written.
+            // A link could be given another target, so the whole folder is read-only.
             places.kept.push(self.folder);
         } else {
             places.kept.extend(kept.into_iter().chain(self.redirects()).filter(|path| path.exists()));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_and_settings_of_a_repository_are_kept() {
+    fn hooks_and_settings_of_a_repository_are_read_only() {
         let dir = tempfile::tempdir().unwrap();
         let project = dir.path().canonicalize().unwrap();
         fs::create_dir_all(project.join(".git")).unwrap();
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(kept, [".monobloc", ".git/hooks", ".git/config"].map(|name| project.join(name)));
         assert_eq!(places(&project).pinned, [project.join(".git")]);
         assert_eq!(granted(&project, false).kept, [".monobloc", ".git"].map(|name| project.join(name)));
-        // A part of it reads all of it.
+        // A project that is a part of a repository may read all of it.
         let part = project.join("parts/one");
         assert!(places(&part).open.contains(&(project.clone(), May::Read)));
         fs::remove_dir(project.join(".git/hooks")).unwrap();
@@ -262,7 +262,7 @@ mod tests {
         fs::write(other.join("gitdir"), format!("{}\n", project.join(".git").display())).unwrap();
         assert!(places(&project).open.contains(&(common.clone(), May::Write)));
         let tree = common.join("worktrees/x");
-        // Nothing else comes to be in its place.
+        // Nothing can be put in their place.
         assert_eq!(places(&project).pinned, [common.clone(), common.join("worktrees"), tree.clone()]);
         for kept in [common.join("hooks"), tree.join("commondir"), tree.join("gitdir")] {
             assert!(places(&project).kept.contains(&kept), "{}", kept.display());

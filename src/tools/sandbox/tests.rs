@@ -1,4 +1,4 @@
-//! Commands that try to get out, and ordinary ones that must not notice.
+//! Tests of the sandbox: commands that try to escape, and ordinary ones that have to work as usual.
 
 use std::net::TcpListener;
 use std::os::unix::net::{UnixDatagram, UnixListener};
@@ -15,7 +15,7 @@ use crate::tools::{Outcome, command};
 
 struct Bench {
     project: Project,
-    /// Beside the project, as another project would be.
+    /// A folder outside the project.
     outside: tempfile::TempDir,
 }
 
@@ -51,7 +51,7 @@ impl Bench {
         command::run(Arguments(&arguments), false, &self.project.context).await.unwrap_or_else(Outcome::error)
     }
 
-    /// Nothing outside is as it was not before, whatever the command says of itself.
+    /// The command fails, shows no secret and changes nothing outside.
     async fn refused(&self, line: &str) {
         let before = tree(self.outside.path());
         let outcome = self.run(line).await;
@@ -69,16 +69,17 @@ impl Bench {
 fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        match entry.path().is_dir() {
-            true => all.extend(tree(&entry.path())),
-            false => all.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap())),
+        if entry.path().is_dir() {
+            all.extend(tree(&entry.path()));
+        } else {
+            all.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap()));
         }
     }
     all.sort();
     all
 }
 
-/// `None` where the machine cannot confine: there commands are asked about, which `tests/it/confined.rs` sees to.
+/// `None` if this machine has no sandbox: then commands need consent, which `tests/it/confined.rs` tests.
 fn bench() -> Option<Bench> {
     match super::missing() {
         None => Some(Bench::new()),
@@ -120,13 +121,13 @@ async fn nothing_outside_the_project_is_written_or_read() {
         bench.refused(line).await;
     }
     assert!(!Path::new("/tmp/monobloc-test-outside").exists());
-    let told = bench.run("cat OUT/.ssh/id").await.text;
-    assert!(told.starts_with("something was refused, perhaps because commands are confined: $ cat"), "{told}");
-    assert!(told.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
+    let text = bench.run("cat OUT/.ssh/id").await.text;
+    assert!(text.starts_with("something was refused, perhaps because commands are confined: $ cat"), "{text}");
+    assert!(text.contains("command_reads") && !bench.run("false").await.text.contains("confined"));
 }
 
 #[tokio::test]
-async fn what_git_and_this_program_keep_stays_as_it_is() {
+async fn hooks_and_settings_of_git_and_the_database_cannot_be_changed() {
     let Some(bench) = bench().map(Bench::git) else { return };
     let kept = [".monobloc", ".git/hooks", ".git/config"].map(|name| bench.project.dir.path().join(name));
     let content = || kept.each_ref().map(|path| if path.is_dir() { tree(path) } else { Vec::new() });
@@ -149,11 +150,11 @@ async fn what_git_and_this_program_keep_stays_as_it_is() {
         let misled = ["commondir", "config.worktree"].map(|name| bench.project.dir.path().join(".git").join(name));
         assert!(!misled.iter().any(|path| path.is_symlink() || path.exists()), "{line}");
     }
-    // Somebody else may have made it meanwhile: it is not lost.
-    let told = bench.run("echo ../evil > .git/commondir").await.text;
-    let (path, rest) = told.split_once(" would have git read other settings: moved to ").expect("told");
+    // The file is moved and not deleted, because somebody else may have made it.
+    let text = bench.run("echo ../evil > .git/commondir").await.text;
+    let (path, rest) = text.split_once(" would have git read other settings: moved to ").expect("told");
     let (aside, rest) = rest.split_once("; ").expect("a place");
-    assert!(path == ".git/commondir" && rest.starts_with("$ echo"), "{told}");
+    assert!(path == ".git/commondir" && rest.starts_with("$ echo"), "{text}");
     assert_eq!(bench.project.text(aside), "../evil\n");
     bench.works("git add -A . ':!.monobloc' && git commit -qm first && git log --oneline", "first").await;
 }
@@ -187,7 +188,7 @@ async fn no_socket_leads_out_unless_that_is_granted() {
 }
 
 #[tokio::test]
-async fn what_it_takes_of_the_machine_is_bounded() {
+async fn memory_file_size_and_processes_are_bounded() {
     let small = Commands { memory: Bytes(256 << 20), file_size: Bytes(1 << 20), ..Commands::default() };
     let Some(bench) = bench() else { return };
     let bench = bench.with(Commands { processes: 64, ..small });
@@ -195,7 +196,7 @@ async fn what_it_takes_of_the_machine_is_bounded() {
     assert!(std::fs::metadata(bench.project.dir.path().join("big")).unwrap().len() <= 1 << 20);
     bench.refused("python3 -c 'bytearray(1 << 30)'").await;
     bench.works("ulimit -n; ulimit -c", "4096\n0\n").await;
-    // The bomb is small, and its fuse is short.
+    // A small fork bomb.
     let bomb = "for i in $(seq 200); do sleep 5 & done; wait; echo all";
     let started = Instant::now();
     bench.refused(bomb).await;
@@ -222,7 +223,7 @@ async fn processes_that_leave_the_group_end_with_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn commands_side_by_side_do_not_end_each_other() {
-    // The system gives the number of a namespace that is gone to the next one.
+    // The system gives the inode number of a namespace that is gone to the next one.
     let many: Vec<_> = (0..4)
         .map(|_| {
             tokio::spawn(async {
@@ -239,7 +240,7 @@ async fn commands_side_by_side_do_not_end_each_other() {
 }
 
 #[tokio::test]
-async fn ordinary_commands_do_not_notice() {
+async fn ordinary_commands_work_as_usual() {
     let Some(bench) = bench().map(Bench::git) else { return };
     for (line, expected) in [
         ("git status --short", "a.txt"),
@@ -265,7 +266,7 @@ async fn ordinary_commands_do_not_notice() {
 }
 
 #[tokio::test]
-async fn tool_chains_at_hand_run() {
+async fn installed_tool_chains_run() {
     let Some(bench) = bench() else { return };
     for (program, line) in
         [("cargo", "cargo --version && rustc --version"), ("node", "node -e 'console.log(process.version)'")]
@@ -281,7 +282,7 @@ async fn tool_chains_at_hand_run() {
     bench.works(&line, "built\n").await;
 }
 
-/// The rights of files mean little to the administrator, so the part of this test that acts is run as somebody else.
+/// Permissions of files do not bind root, so under root this test runs itself again as another user.
 #[test]
 fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
     const PROJECT: &str = "MONOBLOC_TEST_ASIDE";
@@ -294,8 +295,8 @@ fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
     let program = std::env::current_exe().unwrap();
     let mut again = Command::new(&program);
     if administrator {
-        // Anybody can read it there. Another process writes it: what this one writes, children that other tests start
-        // meanwhile hold open too, and a file that is written is not run ("text file busy").
+        // A copy that every user can read. `cp` writes it, because children that other tests start meanwhile would hold
+        // open what this process writes, and a file that is being written cannot be run ("text file busy").
         let copy = dir.path().join("program");
         assert!(Command::new("cp").args([&program, &copy]).status().unwrap().success());
         again = Command::new(copy);
@@ -329,7 +330,7 @@ fn without_rights(folder: &Path) {
     }
     rights(&project, 0o555);
     assert!(nothing.put_aside().is_empty());
-    // What a link leads to belongs to others, and keeps its rights.
+    // The target of a link belongs to others and keeps its permissions.
     let misled = super::Misled::by_what_comes(&project);
     rights(&project, 0o755);
     let other = folder.join("other");

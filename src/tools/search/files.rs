@@ -1,4 +1,4 @@
-//! The `index_…` tools that answer with files: which file defines something, what a file defines, where names occur.
+//! The `index_…` tools about files: which file defines something, what a file defines, where names occur.
 
 use super::{index, said, show};
 use crate::index::{Index, SymbolRow};
@@ -8,13 +8,13 @@ use crate::tools::arguments::Arguments;
 use crate::tools::outcome::Outcome;
 use show::Item;
 
-/// A file of so many lines is shown whole.
+/// A file of at most this many lines is shown whole.
 const WHOLE_LINES_MAX: usize = 60;
-/// Stretches looked at for words.
-const STRETCHES_MAX: usize = 60;
-/// Lines shown of each.
-const LINES_A_STRETCH: usize = 8;
-/// Names proposed for one that is not there.
+/// Most chunks that are searched for words.
+const CHUNKS_MAX: usize = 60;
+/// Most lines shown of each.
+const LINES_PER_CHUNK: usize = 8;
+/// Most names proposed for one that does not exist.
 const PROPOSED: usize = 5;
 
 /// `index_find_files`: files that define a name, or whose path holds it.
@@ -69,7 +69,7 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
             Item { path: path.into(), line: 1, name: "the file".into(), about, body, body_start, ..Item::default() };
         return Ok(show::outcome(&format!("{path}, {lines} lines"), &[item], &[]));
     }
-    let items: Vec<Item> = definitions.into_iter().map(introduced).collect();
+    let items: Vec<Item> = definitions.into_iter().map(outlined).collect();
     let title = format!("{path}, {lines} lines, {} definitions", items.len());
     Ok(show::outcome(&title, &items, &["read_file shows lines; `symbol` shows one definition".to_owned()]))
 }
@@ -95,7 +95,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
         return Err(format!("`{wanted}` holds no name to look for; give identifiers such as `retry_after`"));
     }
     let index = index(context)?;
-    let found = retrieve::search(index, wanted, None, STRETCHES_MAX).map_err(said)?;
+    let found = retrieve::search(index, wanted, None, CHUNKS_MAX).map_err(said)?;
     let mut items: Vec<(usize, Item)> = Vec::new();
     for hit in found.hits {
         let lower = hit.snippet.to_lowercase();
@@ -105,14 +105,14 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
         let Some((first, _)) = lines.first() else { continue };
         let head = lines
             .iter()
-            .take(LINES_A_STRETCH)
+            .take(LINES_PER_CHUNK)
             .map(|(at, line)| format!("{}| {}", hit.start + at, line.trim()))
             .collect();
         let name = hit.symbol.clone().unwrap_or_else(|| "the file".into());
         let about = format!("{}, {} lines", hit.kind.as_deref().unwrap_or("text"), lines.len());
         items.push((held, Item { path: hit.path, line: hit.start + first, name, about, head, ..Item::default() }));
     }
-    // All of the words before some of them; otherwise as the search ranked them.
+    // Chunks with more of the words come first; otherwise the order of the search stays.
     items.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if items.is_empty() {
@@ -130,7 +130,8 @@ fn names_in(text: &str) -> Vec<String> {
     words
 }
 
-fn introduced(symbol: SymbolRow) -> Item {
+/// A definition with its signature and the first line of its documentation.
+fn outlined(symbol: SymbolRow) -> Item {
     let doc = symbol.doc.lines().next().unwrap_or_default().to_owned();
     Item {
         path: symbol.path,
@@ -142,19 +143,19 @@ fn introduced(symbol: SymbolRow) -> Item {
     }
 }
 
-/// A definition with its lines.
+/// A definition as in an outline, and its lines.
 pub(super) fn definition(index: &Index, symbol: SymbolRow) -> Result<Item, String> {
     let (body_start, body) = lines_of(index, &symbol.path, symbol.start, symbol.end)?;
-    Ok(Item { body, body_start, ..introduced(symbol) })
+    Ok(Item { body, body_start, ..outlined(symbol) })
 }
 
-/// Lines of a file as they were indexed, and the number of the first.
+/// The number of the first line, and the lines of a file as they were indexed.
 pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> Result<(usize, String), String> {
     let chunks = index.chunks_of_file(path).map_err(said)?;
     let mut body = String::new();
     let mut next = start;
     for chunk in chunks.iter().filter(|chunk| chunk.start <= end && chunk.end >= start) {
-        // Blank stretches are in no chunk.
+        // Blank lines between chunks belong to none of them.
         (next..chunk.start).for_each(|_| body.push('\n'));
         let from = start.saturating_sub(chunk.start);
         let wanted = chunk.content.lines().skip(from).take(end + 1 - chunk.start.max(start));
@@ -167,7 +168,7 @@ pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> R
     Ok((start, body))
 }
 
-/// Says that a file is not in the index, why, and which are called alike.
+/// The message that a file is not in the index, with files of the same or a similar name.
 pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> {
     let paths = index.paths().map_err(said)?;
     if paths.is_empty() {
@@ -180,11 +181,11 @@ pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> 
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
-/// `; there is a, b` for the names nearest to one that is missing, empty if none is near.
+/// `; there is a, b` with the known names most similar to `wanted`; empty if none is similar.
 pub(super) fn proposed<'n>(wanted: &str, known: impl Iterator<Item = &'n String>) -> String {
-    /// Names are alike when three letters of four agree; paths share folders and endings anyway.
+    /// Least similarity of a proposed name; high, because paths share folders and endings anyway.
     const ALIKE_MIN: f32 = 0.75;
-    /// Comparing letter by letter beyond this would be waited for.
+    /// Most names compared; more would take noticeable time.
     const COMPARED_MAX: usize = 20_000;
     let names: Vec<&str> = known.take(COMPARED_MAX).map(String::as_str).collect();
     let near = similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN);

@@ -1,4 +1,4 @@
-//! The `index_…` tools that follow the graph: who calls, imports and depends on whom.
+//! The `index_…` tools about the graph of calls and imports: callers, callees, imports, dependents, impact.
 
 use super::show::{self, Detail, Item};
 use super::{files, index, near_symbols, said};
@@ -7,13 +7,13 @@ use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::Outcome;
 
-/// Lines shown around the place where an edge arises.
+/// Lines shown before and after a call or import.
 const LINES_AROUND: usize = 2;
-/// How far a change is followed: further away nearly everything depends on everything.
+/// How far the impact of a change is followed; further away nearly everything depends on everything.
 const IMPACT: Reach = Reach { steps_max: 3, count_max: 500 };
-/// How the error begins that says so of a name.
+/// Beginning of the error for a name that nothing defines.
 pub const NOTHING_CALLED: &str = "nothing in the index is called";
-/// Namesakes that are listed.
+/// Most definitions of one name that are listed.
 const NAMESAKES_MAX: usize = 5;
 
 /// `index_callers`: who calls a symbol.
@@ -28,7 +28,7 @@ pub(in crate::tools) fn callers(arguments: Arguments<'_>, context: &Context) -> 
         notes.push(format!("{} more references to {symbol} could not be resolved", unknown.len()));
     }
     let found = graph.callers(symbol);
-    let items = found.iter().map(|near| at_the_edge(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items = found.iter().map(|near| at_reference(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
     Ok(show::outcome(&format!("{} callers of {symbol}", items.len()), &items, &notes))
 }
 
@@ -39,7 +39,8 @@ pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> 
     let graph = index.graph().map_err(said)?;
     let notes = namesakes(index, &graph, symbol)?;
     let found = graph.callees(symbol);
-    let items = found.iter().map(|near| itself(index, near, "called", found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items =
+        found.iter().map(|near| at_definition(index, near, "called", found.len())).collect::<Result<Vec<_>, _>>()?;
     Ok(show::outcome(&format!("{} calls of {symbol}", items.len()), &items, &notes))
 }
 
@@ -55,7 +56,7 @@ pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> R
     }
     let mut items = Vec::new();
     for reached in &found {
-        let mut item = at_the_edge(index, &reached.near, found.len())?;
+        let mut item = at_reference(index, &reached.near, found.len())?;
         let (how, by) = (reached.near.kind.name(), &reached.by);
         item.about = format!(
             "{} that {how} {by}, {} steps away, confidence {:.2}",
@@ -71,8 +72,9 @@ pub(in crate::tools) fn imports(arguments: Arguments<'_>, context: &Context) -> 
     let index = index(context)?;
     let path = known_path(arguments, index)?;
     let found = index.graph().map_err(said)?.imports(path);
-    let items = found.iter().map(|near| itself(index, near, "imported", found.len())).collect::<Result<Vec<_>, _>>()?;
-    // What is outside the project has no node; the file's own text still names it.
+    let items =
+        found.iter().map(|near| at_definition(index, near, "imported", found.len())).collect::<Result<Vec<_>, _>>()?;
+    // Imports from outside the project have no node in the graph, but the chunks of the file name them.
     let chunks = index.chunks_of_file(path).map_err(said)?;
     let mut sources: Vec<String> = chunks.into_iter().flat_map(|chunk| chunk.imports).collect();
     sources.sort();
@@ -86,20 +88,20 @@ pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) 
     let index = index(context)?;
     let path = known_path(arguments, index)?;
     let found = index.graph().map_err(said)?.dependents(path);
-    let items = found.iter().map(|near| at_the_edge(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items = found.iter().map(|near| at_reference(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
     Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &[]))
 }
 
 fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, String> {
     let path = arguments.text("path")?.trim().trim_start_matches("./");
-    match index.file_symbols(path).map_err(said)?.is_empty() {
-        true => Err(files::unknown_path(index, path)?),
-        false => Ok(path),
+    if index.file_symbols(path).map_err(said)?.is_empty() {
+        return Err(files::unknown_path(index, path)?);
     }
+    Ok(path)
 }
 
-/// A name that nothing defines is an error, so that it is never taken for something without callers; one that several things have is
-/// said to be so.
+/// A note if several definitions have the name. A name that nothing defines is an error, so that it is not mistaken for
+/// one without callers.
 fn namesakes(index: &Index, graph: &Graph, symbol: &str) -> Result<Vec<String>, String> {
     let all: Vec<&Node> = graph.named(symbol);
     if all.is_empty() {
@@ -114,8 +116,8 @@ fn namesakes(index: &Index, graph: &Graph, symbol: &str) -> Result<Vec<String>, 
     Ok(vec![format!("{count} definitions have that name: {}{more}; Type.name means one of them", places.join(", "))])
 }
 
-/// A neighbour at the line of its file where the edge arises.
-fn at_the_edge(index: &Index, near: &Neighbour, count: usize) -> Result<Item, String> {
+/// A neighbour, shown at the line of the call or import.
+fn at_reference(index: &Index, near: &Neighbour, count: usize) -> Result<Item, String> {
     let mut item = item(near, near.line);
     match Detail::of(count) {
         Detail::Full => {
@@ -131,8 +133,8 @@ fn at_the_edge(index: &Index, near: &Neighbour, count: usize) -> Result<Item, St
     Ok(item)
 }
 
-/// A neighbour where it is defined; the edge arises in the file that was asked about.
-fn itself(index: &Index, near: &Neighbour, how: &str, count: usize) -> Result<Item, String> {
+/// A neighbour, shown where it is defined; the call or import is in the file that was asked about.
+fn at_definition(index: &Index, near: &Neighbour, how: &str, count: usize) -> Result<Item, String> {
     let mut item = item(near, near.node.start);
     item.about.push_str(&format!(", {how} in line {}", near.line));
     if Detail::of(count) != Detail::Fold && near.node.kind != "module" {

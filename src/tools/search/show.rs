@@ -1,15 +1,16 @@
-//! How much of each result a reader sees: a few whole, some with their first lines, many by name only.
+//! Shows results in as much detail as their number allows: a few whole, some with signatures, many by name only.
 
 use std::collections::BTreeMap;
 
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
-/// Up to so many results are shown whole; up to so many with what introduces them; more by name, file by file.
+/// Up to this many results are shown whole.
 const FULL_MAX: usize = 3;
+/// Up to this many with their signature and documentation; more by name, grouped by file.
 const PREVIEW_MAX: usize = 15;
 /// Most results that are named; the rest is counted.
 const NAMED_MAX: usize = 200;
-/// Lines of a whole result, and lines that become findings.
+/// Most lines of one result that are shown and become findings.
 const LINES_MAX: usize = 60;
 const LINE_CHARS: usize = 200;
 
@@ -29,7 +30,7 @@ pub(super) struct Item {
     pub body_start: usize,
 }
 
-/// How much of each of so many results is shown.
+/// How much of each result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     Full,
@@ -75,7 +76,7 @@ fn one(item: &Item, detail: Detail, text: &mut String) {
     }
 }
 
-/// `path: name:line, name:line`, a line a file.
+/// `path: name:line, name:line`, one line per file.
 fn fold(items: &[Item], text: &mut String) {
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for item in items.iter().take(NAMED_MAX) {
@@ -91,8 +92,8 @@ fn fold(items: &[Item], text: &mut String) {
 
 fn findings(item: &Item) -> Vec<Finding> {
     if item.body.is_empty() {
-        let said = item.head.iter().find(|line| !line.is_empty());
-        let text = said.map_or_else(|| format!("{} ({})", item.name, item.about), Clone::clone);
+        let first = item.head.iter().find(|line| !line.is_empty());
+        let text = first.map_or_else(|| format!("{} ({})", item.name, item.about), Clone::clone);
         return vec![Finding::at(&item.path, item.line, cut_line(&text, LINE_CHARS))];
     }
     let lines = item.body.lines().enumerate().take(LINES_MAX).filter(|(_, line)| !line.trim().is_empty());
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn few_results_are_whole_some_introduced_and_many_named() {
+    fn few_results_are_shown_whole_some_by_signature_and_many_by_name() {
         check(0, "title");
         check(1, "title\nsrc/0.rs:1 f0 (function)\n1| fn f0() {\n2| }");
         check(4, "title\nsrc/0.rs:1 f0 (function)\n    fn f0()\nsrc/1.rs:2 f1 (function)");

@@ -59,7 +59,7 @@ fn callees_come_with_their_own_lines() {
 }
 
 #[test]
-fn an_impact_says_by_what_and_how_far() {
+fn an_impact_says_how_each_place_leads_to_the_symbol() {
     let outcome = call(graph::impact, &project(&[]), r#"{"symbol":"now"}"#);
     assert!(outcome.text.contains("places lead to now\n"), "{}", outcome.text);
     assert!(
@@ -108,7 +108,7 @@ fn a_wrong_name_is_an_error_that_proposes_near_ones() {
 }
 
 #[test]
-fn without_an_index_it_is_said_how_to_get_one() {
+fn without_an_index_the_error_says_how_to_get_one() {
     let outcome = call(graph::callers, &Project::with(&[]), r#"{"symbol":"x"}"#);
     assert!(!outcome.is_ok() && outcome.text.contains("monobloc index"), "{outcome:?}");
 }

@@ -1,4 +1,4 @@
-//! Says whether a command line may destroy something.
+//! Rates the risk of a shell command line: plain, destructive or forbidden.
 
 mod split;
 
@@ -7,16 +7,16 @@ use split::{Simple, split};
 /// What a command line may do, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Risk {
-    /// No project work needs it: refused whatever the mode.
+    /// No work on a project needs it: refused in every mode.
     Forbidden(String),
-    /// It deletes, overwrites, sends away or cannot be seen through.
+    /// It may delete, overwrite or send something, or cannot be analysed.
     Destructive(String),
     Plain,
 }
 
-/// `sh -c "sh -c …"` is followed this deep.
+/// `sh -c "sh -c …"` is followed this deep; what lies deeper counts as destructive.
 const DEPTH_MAX: usize = 4;
-/// A longer line is not looked through but asked about.
+/// A longer line is not analysed and counts as destructive.
 const LINE_MAX_BYTES: usize = 16 << 10;
 
 /// Programs that delete, overwrite, change rights, end processes or talk to others, whatever their arguments.
@@ -64,14 +64,14 @@ const DESTRUCTIVE: [&str; 42] = [
     "install",
     "at",
 ];
-/// Programs nobody needs in a project.
+/// Programs that concern the machine and that no project needs.
 const FORBIDDEN: [&str; 10] =
     ["mkfs", "fdisk", "parted", "wipefs", "shutdown", "reboot", "halt", "poweroff", "mkswap", "insmod"];
 /// Programs that run the command after them.
 const WRAPPERS: [&str; 12] =
     ["env", "nohup", "time", "nice", "ionice", "command", "builtin", "exec", "xargs", "timeout", "stdbuf", "setsid"];
 const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "fish"];
-/// Two words that destroy together: a program and its subcommand.
+/// Destructive subcommands of programs.
 const SUBCOMMANDS: [(&str, &[&str]); 6] = [
     (
         "git",
@@ -100,19 +100,19 @@ const SUBCOMMANDS: [(&str, &[&str]); 6] = [
     ("gh", &["release", "repo", "pr", "issue", "api", "secret"]),
     ("make", &["clean", "distclean", "install", "uninstall"]),
 ];
-/// An option that turns a harmless program into a destructive one.
+/// Options that make a harmless program destructive. One letter is also seen among others behind one dash, as in `-rf`.
 const OPTIONS: [(&str, &[&str]); 12] = [
     ("find", &["-delete", "-exec", "-execdir", "-ok", "-fprint"]),
     ("sed", &["-i", "--in-place"]),
-    ("perl", &["-e", "-i", "-pi"]),
+    ("perl", &["-e", "-i"]),
     ("python", &["-c"]),
     ("python3", &["-c"]),
     ("node", &["-e", "--eval"]),
     ("ruby", &["-e", "-i"]),
     ("cp", &["-f", "--force", "--remove-destination"]),
-    ("ln", &["-f", "-sf", "--force"]),
+    ("ln", &["-f", "--force"]),
     ("sort", &["-o", "--output"]),
-    ("tar", &["-x", "--extract", "-xf", "-xzf", "xf", "xzf", "--overwrite"]),
+    ("tar", &["-x", "--extract", "--overwrite"]),
     ("git", &["--amend", "-D", "--delete", "--force"]),
 ];
 
@@ -122,7 +122,7 @@ pub struct Command {
     /// The program and its arguments, without quotes.
     pub words: Vec<String>,
     writes: Vec<String>,
-    /// Its words are all there is to it: no file is written into, and the program is not found out at run time.
+    /// It writes into no file, and its program is known before it runs.
     pub plain: bool,
 }
 
@@ -133,23 +133,24 @@ impl Command {
     }
 }
 
-/// The simple commands of a line; `None` when its quotes do not close or it is too long to be looked through.
+/// The simple commands of a line; `None` when it cannot be read as a shell command or it is too long to be analysed.
 pub fn commands(line: &str) -> Option<Vec<Command>> {
     let all = split(line).filter(|_| line.len() <= LINE_MAX_BYTES)?;
     let seen = |one: Simple| Command {
-        plain: !one.unknown_program && one.writes.iter().all(|target| harmless_device(target)),
+        plain: !one.unknown_program && !one.substitutes && one.writes.iter().all(|target| harmless_device(target)),
         words: one.words,
         writes: one.writes,
     };
-    Some(all.into_iter().filter(|one| *one != Simple::default()).map(seen).collect())
+    Some(all.into_iter().map(seen).collect())
 }
 
 /// The risk of a whole command line.
 pub fn risk(line: &str) -> Risk {
-    worst(line, 0)
+    risk_of_line(line, 0)
 }
 
-fn worst(line: &str, depth: usize) -> Risk {
+/// The worst risk of the commands in a line.
+fn risk_of_line(line: &str, depth: usize) -> Risk {
     let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     if squeezed.contains(":(){:|:&};:") {
         return Risk::Forbidden("it multiplies itself without end".to_owned());
@@ -158,11 +159,11 @@ fn worst(line: &str, depth: usize) -> Risk {
         return Risk::Destructive("it is too long or too deep to be looked through".to_owned());
     }
     let Some(commands) = split(line) else {
-        return Risk::Destructive("its quotes do not close".to_owned());
+        return Risk::Destructive("it cannot be read as a shell command".to_owned());
     };
     let mut found = Risk::Plain;
     for command in commands {
-        match of_one(&command, depth) {
+        match risk_of_command(&command, depth) {
             Risk::Forbidden(why) => return Risk::Forbidden(why),
             Risk::Destructive(why) if found == Risk::Plain => found = Risk::Destructive(why),
             _ => {}
@@ -171,7 +172,7 @@ fn worst(line: &str, depth: usize) -> Risk {
     found
 }
 
-fn of_one(command: &Simple, depth: usize) -> Risk {
+fn risk_of_command(command: &Simple, depth: usize) -> Risk {
     let program_of = |word: &String| word.rsplit('/').next().unwrap_or("").to_owned();
     let words: Vec<&String> = command.words.iter().skip_while(|word| is_assignment(word)).collect();
     for target in &command.writes {
@@ -179,7 +180,7 @@ fn of_one(command: &Simple, depth: usize) -> Risk {
             return Risk::Forbidden(format!("it writes to the device {target}"));
         }
     }
-    let Some(program) = words.first().map(|word| program_of(word)) else { return written(command) };
+    let Some(program) = words.first().map(|word| program_of(word)) else { return risk_of_writes(command) };
     let rest: Vec<String> = words[1..].iter().map(|word| (*word).clone()).collect();
     let name = program.as_str();
     if FORBIDDEN.contains(&name) || name.starts_with("mkfs.") {
@@ -191,21 +192,31 @@ fn of_one(command: &Simple, depth: usize) -> Risk {
     if name == "dd" && rest.iter().any(|word| word.starts_with("of=/dev/") && !harmless_device(&word[3..])) {
         return Risk::Forbidden("it writes over a device".to_owned());
     }
-    if command.unknown_program && (name.contains('$') || name.contains('`')) {
+    if command.unknown_program {
         return Risk::Destructive("which program it runs is only known when it runs".to_owned());
     }
     if WRAPPERS.contains(&name) || ["sudo", "doas"].contains(&name) {
-        let inner = rest.iter().position(|word| !word.starts_with('-') && !is_assignment(word) && !is_amount(word));
-        let inner = Simple { words: inner.map_or(Vec::new(), |at| rest[at..].to_vec()), ..Simple::default() };
-        let risk = if depth < DEPTH_MAX { of_one(&inner, depth + 1) } else { Risk::Plain };
-        if risk != Risk::Plain {
-            return risk;
+        // Which of its words is the program depends on its options, so each may be.
+        let mut worst = Risk::Plain;
+        for at in 0..rest.len() {
+            if WRAPPERS.contains(&rest[at].as_str()) {
+                continue;
+            }
+            let inner = Simple { words: rest[at..].to_vec(), ..Simple::default() };
+            match risk_of_command(&inner, depth) {
+                Risk::Forbidden(why) => return Risk::Forbidden(why),
+                Risk::Destructive(why) if worst == Risk::Plain => worst = Risk::Destructive(why),
+                _ => {}
+            }
+        }
+        if worst != Risk::Plain {
+            return worst;
         }
     }
     if SHELLS.contains(&name) {
-        if let Some(at) = rest.iter().position(|word| word.starts_with('-') && word.ends_with('c')) {
-            let risk = rest.get(at + 1).map_or(Risk::Plain, |line| worst(line, depth + 1));
-            return if risk == Risk::Plain { written(command) } else { risk };
+        if let Some(at) = rest.iter().position(|word| is_short_options(word) && word.ends_with('c')) {
+            let risk = rest.get(at + 1).map_or(Risk::Plain, |line| risk_of_line(line, depth + 1));
+            return if risk == Risk::Plain { risk_of_writes(command) } else { risk };
         }
         if rest.is_empty() {
             return Risk::Destructive(format!("`{name}` runs whatever it is sent"));
@@ -214,6 +225,9 @@ fn of_one(command: &Simple, depth: usize) -> Risk {
     if DESTRUCTIVE.contains(&name) {
         return Risk::Destructive(format!("`{name}` may delete, overwrite or send something"));
     }
+    if name == "tar" && rest.first().is_some_and(|options| !options.starts_with('-') && options.contains('x')) {
+        return Risk::Destructive("`tar x` may overwrite files".to_owned());
+    }
     let listed = |table: &[(&str, &[&str])]| -> Option<String> {
         let (_, dangerous) = table.iter().find(|(program, _)| *program == name)?;
         rest.iter().find(|word| dangerous.iter().any(|one| same_option(word, one))).cloned()
@@ -221,10 +235,11 @@ fn of_one(command: &Simple, depth: usize) -> Risk {
     if let Some(word) = listed(&SUBCOMMANDS).or_else(|| listed(&OPTIONS)) {
         return Risk::Destructive(format!("`{name} {word}` may delete, overwrite or send something"));
     }
-    written(command)
+    risk_of_writes(command)
 }
 
-fn written(command: &Simple) -> Risk {
+/// The risk of the files that a command writes into.
+fn risk_of_writes(command: &Simple) -> Risk {
     match command.writes.iter().find(|target| !harmless_device(target)) {
         Some(target) => Risk::Destructive(format!("it writes into `{target}`")),
         None => Risk::Plain,
@@ -235,14 +250,20 @@ fn harmless_device(path: &str) -> bool {
     ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path)
 }
 
-/// `-i` also stands in `-i.bak`; long options and subcommands are whole words, with or without `=value`.
+/// Whether `word` is the option or subcommand `dangerous`, also with `=value`; one letter also among others: `-ni`, `-i.bak`.
 fn same_option(word: &str, dangerous: &str) -> bool {
+    let letter = dangerous.strip_prefix('-').filter(|rest| rest.len() == 1);
     word == dangerous
-        || word
-            .strip_prefix(dangerous)
-            .is_some_and(|rest| rest.starts_with('=') || (dangerous == "-i" && !rest.is_empty()))
+        || word.strip_prefix(dangerous).is_some_and(|rest| rest.starts_with('='))
+        || letter.is_some_and(|letter| is_short_options(word) && word.contains(letter))
 }
 
+/// `-rf`, not `--force`.
+fn is_short_options(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--")
+}
+
+/// Whether deleting this path would delete all files, or all of the user's.
 fn is_everything(word: &str) -> bool {
     let bare = word.trim_end_matches(['/', '*', '.']);
     (bare.is_empty() && word.starts_with('/')) || ["~", "$HOME", "${HOME}"].contains(&bare)
@@ -254,10 +275,6 @@ fn is_assignment(word: &str) -> bool {
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     })
-}
-
-fn is_amount(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -275,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_building_and_testing_are_plain() {
+    fn commands_that_read_build_and_test_are_plain() {
         for line in [
             "ls -la",
             "cargo test --release",
@@ -295,13 +312,17 @@ mod tests {
             "bash build.sh",
             "timeout 5 cargo test",
             "git diff # rm -rf /",
+            "cat <<'EOF'\nrm -rf /\nEOF",
+            "tar -tf a.tar",
+            "for f in src/*; do wc -l \"$f\"; done",
+            "xargs -n 1 wc -l < list",
         ] {
             check(line, "plain");
         }
     }
 
     #[test]
-    fn deleting_overwriting_and_sending_are_destructive() {
+    fn commands_that_delete_overwrite_or_send_are_destructive() {
         for line in [
             "rm a.txt",
             "ls; rm -r target",
@@ -351,6 +372,21 @@ mod tests {
             "cargo publish",
             "dd if=a of=b",
             "ls\nrm a",
+            "env env env env env env rm a",
+            "timeout -s KILL 5 rm a",
+            "env -u X rm a",
+            "xargs -I {} rm {} < list",
+            "bash --norc -c 'rm a'",
+            "tar -xvf a",
+            "tar xvf a",
+            "sed -ni s/a/b/p f",
+            "cat <<EOF\n$(rm a)\nEOF",
+            "bash <<EOF\nrm a\nEOF",
+            "diff <(rm a) b",
+            "for f in *; do rm $f; done",
+            "{rm,a}",
+            "r* a",
+            "ls > \"$out\"",
         ] {
             check(line, "destructive");
         }
@@ -370,6 +406,8 @@ mod tests {
             ":(){ :|:& };:",
             "ls; shutdown -h now",
             "sh -c 'rm -rf /'",
+            "sudo -u root rm -rf /",
+            "xargs -n 1 rm -rf /",
         ] {
             check(line, "forbidden");
         }
@@ -382,7 +420,7 @@ mod tests {
         }
 
         #[test]
-        fn nor_on_the_signs_of_the_shell(line in "[$`(){}'\"\\\\><&|; a\n]{0,60}") {
+        fn reading_shell_syntax_never_panics(line in "[$`(){}'\"\\\\><&|; a\n]{0,60}") {
             risk(&line);
         }
 

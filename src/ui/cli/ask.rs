@@ -1,4 +1,4 @@
-//! `monobloc ask` and `monobloc plan`: one request, streamed.
+//! `monobloc ask` and `monobloc plan`: runs one request and prints its events as they come.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use crate::app::App;
 use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
 use crate::session::{Message, Session};
 
-/// Longest request, in bytes. What does not fit into a slot could not be answered anyway.
+/// Longest request, in bytes: a longer one would not fit into a slot's context.
 pub(super) const REQUEST_BYTES_MAX: usize = 64 << 10;
 
-/// Do what a request says: plan it, run tools step by step, answer on what they found
+/// Carry out a request: plan it, run tools step by step, answer from their results
 #[derive(Args)]
 pub struct Ask {
     /// What to do, in plain words; `-` reads it from standard input
     request: String,
-    /// One JSON object a line instead of text
+    /// Print one JSON object per line instead of text
     #[arg(long)]
     json: bool,
-    /// Approve every call that would be asked about
+    /// Approve every call that needs consent
     #[arg(long)]
     yes: bool,
     /// Show the plan, the models that would be used and how long a turn takes, and stop
@@ -31,7 +31,7 @@ pub struct Ask {
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
-    /// A text to answer from, besides the project; may be named several times
+    /// A text file to use besides the project; may be repeated
     #[arg(long = "context", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     given: Vec<PathBuf>,
 }
@@ -52,11 +52,11 @@ impl From<ModeName> for Mode {
     }
 }
 
-/// Files handed over with one request, and the longest of them: together they have to leave room in a slot.
+/// Most `--context` files, and the largest size of each: they must leave room in a slot's context.
 const GIVEN_MAX: usize = 8;
 const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
-/// Reads the files that the user hands over.
+/// Reads the `--context` files.
 fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
     if files.len() > GIVEN_MAX {
         bail!("--context takes {GIVEN_MAX} files, not {}; put the others into the project", files.len());
@@ -81,7 +81,7 @@ fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
 pub struct Plan {
     /// What to plan, in plain words; `-` reads it from standard input
     request: String,
-    /// One JSON object a line instead of text
+    /// Print one JSON object per line instead of text
     #[arg(long)]
     json: bool,
 }
@@ -105,6 +105,7 @@ impl Plan {
     }
 }
 
+/// The text of the request, from standard input for `-`. Errors if it is empty or too long.
 fn checked(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
@@ -125,7 +126,8 @@ fn checked(request: String) -> Result<String> {
     Ok(text)
 }
 
-/// Standard input is read no further than one byte too far, so the message does not say how long a request is.
+/// Errors if a request of `bytes` is too long. At most one byte too many is read from standard input, so the message
+/// does not give the length.
 fn fits(bytes: usize) -> Result<()> {
     if bytes > REQUEST_BYTES_MAX {
         bail!(
@@ -135,6 +137,7 @@ fn fits(bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// Runs `op` and prints its events until the turn ends.
 async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     let mut printer = Printer::new(json);
     let session = session(app, "monobloc ask", json)?;
@@ -149,7 +152,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
             }
             Message::Approve { proposal, reply } => {
                 let decision = printer.consent(proposal, yes)?;
-                // The turn may have been cancelled meanwhile; then nobody waits for the answer.
+                // It fails if the turn was cancelled meanwhile, which then needs no decision.
                 let _: Result<(), Decision> = reply.send(decision);
             }
             Message::Failed(error) => return Err(error.into()),
@@ -158,13 +161,13 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     Ok(())
 }
 
-/// A conversation on the project, with everything it works with.
+/// A session on the project with models, tools and a refreshed index; prints notes about what is missing.
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
     let registry = app.registry()?;
     for note in app.recover()?.into_iter().chain(registry.replaced().cloned()) {
         eprintln!("monobloc: note: {note}");
     }
-    // Refuses now, with its reason, what would otherwise fail after minutes of indexing.
+    // Fail now without a planner, not after minutes of indexing.
     registry.get(crate::models::Role::Planner)?;
     let embedder = match app.embedder(&registry) {
         Ok(embedder) => Some(embedder),

@@ -1,4 +1,4 @@
-//! `monobloc audit`: whether the journal is as it was written, and whether what it says can be done again.
+//! `monobloc audit`: checks and exports the project's journal, and replays turns from it.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufReader, Write};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::app::{self, App};
 use crate::session::{self, Comparison, History, TurnShown};
 
-/// Check the journal of what was done here, write it out, or do a turn again on a copy
+/// Check or export the project's journal, or replay a turn on a copy of the project
 #[derive(Args)]
 pub struct Audit {
     #[command(subcommand)]
@@ -29,29 +29,29 @@ enum What {
 /// Check that no byte of the journal was changed since it was written
 #[derive(Args)]
 struct Verify {
-    /// A journal that was exported [default: the project's]
+    /// An exported journal [default: the project's]
     file: Option<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Write the checked journal out, one record a line; `audit verify FILE` checks the copy
+/// Check and export the journal, one record per line; `audit verify FILE` checks the export
 #[derive(Args)]
 struct Export {
-    /// [default: standard output]
+    /// The file to write [default: standard output]
     file: Option<PathBuf>,
 }
 
-/// Run the tool calls of a turn again on a copy of the project as it was, and compare what comes out
+/// Run the tool calls of a turn again on a copy of the project as it was, and compare the results
 #[derive(Args)]
 struct Replay {
-    /// A turn as `monobloc history` lists it, t12 say [default: the last that has a checkpoint]
+    /// A turn from `monobloc history`, for example t12 [default: the last one with a checkpoint]
     turn: Option<String>,
-    /// Run shell commands too; they may do things outside the copy
+    /// Also run shell commands; they may act outside the copy
     #[arg(long)]
     commands: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -75,7 +75,7 @@ fn open(journal: &Path) -> Result<BufReader<File>> {
 
 impl Verify {
     fn run(self, project: &Path, journal: &Path) -> Result<()> {
-        // Anchors belong to the project's own journal.
+        // The project's checkpoints refer to its own journal, not to an exported one.
         let of_project = self.file.is_none().then_some(project);
         let path = self.file.as_deref().unwrap_or(journal);
         let checked = session::verify(open(path)?, of_project)?;
@@ -118,12 +118,12 @@ impl Replay {
         } else {
             println!("t{} {}", turn.seq, turn.request);
             for call in &replayed.calls {
-                let said = match &call.outcome {
+                let outcome = match &call.outcome {
                     Comparison::Same => "the same".to_owned(),
                     Comparison::Different(now) => format!("different: {now}; it was: {}", call.call.summary),
                     Comparison::NotRun(why) => format!("not run: {why}"),
                 };
-                println!("    {} {said}", call.call.tool);
+                println!("    {} {outcome}", call.call.tool);
             }
             for path in &replayed.missing {
                 println!("    the copy lacks {path}: its content was never kept");
@@ -153,11 +153,11 @@ impl Replay {
     }
 }
 
-/// A folder that goes when it is not needed any more.
+/// A temporary folder that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
-    /// For its owner alone, since what is in it may be private.
+    /// Only its owner may enter it, because its files may be private.
     fn make() -> Result<Scratch> {
         let folder = std::env::temp_dir().join(format!("monobloc-replay-{:016x}", fastrand::u64(..)));
         DirBuilder::new().mode(0o700).create(&folder).with_context(|| format!("{}", folder.display()))?;
@@ -167,7 +167,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left then lies where temporary files are cleaned up.
+        // What could not be removed stays in the system's folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! `monobloc checkpoints`: the states that can be gone back to.
+//! `monobloc checkpoints`: lists the checkpoints of the project.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,7 +14,7 @@ pub const NONE: &str = "no checkpoint yet; the first is made before the first ch
 /// List the states this project can go back to
 #[derive(Args)]
 pub struct Checkpoints {
-    /// One JSON object a checkpoint
+    /// Print one JSON object per checkpoint
     #[arg(long)]
     json: bool,
 }
@@ -32,9 +32,10 @@ impl Checkpoints {
         };
         for checkpoint in store.checkpoints()? {
             let files = store.summary(checkpoint.id)?;
-            match self.json {
-                true => println!("{}", row(&checkpoint, &files)),
-                false => println!("{}", line(&checkpoint, &files)),
+            if self.json {
+                println!("{}", row(&checkpoint, &files));
+            } else {
+                println!("{}", line(&checkpoint, &files));
             }
         }
         if self.json {
@@ -48,7 +49,7 @@ impl Checkpoints {
     }
 }
 
-/// A checkpoint as JSON, with what came after it.
+/// A checkpoint as JSON, with the numbers of files changed after it.
 pub fn row(checkpoint: &Checkpoint, files: &Summary) -> Value {
     json!({
         "checkpoint": format!("c{}", checkpoint.id), "time": checkpoint.time, "before": checkpoint.reason,
@@ -57,7 +58,7 @@ pub fn row(checkpoint: &Checkpoint, files: &Summary) -> Value {
     })
 }
 
-/// The same on a line.
+/// A checkpoint as one line of text.
 pub fn line(checkpoint: &Checkpoint, files: &Summary) -> String {
     let what = match checkpoint.reason.as_str() {
         "turn" => counted(files.created, files.changed, files.deleted),

@@ -1,4 +1,4 @@
-//! `monobloc complete`: raw completion, the plainest door to the engine.
+//! `monobloc complete`: runs raw prompts through one model.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,13 @@ use crate::app::App;
 use crate::measure::complete;
 use crate::models::{ModelSpec, Role};
 
-/// Complete prompts as they stand, without a chat template, for benchmarks and checks
+/// Complete raw prompts, without a chat template, for benchmarks and checks
 #[derive(Args)]
 pub struct Complete {
-    /// Prompts, one JSON object a line: {"id", "prompt"}
+    /// File of prompts, one JSON object per line: {"id", "prompt"}
     #[arg(long, value_name = "FILE")]
     prompts: PathBuf,
-    /// Prompts evaluated side by side; 1 keeps their order
+    /// Prompts that run at the same time; 1 keeps their order
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u8).range(1..=16))]
     slots: u8,
     /// Tokens to generate for each prompt
@@ -25,22 +25,21 @@ pub struct Complete {
     /// A GGUF file [default: the planner]
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Positions of each slot
+    /// Tokens per slot
     #[arg(long, default_value_t = 4096)]
     context: u32,
-    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
     #[arg(long, value_parser = ["f16", "q8_0", "q4_0"])]
     kv_type: Option<String>,
     /// Go on after end-of-text tokens until all tokens are generated
     #[arg(long)]
     ignore_eos: bool,
-    /// Guess tokens that stand in the prompt or the answer already and verify several in a call: faster where a text
-    /// repeats its prompt
+    /// Guess tokens from the text so far and verify several per call: faster if the answer repeats its prompt
     #[arg(long)]
     lookup: bool,
     #[command(flatten)]
     sampling: SamplingFlags,
-    /// One JSON object a prompt, as each finishes
+    /// Print one JSON object per prompt, as each finishes
     #[arg(long)]
     json: bool,
 }
@@ -66,9 +65,12 @@ impl Complete {
         };
         let pool = app.empty_pool();
         let json = self.json;
-        complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| match json {
-            true => println!("{}", serde_json::json!(line)),
-            false => println!("{}: {}", line.id.as_str().unwrap_or(&line.id.to_string()), line.text),
+        complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| {
+            if json {
+                println!("{}", serde_json::json!(line));
+            } else {
+                println!("{}: {}", line.id.as_str().unwrap_or(&line.id.to_string()), line.text);
+            }
         })
         .await
     }

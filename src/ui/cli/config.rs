@@ -1,4 +1,4 @@
-//! `monobloc config`: what each setting is and where that was said.
+//! `monobloc config`: shows the settings and where each is set; trusts a project's settings file.
 
 use std::io::IsTerminal;
 
@@ -10,7 +10,7 @@ use crate::base::config::resolve::Resolved;
 use crate::base::config::{Origin, Settings, consent, file};
 use crate::models::places;
 
-/// Show the settings and where each was said, the files they are read from, or consent to a project's file
+/// Show the settings and where each is set, show the settings files, or trust a project's file
 #[derive(Args)]
 pub struct Config {
     #[command(subcommand)]
@@ -19,19 +19,19 @@ pub struct Config {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Every setting with its value and where it was said, then rules and servers
+    /// Every setting with its value and where it is set, then rules and servers
     Show {
         #[arg(long)]
         json: bool,
     },
-    /// The files that settings are read from, the later one in front of the earlier
+    /// The files that settings are read from; the second overrides the first
     Path,
-    /// Let the project's file count as yours, as it stands now: it may then loosen rules, raise limits and start servers
+    /// Trust the project's file with its present content: it may then loosen rules, raise limits and start servers
     Trust {
-        /// Take it back
+        /// Withdraw the trust
         #[arg(long)]
         forget: bool,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -58,6 +58,7 @@ impl Config {
     }
 }
 
+/// Where a setting was set, as text for people.
 fn origin(one: &Resolved) -> String {
     match &one.origin {
         Origin::Default => "default".to_owned(),
@@ -135,7 +136,7 @@ fn trust(settings: &Settings, yes: bool) -> Result<()> {
     let Some(text) = file::text(file)? else {
         bail!("{} does not exist; there is nothing to consent to", file.display())
     };
-    // Control characters could show another text than the one that is consented to.
+    // Control characters could make the terminal show another text than the one that is trusted.
     let shown = |line: &str| line.replace(|c: char| c.is_control() && c != '\t', "�");
     text.lines().for_each(|line| println!("  {}", shown(line)));
     if !yes {
@@ -158,14 +159,15 @@ fn trust(settings: &Settings, yes: bool) -> Result<()> {
 
 fn forget_project(settings: &Settings) -> Result<()> {
     let store = places::config_dir().join("consents");
-    match consent::withdraw(&store, project(settings))? {
-        true => println!("{} counts no more", settings.project_file.display()),
-        false => println!("{} was not trusted", settings.project_file.display()),
+    if consent::withdraw(&store, project(settings))? {
+        println!("{} counts no more", settings.project_file.display());
+    } else {
+        println!("{} was not trusted", settings.project_file.display());
     }
     Ok(())
 }
 
-/// The folder above `.monobloc/config.toml`.
+/// The project's folder: the one that contains `.monobloc/config.toml`.
 fn project(settings: &Settings) -> &std::path::Path {
     settings.project_file.parent().and_then(std::path::Path::parent).unwrap_or(std::path::Path::new("."))
 }

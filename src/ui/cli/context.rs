@@ -1,4 +1,4 @@
-//! `monobloc context`: the code an agent would get to read about a question.
+//! `monobloc context`: prints the code that answers a question, within a token budget.
 
 use anyhow::Result;
 use clap::Args;
@@ -6,19 +6,19 @@ use clap::Args;
 use crate::app::App;
 use crate::retrieve::{self, Form};
 
-/// Print the code that answers a question, fitted into a token budget: bodies where they are worth it, else signatures or names
+/// Print the code that answers a question within a token budget: bodies of the best hits, else signatures or names
 #[derive(Args)]
 pub struct Context {
     question: String,
-    /// Most tokens of the whole text, counted without a model: real vocabularies differ by some percent
+    /// Most tokens to print, estimated without a tokenizer: real counts differ by a few percent
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     tokens: u32,
-    /// One JSON object: {items: [{path, start, end, form, text}], tokens, left_out, notes}
+    /// Print one JSON object: {items: [{path, start, end, form, text}], tokens, left_out, notes}
     #[arg(long)]
     json: bool,
 }
 
-/// Places that are looked at; with a budget of some thousand tokens the last of these get a name at most.
+/// Search hits that are considered; with a budget of some thousand tokens only names of the last ones fit.
 const HITS: usize = 40;
 
 impl Context {
@@ -41,9 +41,9 @@ impl Context {
                     })
                 })
                 .collect();
-            let told =
+            let answer =
                 serde_json::json!({ "items": items, "tokens": pack.tokens, "left_out": pack.left_out, "notes": notes });
-            println!("{told}");
+            println!("{answer}");
             return Ok(());
         }
         notes.iter().for_each(|note| eprintln!("monobloc: note: {note}"));

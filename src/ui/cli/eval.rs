@@ -1,4 +1,4 @@
-//! `monobloc eval`: how often the right tool, the right plan and the right code are found, and how often everyday work is done.
+//! `monobloc eval`: measures on suites of cases how often tools, plans and code are right and requests are carried out.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::measure::eval::work::agent::Agent;
 use crate::measure::eval::{self, Suite};
 use crate::tools::Catalog;
 
-/// Measure the choice of tools, the making of plans, the search for code and everyday work on a suite of cases
+/// Measure tool choice, planning, code search, call graph or whole requests on a suite of cases
 #[derive(Args)]
 pub struct Eval {
     #[command(subcommand)]
@@ -23,9 +23,9 @@ pub struct Eval {
 
 #[derive(Subcommand)]
 enum What {
-    /// Tool and arguments for single requests
+    /// Tool and arguments for requests of one step
     Tools(Files),
-    /// What is seen of each request and tool, as numbers to train a chooser on (scripts/train-head)
+    /// Features of requests and tools, to train the ranking of tools on (scripts/train-head)
     Features(Files),
     /// Steps and tools for requests of several parts
     Plans(Plans),
@@ -33,13 +33,13 @@ enum What {
     Edges(Edges),
     /// Files that answer questions about a project, on a fresh index
     Search(Search),
-    /// Definitions found again by the first sentence of their comment, which is taken away first
+    /// Definitions found by the first sentence of their comment, which is removed first
     Pairs(Pairs),
     /// Everyday requests carried out on copies of projects, each checked by a command
     Work(Work),
 }
 
-/// What is measured of a suite of requests.
+/// What is measured on a suite of requests.
 enum Kind {
     Tools,
     Plans(Makers),
@@ -48,16 +48,16 @@ enum Kind {
 
 #[derive(Args)]
 struct Edges {
-    /// True calls, one JSON object a line: {"caller", "caller_file", "callee", "callee_file"}
+    /// True calls, one JSON object per line: {"caller", "caller_file", "callee", "callee_file"}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The project, its index is made elsewhere; paths of the suite are relative to it
+    /// The project that the suite's paths are relative to; its index is made in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Write every edge found, one JSON object a line
+    /// Write every edge found, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Only the line of figures
+    /// Print only the line of figures
     #[arg(long)]
     json: bool,
 }
@@ -67,16 +67,16 @@ struct Search {
     /// Questions: a JSON array of {query, relevant, secondary, category}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The project, its index is made elsewhere; paths of the suite are relative to it
+    /// The project that the suite's paths are relative to; its index is made in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Words and graph alone, without the embedder
+    /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object a line
+    /// Write the hits of every question, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Only the line of figures
+    /// Print only the line of figures
     #[arg(long)]
     json: bool,
 }
@@ -86,42 +86,41 @@ struct Pairs {
     /// The project; it is not written to
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Most questions
+    /// Most questions to ask
     #[arg(long, value_name = "N", default_value_t = 500)]
     limit: usize,
-    /// Words and graph alone, without the embedder
+    /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object a line
+    /// Write the hits of every question, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Only the line of figures
+    /// Print only the line of figures
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 struct Work {
-    /// Cases, one JSON object a line: {"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}
+    /// Cases, one JSON object per line: {"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The folder with the projects, which are copied; scripts/fetch-suites brings those of the suites in tests/data/work
+    /// The folder with the projects, which are copied; scripts/fetch-suites fetches those of tests/data/work
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Only cases whose id holds this
+    /// Run only cases whose id contains this
     #[arg(long, value_name = "SUBSTRING")]
     only: Option<String>,
-    /// Another agent, as a line for bash in the copy: {project} and {request} stand for the folder and the request, each as one word;
-    /// what it prints is its answer
+    /// Run another agent: a bash command with {project} and {request} in it; what it prints is its answer
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
-    /// Seconds after which the agent is ended, a case
+    /// Seconds per case after which the agent is ended
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
-    /// Write answer, changed files and what the check said of every case, one JSON object a line
+    /// Write answer, changed files and check output of every case, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Only the line of figures
+    /// Print only the line of figures
     #[arg(long)]
     json: bool,
 }
@@ -130,10 +129,10 @@ struct Work {
 struct Plans {
     #[command(flatten)]
     files: Files,
-    /// Plan by the clauses of a request alone, as is done without this flag as well
+    /// Divide requests by clause rules alone; this is the default
     #[arg(long, conflicts_with = "planner_only")]
     floor_only: bool,
-    /// Let the planner alone divide a request: no clause rules count its steps
+    /// Divide requests by the planner model alone, without clause rules
     #[arg(long)]
     planner_only: bool,
 }
@@ -146,18 +145,18 @@ impl Plans {
 
 #[derive(Args)]
 struct Files {
-    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}; the built-in ones
-    /// when left out, with the index of the project if it has one
+    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
+    /// [default: the built-in tools, with the index of the project if it has one]
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
-    /// Cases, one JSON object a line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; with `tools`, an array
-    /// as in the catalogue, a case offers these only
+    /// Cases, one JSON object per line: {"id", "prompt", "expected", "arguments"?} or {"id", "prompt", "chain"}; a case
+    /// with `tools`, an array as in --catalog, offers only these
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// Write the prediction of every case, one JSON object a line
+    /// Write the prediction of every case, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Only the line of figures
+    /// Print only the line of figures
     #[arg(long)]
     json: bool,
 }
@@ -243,7 +242,7 @@ impl Work {
     fn run(self, app: &App, settings: &Settings) -> Result<()> {
         let agent = match &self.agent {
             Some(line) => Agent::other(line)?,
-            None => Agent::own(typed(settings))?,
+            None => Agent::own(setting_flags(settings))?,
         };
         let run = eval::work::Run {
             root: &self.root,
@@ -259,9 +258,9 @@ impl Work {
     }
 }
 
-/// The settings of this command line, to be typed again for the program that does the work. Variables reach it by themselves, and the
-/// project is another one each time.
-fn typed(settings: &Settings) -> Vec<String> {
+/// The setting flags of this command line, to pass on to the agent's process. Environment variables are inherited, and
+/// `--project` differs for each case.
+fn setting_flags(settings: &Settings) -> Vec<String> {
     let given = settings.values.iter().filter(|one| one.origin == Origin::Flag && one.setting.flag != "project");
     given
         .flat_map(|one| match (&one.value, one.setting.kind) {

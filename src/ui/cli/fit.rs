@@ -1,4 +1,4 @@
-//! `monobloc fit`: what would fit, from headers alone.
+//! `monobloc fit`: prints what models take on a machine, calculated from file headers alone.
 
 use std::path::PathBuf;
 
@@ -10,27 +10,28 @@ use crate::base::Bytes;
 use crate::measure::fit::{Model, Report};
 use crate::models::Role;
 
-/// Calculate from headers alone what models take together, what is left for context, and what would have to be given up
+/// Calculate from file headers what models take together, how much context fits, and what would have to be given up
 #[derive(Args)]
 pub struct Fit {
-    /// GGUF files that are to be loaded together [default: planner, router and embedder]
+    /// GGUF files to load together [default: planner, router and embedder]
     files: Vec<PathBuf>,
     /// The machine: cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory), vulkan likewise, metal:16GiB [default: this one]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Tokens a slot that are wanted, for files named here
+    /// Tokens per slot, for files named here
     #[arg(long, default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
-    /// Type of cached keys and values, for files named here [default: that of the model in models.toml, else q8_0]
+    /// KV cache type, for files named here [default: that of the model in models.toml, else f16, or q8_0 in a build for
+    /// an accelerator]
     #[arg(long, value_parser = ["f16", "q8_0", "q4_0"])]
     kv_type: Option<String>,
-    /// What the program takes before any model, instead of its own figure
+    /// Memory of the program before any model, instead of the built-in figure
     #[arg(long, value_name = "SIZE")]
     overhead: Option<Bytes>,
     /// Working memory of each model, instead of the computed one
     #[arg(long, value_name = "SIZE")]
     activations: Option<Bytes>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -46,31 +47,31 @@ impl Fit {
             activations: self.activations,
         };
         let (report, refused) = app.fit(&request)?;
-        match self.json {
-            true => println!("{}", serde_json::to_string(&report)?),
-            false => print(&report),
+        if self.json {
+            println!("{}", serde_json::to_string(&report)?);
+        } else {
+            print(&report);
         }
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 }
 
-/// Says of the models that a request would use on which rung they stand and how long a typical turn takes.
+/// Prints which models a request would use, what each gives up to fit, and how long a typical turn takes.
 pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
     let (report, refused) = app.fit(&FitRequest::default())?;
-    match json {
-        true => println!("{}", serde_json::to_string(&report)?),
-        false => {
-            for model in &report.models {
-                println!("{}: {}, {}", model.role, file_name(model), model.rung);
-            }
-            let planner = report.models.iter().find(|model| model.role == Role::Planner.to_string());
-            planner.into_iter().for_each(|model| println!("{}", seconds(model)));
+    if json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        for model in &report.models {
+            println!("{}: {}, {}", model.role, file_name(model), model.rung);
         }
+        let planner = report.models.iter().find(|model| model.role == Role::Planner.to_string());
+        planner.into_iter().for_each(|model| println!("{}", seconds(model)));
     }
     refused.map_or(Ok(()), |refused| Err(refused.into()))
 }
 
-/// How long a turn takes, from what turns on this machine measured.
+/// A line about how long a typical turn takes, from speeds measured on this machine.
 fn seconds(model: &Model) -> String {
     match &model.forecast {
         Some(of) => format!(
@@ -86,7 +87,7 @@ fn file_name(model: &Model) -> std::borrow::Cow<'_, str> {
     model.file.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Characters of a bar.
+/// Width of the bar, in characters.
 const BAR: u64 = 72;
 
 fn print(report: &Report) {
@@ -104,7 +105,7 @@ fn print(report: &Report) {
     }
 }
 
-/// Amounts by purpose, with the letter that stands for each in the bar.
+/// Memory by purpose, with the letter for each in the bar.
 fn segments(report: &Report) -> [(char, &'static str, Bytes); 5] {
     let sum = |part: fn(&Model) -> Bytes| report.models.iter().map(part).sum::<Bytes>();
     [
@@ -116,6 +117,7 @@ fn segments(report: &Report) -> [(char, &'static str, Bytes); 5] {
     ]
 }
 
+/// The budget as a bar of letters; `.` is free.
 fn bar(report: &Report) -> String {
     let segments = segments(report);
     let all: Bytes = segments.iter().map(|(.., bytes)| *bytes).sum();
@@ -132,9 +134,9 @@ fn bar(report: &Report) -> String {
 
 fn legend(report: &Report) -> Vec<String> {
     let parts = segments(report).into_iter().filter(|(.., bytes)| *bytes > Bytes::ZERO);
-    let mut said: Vec<String> = parts.map(|(letter, name, bytes)| format!("{letter} {name} {bytes}")).collect();
-    said.push(format!(". free {}", report.free_bytes));
-    said
+    let mut entries: Vec<String> = parts.map(|(letter, name, bytes)| format!("{letter} {name} {bytes}")).collect();
+    entries.push(format!(". free {}", report.free_bytes));
+    entries
 }
 
 fn print_model(model: &Model) {

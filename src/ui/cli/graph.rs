@@ -1,4 +1,4 @@
-//! `monobloc graph`: who calls, uses and imports whom.
+//! `monobloc graph`: prints callers, callees, imports and paths of the project's code graph.
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::index::{Graph as CodeGraph, Index, Neighbour, Node, Reach, Reached};
 
-/// Ask who calls, uses and imports whom; every answer with how sure it is
+/// Show who calls, uses and imports whom, with the confidence of every edge
 #[derive(Args)]
 pub struct Graph {
     #[command(subcommand)]
@@ -19,15 +19,15 @@ pub struct Graph {
 enum What {
     /// Who calls a symbol
     Callers(Question),
-    /// Whom a symbol calls
+    /// What a symbol calls
     Callees(Question),
     /// What a file, or the file of a symbol, imports
     Imports(Question),
     /// Which files import a file or a symbol
     Dependents(Question),
-    /// What a change of a symbol may break: all that leads to it by calls, uses, bases and imports
+    /// What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not
     Impact(Question),
-    /// The shortest way from one symbol to another
+    /// The shortest path from one symbol to another
     Path(Ends),
 }
 
@@ -41,9 +41,9 @@ struct Question {
 
 #[derive(Args)]
 struct Ends {
-    /// Where the way begins: a name, Container.name, path::name, path:line, or the path of a file
+    /// Where the path begins: a name, Container.name, path::name, path:line, or the path of a file
     from: String,
-    /// Where it ends
+    /// Where the path ends
     to: String,
     #[command(flatten)]
     form: Form,
@@ -51,20 +51,20 @@ struct Ends {
 
 #[derive(Args)]
 struct Form {
-    /// Steps to go at most [default: 1 for callers and callees, 4 for impact, 12 for path]
+    /// Most steps to follow [default: 1 for callers and callees, 4 for impact, 12 for path]
     #[arg(long, value_name = "N")]
     depth: Option<u8>,
-    /// Lines to show at most
+    /// Most lines to show
     #[arg(short = 'n', long, default_value_t = 100)]
     limit: usize,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Unknown references that are shown; the rest is counted.
+/// Unresolved references that are listed; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
-/// Names proposed for one that nothing has, and candidates listed for one that many have.
+/// Most similar names proposed for an unknown name, and most candidates listed for an ambiguous one.
 const NAMES_SHOWN: usize = 12;
 
 impl Graph {
@@ -79,12 +79,12 @@ impl Graph {
         let reach = |depth: u8| Reach { steps_max: form.depth.unwrap_or(depth).into(), count_max: usize::MAX };
         match &self.what {
             What::Callers(q) => {
-                answer.clear(&q.symbol)?;
+                answer.unambiguous(&q.symbol)?;
                 answer.reached("callers", &q.symbol, &graph.callers_within(&q.symbol, reach(1)));
                 answer.maybe_called(&q.symbol)?;
             }
             What::Callees(q) => {
-                answer.clear(&q.symbol)?;
+                answer.unambiguous(&q.symbol)?;
                 answer.reached("calls", &q.symbol, &graph.callees_within(&q.symbol, reach(1)));
                 answer.calls_unknown(&q.symbol)?;
             }
@@ -93,17 +93,17 @@ impl Graph {
                 answer.neighbours("imports", &q.symbol, &graph.imports(&q.symbol));
             }
             What::Dependents(q) => {
-                answer.clear(&q.symbol)?;
+                answer.unambiguous(&q.symbol)?;
                 answer.neighbours("dependents", &q.symbol, &graph.dependents(&q.symbol));
             }
             What::Impact(q) => {
-                answer.clear(&q.symbol)?;
+                answer.unambiguous(&q.symbol)?;
                 answer.reached("affected by", &q.symbol, &graph.impact(&q.symbol, reach(4)));
                 answer.maybe_called(&q.symbol)?;
             }
             What::Path(ends) => {
-                answer.clear(&ends.from)?;
-                answer.clear(&ends.to)?;
+                answer.unambiguous(&ends.from)?;
+                answer.unambiguous(&ends.to)?;
                 let steps = graph.path(&ends.from, &ends.to, reach(12).steps_max);
                 if steps.is_empty() {
                     bail!("no way from {} to {} within {} steps", ends.from, ends.to, reach(12).steps_max);
@@ -115,6 +115,7 @@ impl Graph {
     }
 }
 
+/// Checks symbols and prints the answers to one question.
 struct Answer<'a> {
     index: &'a Index,
     graph: &'a CodeGraph,
@@ -123,22 +124,20 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// An error if nothing has that name; it proposes near ones.
+    /// The nodes called `symbol`. Errors if there is none and proposes similar names.
     fn known(&self, symbol: &str) -> Result<Vec<(String, &Node)>> {
         let candidates = self.graph.candidates(symbol);
         if candidates.is_empty() {
             let near = self.graph.similar(symbol, NAMES_SHOWN);
-            let hint = match near.is_empty() {
-                true => String::new(),
-                false => format!("; is one of these meant: {}", near.join(", ")),
-            };
+            let hint =
+                if near.is_empty() { String::new() } else { format!("; is one of these meant: {}", near.join(", ")) };
             bail!("nothing in {} is called `{symbol}`{hint}", self.index.project().display());
         }
         Ok(candidates)
     }
 
-    /// An error also if several things have that name; it says how to name each.
-    fn clear(&self, symbol: &str) -> Result<()> {
+    /// Errors if no node or more than one is called `symbol`, and lists how to name each.
+    fn unambiguous(&self, symbol: &str) -> Result<()> {
         let candidates = self.known(symbol)?;
         if candidates.len() == 1 {
             return Ok(());
@@ -214,10 +213,10 @@ impl Answer<'_> {
         );
     }
 
-    /// Calls of that name whose target is not known: each may be one more caller.
+    /// Prints calls of the symbol's name whose target is not known: each may be another caller.
     fn maybe_called(&self, symbol: &str) -> Result<()> {
         let Some(name) = self.graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(()) };
-        // What is known to lead out of the project is no open question.
+        // Calls that are known to lead out of the project cannot be callers.
         let open = |reason: &str| {
             !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
         };
@@ -227,6 +226,7 @@ impl Answer<'_> {
         Ok(())
     }
 
+    /// Prints calls made by the symbol whose target is not known.
     fn calls_unknown(&self, symbol: &str) -> Result<()> {
         let sources: Vec<i64> = self.graph.named(symbol).into_iter().map(|node| node.id).collect();
         let unknown = self.index.unresolved_from(&sources)?;

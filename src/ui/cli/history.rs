@@ -1,4 +1,4 @@
-//! `monobloc history`: what was asked and done here.
+//! `monobloc history`: lists the project's turns with their calls.
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -13,7 +13,7 @@ pub struct History {
     /// Turns to show
     #[arg(short = 'n', long, default_value_t = 10)]
     turns: usize,
-    /// One JSON object a turn
+    /// Print one JSON object per turn
     #[arg(long)]
     json: bool,
 }

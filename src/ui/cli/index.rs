@@ -1,4 +1,4 @@
-//! `monobloc index`: brings a project's index up to date, once or whenever files change.
+//! `monobloc index`: refreshes a project's index, once or whenever files change.
 
 mod lazy;
 mod status;
@@ -14,7 +14,7 @@ use crate::embed::Embedder;
 use crate::index::{Index as ProjectIndex, Progress, Report, Skipped, Watch, by_reason};
 use lazy::Lazy;
 
-/// Skipped files that are listed; the rest is counted.
+/// Skipped files that are listed; the others are only counted.
 const SKIPPED_SHOWN: usize = 20;
 
 /// Index a project: words, symbols, graph and vectors; only what changed is read again
@@ -25,10 +25,10 @@ pub struct Index {
     command: Option<Command>,
     /// Folder to index [default: the project]
     dir: Option<PathBuf>,
-    /// Stay, and follow every change of the files until Ctrl-C
+    /// Keep running and refresh the index whenever files change, until Ctrl-C
     #[arg(long)]
     watch: bool,
-    /// The report as one JSON object, with --watch one for each refresh
+    /// Print the report as one JSON object, with --watch one per refresh
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +47,7 @@ impl Index {
         if let Some(note) = index.note() {
             eprintln!("monobloc: note: {note}");
         }
-        // Before the first look at the files, so that no change falls between the two.
+        // Watch before the first refresh, so that no change between the two is missed.
         let watch = if self.watch { Some(Watch::new(index.project())?) } else { None };
         let mut lazy = Lazy::new(app);
         let report = refreshed(&index, &mut lazy, app, !self.json)?;
@@ -61,7 +61,7 @@ impl Index {
                 Ok(report) if report.parsed + report.removed > 0 => print(&report, self.json),
                 Ok(_) => {}
                 Err(error) if app.cancel.is_cancelled() => return Err(error),
-                // The next change is another chance: a file may have been half written, a database locked.
+                // The next change tries again: a file may have been half written, or the database locked.
                 Err(error) => eprintln!("monobloc: note: {error}; the index stays as it was"),
             }
         }
@@ -69,7 +69,7 @@ impl Index {
     }
 }
 
-/// Words, symbols and graph first, then vectors; the embedder is loaded only if something has none.
+/// Refreshes full text, symbols and graph first, then vectors; loads the embedder only if a vector is missing.
 fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) -> Result<Report> {
     let bar = bar(visible);
     let begun = std::time::Instant::now();
@@ -120,7 +120,7 @@ fn print(report: &Report, json: bool) {
     summary("read in part", &report.partial);
 }
 
-/// How many files for which reason, then the first of them; `--json` lists all.
+/// Prints the number of files for each reason, then the first files; `--json` lists all.
 fn summary(what: &str, files: &[Skipped]) {
     if files.is_empty() {
         return;
@@ -135,7 +135,7 @@ fn summary(what: &str, files: &[Skipped]) {
     }
 }
 
-/// The project's index for a request: words and graph up to date, meaning as far as `monobloc index` has come.
+/// Opens and refreshes the project's index for a request; prints a note if many vectors are missing and stay so.
 pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<ProjectIndex> {
     let index = app.index()?;
     let bar = bar(visible);

@@ -1,4 +1,4 @@
-//! `monobloc lessons`: what was learned in a project.
+//! `monobloc lessons`: lists, searches, adds and forgets the lessons of a project.
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::lessons::{Lesson, Solution, Stored};
 
-/// What was learned in this project: list, search, add, forget
+/// List, search, add or forget the lessons learned in this project
 #[derive(Args)]
 pub struct Lessons {
     #[command(subcommand)]
@@ -22,7 +22,7 @@ enum Verb {
         /// Lessons to show
         #[arg(short = 'n', long, default_value_t = 20)]
         limit: usize,
-        /// One JSON object a lesson
+        /// Print one JSON object per lesson
         #[arg(long)]
         json: bool,
     },
@@ -32,14 +32,14 @@ enum Verb {
         /// Lessons to show
         #[arg(short = 'n', long, default_value_t = 5)]
         limit: usize,
-        /// One JSON object a lesson
+        /// Print one JSON object per lesson
         #[arg(long)]
         json: bool,
     },
-    /// Write a lesson down
+    /// Add a lesson
     Add {
         problem: String,
-        /// In words; with --tool it can be used in place of a model
+        /// What solves the problem, in words; requests use it only with --tool
         solution: String,
         /// The tool that solves it
         #[arg(long)]
@@ -47,11 +47,11 @@ enum Verb {
         /// Why it works
         #[arg(long, default_value = "")]
         why: String,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Forget lessons, l3 say
+    /// Forget lessons, for example l3
     Forget {
         /// Names as `monobloc lessons list` shows them
         #[arg(required_unless_present = "all")]
@@ -59,7 +59,7 @@ enum Verb {
         /// Every lesson of the project
         #[arg(long, conflicts_with = "names")]
         all: bool,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -101,9 +101,10 @@ impl Lessons {
                 if json { println!("{}", json!({ "lesson": name })) } else { println!("{name}") }
             }
             Verb::Forget { names, all, json } => {
-                let ids: Vec<i64> = match all {
-                    true => lessons.list(usize::MAX)?.iter().map(|stored| stored.id).collect(),
-                    false => names.iter().map(|name| number(name)).collect::<Result<_>>()?,
+                let ids: Vec<i64> = if all {
+                    lessons.list(usize::MAX)?.iter().map(|stored| stored.id).collect()
+                } else {
+                    names.iter().map(|name| number(name)).collect::<Result<_>>()?
                 };
                 for id in &ids {
                     if !lessons.forget(*id)? {

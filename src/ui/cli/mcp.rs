@@ -1,4 +1,4 @@
-//! `monobloc mcp`: the servers that offer tools, what they offer, and whether they work.
+//! `monobloc mcp`: lists and tests the configured MCP servers, and calls one of their tools.
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
@@ -23,7 +23,7 @@ pub struct Mcp {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The configured servers and the tools that plans are made with; starts nothing
+    /// The configured servers and their known tools; starts nothing
     List {
         #[arg(long)]
         json: bool,
@@ -36,14 +36,14 @@ enum Command {
     },
     /// Call one tool, with the same consent as in a request
     Call {
-        /// SERVER.TOOL
+        /// The tool, as SERVER.TOOL
         tool: String,
-        /// A JSON object
+        /// Its arguments, as a JSON object
         #[arg(default_value = "{}")]
         arguments: String,
         #[arg(long)]
         json: bool,
-        /// Approve it if it would be asked about
+        /// Approve the call if it needs consent
         #[arg(long)]
         yes: bool,
     },
@@ -102,13 +102,14 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
         json!({ "server": one.server, "ok": !one.failed, "tools": one.tools.len(), "notes": one.notes,
             "took_ms": one.took.as_millis() as u64 })
     };
-    match json {
-        true => println!("{}", Value::Array(seen.iter().map(shown).collect())),
-        false => seen.iter().for_each(|one| {
+    if json {
+        println!("{}", Value::Array(seen.iter().map(shown).collect()));
+    } else {
+        for one in &seen {
             let state = if one.failed { "failed" } else { "ok" };
             println!("{:<16} {state:<7} {} tools in {} ms", one.server, one.tools.len(), one.took.as_millis());
             one.notes.iter().for_each(|note| println!("  note: {note}"));
-        }),
+        }
     }
     match seen.iter().filter(|one| one.failed).count() {
         0 => Ok(()),
@@ -140,9 +141,10 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
         _ => policy.approved(call, spec)?,
     };
     let outcome = crate::tools::execute(approved, &context).await;
-    match json {
-        true => println!("{}", serde_json::to_string(&outcome)?),
-        false => println!("{}", outcome.text),
+    if json {
+        println!("{}", serde_json::to_string(&outcome)?);
+    } else {
+        println!("{}", outcome.text);
     }
     if outcome.is_ok() { Ok(()) } else { bail!("the call failed") }
 }

@@ -1,4 +1,4 @@
-//! The command line: one file a command; its help is its doc comment.
+//! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
 mod ask;
 mod audit;
@@ -36,12 +36,13 @@ use crate::base::Cancel;
 use crate::base::config::{Settings, resolve};
 use crate::embed::Embedder;
 
-/// Ends with this code when the user pressed Ctrl-C, as shells expect.
+/// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: u8 = 130;
-/// And with this one when nobody reads its output any more.
+/// Exit code when the reader of the output has gone.
 const BROKEN_PIPE: i32 = 141;
 
-/// Runs a whole agent in one process, offline: planner, router and embedder, tools, index and memory budget.
+/// Run an agent with its language models in one process, offline: planner, router, embedder, tools, index and memory
+/// budget
 #[derive(Parser)]
 #[command(name = "monobloc", version, max_term_width = 120)]
 struct Cli {
@@ -81,7 +82,7 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    end_quietly_when_nobody_reads();
+    exit_quietly_on_broken_pipe();
     let matches = settings::arguments(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_logging();
@@ -100,20 +101,25 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `monobloc … | head` ends as other programs do, with the code of a broken pipe: the standard library's print macros
-/// panic when nobody reads any more.
-fn end_quietly_when_nobody_reads() {
+/// Checks that `words`, the program's name first, are a valid command line; the error is the message a user would get.
+pub fn parse(words: &[String]) -> Result<(), clap::Error> {
+    settings::arguments(Cli::command()).try_get_matches_from(words).map(drop)
+}
+
+/// Makes `monobloc … | head` end with the exit code of a broken pipe, as other programs do; otherwise the print macros
+/// of the standard library would report a panic.
+fn exit_quietly_on_broken_pipe() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let told = panic.payload_as_str().unwrap_or_default();
-        if told.starts_with("failed printing to std") && told.contains("Broken pipe") {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to std") && message.contains("Broken pipe") {
             std::process::exit(BROKEN_PIPE);
         }
         report(panic);
     }));
 }
 
-/// The embedder, or a note why there is none: everything that uses it works without.
+/// The embedder; `None` after a note on standard error that says why there is none. Every user works without it.
 fn embedder(app: &App) -> Option<Embedder> {
     match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
         Ok(embedder) => Some(embedder),
@@ -124,21 +130,21 @@ fn embedder(app: &App) -> Option<Embedder> {
     }
 }
 
-/// The error with its causes; one that is told already is not told again.
+/// The error's message with its causes, without causes that it contains already.
 fn told(error: &anyhow::Error) -> String {
-    let mut told = error.to_string();
+    let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string).filter(|cause| !cause.is_empty()) {
-        if !told.contains(&cause) {
-            told.push_str(&format!(": {cause}"));
+        if !message.contains(&cause) {
+            message.push_str(&format!(": {cause}"));
         }
     }
-    told
+    message
 }
 
 fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let app = App::open(settings.config(), cancel)?;
-    // In a conversation Ctrl-C ends a request, not the program.
+    // `chat` handles Ctrl-C itself: it ends the running request, not the program.
     if !matches!(cli.command, Command::Chat(_)) {
         runtime.spawn(watch_for_interrupt(app.clone()));
     }
@@ -178,7 +184,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         }
     };
     app.end();
-    // A blocked background thread (a load that was cancelled, say) must not hold the process.
+    // Do not wait for blocked background threads, for example a cancelled load.
     runtime.shutdown_background();
     ended
 }
@@ -193,7 +199,7 @@ async fn watch_for_interrupt(app: App) {
     }
 }
 
-/// A terminal that goes away and a polite kill end the program, and with it what it started.
+/// SIGTERM and SIGHUP (a closed terminal) end the program and the servers it started.
 async fn watch_for_end(app: App) {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
     let Ok(mut hung_up) = signal(SignalKind::hangup()) else { return };
@@ -204,7 +210,7 @@ async fn watch_for_end(app: App) {
     app.exit(128 + number.as_raw_value());
 }
 
-/// `MONOBLOC_LOG=debug` shows the program's log, llama.cpp's included, on standard error.
+/// Writes the log to standard error if `MONOBLOC_LOG` is set, for example to `debug`; it includes llama.cpp's log.
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("MONOBLOC_LOG").unwrap_or_else(|_| "off".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();

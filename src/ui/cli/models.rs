@@ -1,4 +1,4 @@
-//! `monobloc models`: what is there, what a file says of itself, and how to fetch what is missing.
+//! `monobloc models`: lists models, shows a file's header, and downloads models.
 
 use std::path::PathBuf;
 
@@ -20,12 +20,12 @@ pub struct Models {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The files of the model folder and the roles they play
+    /// List the files of the model folder and the roles they play
     List {
         #[arg(long)]
         json: bool,
     },
-    /// What the header of a GGUF file says; reads no weights
+    /// Show the header of a GGUF file; reads no weights
     Show {
         /// A GGUF file, or a role [default: planner]
         file: Option<PathBuf>,
@@ -36,7 +36,7 @@ enum Command {
     /// Fetch the model of a role from the hub; the only command that opens a connection
     Pull {
         role: RoleName,
-        /// Part of the model's name, where models.toml lists several
+        /// Part of the model's name, if models.toml lists several
         name: Option<String>,
     },
 }
@@ -74,7 +74,7 @@ fn list(app: &App, json: bool) -> Result<()> {
                 .ok_or_else(|| "none found; search goes by words only".to_owned()),
         )])
         .collect();
-    // Without a planner, or where the system does not say how much memory there is, nothing stands anywhere.
+    // Nothing can be calculated without a planner or without knowing the machine's memory.
     let rungs = app.rungs().unwrap_or_default();
     if json {
         let files: Vec<_> = registry

@@ -1,4 +1,4 @@
-//! Prints the events of a turn: readable on a terminal, one JSON object a line for programs.
+//! Prints the events of a turn: as text for people, or as one JSON object per line for programs.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::protocol::{
     Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
 };
 
-/// Where events go.
+/// Prints events in one of two forms.
 pub enum Printer {
     Json,
     Text(Text),
 }
 
-/// The state of a readable transcript: what line the terminal is in.
+/// Readable output, and what is on the terminal's current line.
 pub struct Text {
     bar: Option<ProgressBar>,
     /// Whether the last thing written was a piece of the answer.
@@ -44,12 +44,12 @@ impl Printer {
         Ok(())
     }
 
-    /// The user's decision; without a terminal nobody can be asked, which is a no.
+    /// Asks the user for a decision. `yes` approves without asking; without a terminal the call is rejected.
     pub fn consent(&mut self, proposal: Proposal, yes: bool) -> Result<Decision> {
         if yes {
             return Ok(Decision::Approve);
         }
-        if !self.hears() {
+        if !self.can_ask() {
             eprintln!(
                 "monobloc: `{}` needs consent ({}), and nobody can be asked here: not done; --yes approves",
                 proposal.tool, proposal.reason
@@ -59,15 +59,15 @@ impl Printer {
         self.preview(&proposal);
         let (reply, mut decided) = oneshot::channel();
         self.ask(Question::new(proposal, reply))?;
-        // A question that was dropped without an answer is a no.
+        // A question that was dropped without an answer counts as a rejection.
         Ok(decided.try_recv().unwrap_or(Decision::Reject))
     }
 
-    fn hears(&self) -> bool {
+    fn can_ask(&self) -> bool {
         matches!(self, Printer::Text(_)) && io::stdin().is_terminal()
     }
 
-    /// Until it is answered, or dropped because nobody does.
+    /// Asks until the question is answered or given up, or the input ends.
     fn ask(&mut self, question: Question) -> Result<()> {
         let (mut lines, mut open) = (io::stdin().lock().lines(), Some(question));
         while let Some(question) = open {
@@ -79,14 +79,14 @@ impl Printer {
         Ok(())
     }
 
-    /// Text between the events of a turn; nothing in a transcript for programs.
+    /// Prints text between events; nothing in JSON output.
     pub fn show(&mut self, words: &str) {
         if let Printer::Text(text) = self {
             text.line(words);
         }
     }
 
-    /// What would be done, for a question that the caller asks.
+    /// Prints the preview of a call, before the caller asks for consent.
     pub fn preview(&mut self, proposal: &Proposal) {
         self.show(&paint_diff(&proposal.preview));
     }
@@ -107,8 +107,8 @@ impl Text {
                 self.line(&format!("{} {description}", style(format!("{step} >")).cyan()))
             }
             Event::LessonsUsed { lessons, problem, instead_of, .. } => {
-                let told = format!("as in {}: {problem} (instead of {instead_of})", lessons.join(", "));
-                self.line(&style(format!("   {told}")).dim().to_string());
+                let text = format!("as in {}: {problem} (instead of {instead_of})", lessons.join(", "));
+                self.line(&style(format!("   {text}")).dim().to_string());
             }
             Event::StepCompleted(report) => self.step(report),
             Event::Fallback { from, reason } => {
@@ -224,7 +224,7 @@ impl Text {
     }
 }
 
-/// What a loop that goes nowhere is about, for people.
+/// A detected stall of the single-model loop and the remedy, in words.
 pub fn told(detection: &Detection) -> String {
     let stall = match detection.stall {
         Stall::ReadOnlyLoop => "only reading",
@@ -249,7 +249,7 @@ pub fn told(detection: &Detection) -> String {
     format!("loop {}: {stall}; {remedy}", detection.iteration)
 }
 
-/// Arguments in one short line; long texts are cut.
+/// Arguments in one line; long values are cut.
 fn short(arguments: &serde_json::Value) -> String {
     let Some(map) = arguments.as_object() else { return String::new() };
     let shown = |value: &serde_json::Value| {
@@ -269,7 +269,7 @@ fn paint_diff(diff: &str) -> String {
     diff.lines().map(|line| format!("   {}", paint(line))).collect::<Vec<_>>().join("\n")
 }
 
-/// `1 created, 2 changed`.
+/// For example `1 created, 2 changed`.
 pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
     let parts = [(created, "created"), (changed, "changed"), (deleted, "deleted")];
     let parts: Vec<String> =
@@ -278,9 +278,10 @@ pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
 }
 
 fn cost(usage: &Usage) -> String {
-    let over = match usage.budget.over.is_empty() {
-        true => String::new(),
-        false => format!(" · over budget: {}", usage.budget.over.join("; ")),
+    let over = if usage.budget.over.is_empty() {
+        String::new()
+    } else {
+        format!(" · over budget: {}", usage.budget.over.join("; "))
     };
     format!(
         "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}{over}",

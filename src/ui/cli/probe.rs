@@ -1,4 +1,4 @@
-//! `monobloc models probe`: what a model can be trusted with, measured with some thirty prompts.
+//! `monobloc models probe`: measures which tasks a model does reliably.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -9,13 +9,13 @@ use crate::models::Role;
 use crate::models::capability::Share;
 use crate::tools::Catalog;
 
-/// Measure what a model can be trusted with: some thirty prompts, remembered with the file
+/// Measure with about thirty prompts which tasks a model does reliably; the result is stored
 #[derive(Args)]
 pub struct Probe {
-    /// The role whose model is asked
+    /// The role whose model is measured
     #[arg(value_enum, default_value_t)]
     role: Asked,
-    /// Ask again, whatever is remembered
+    /// Measure again even if a result is stored
     #[arg(long)]
     again: bool,
     #[arg(long)]
@@ -37,9 +37,10 @@ impl Probe {
         };
         let toolkit = app.toolkit_for(Catalog::builtin(), app.pool(app.registry()?), None, None, None)?;
         let probed = probe::run(&toolkit, role, self.again).await?;
-        match self.json {
-            true => println!("{}", json(&probed)),
-            false => show(&probed),
+        if self.json {
+            println!("{}", json(&probed));
+        } else {
+            show(&probed);
         }
         Ok(())
     }
@@ -74,9 +75,10 @@ fn show(Probed { model, said, measured }: &Probed) {
         (None, Some(measured)) => (measured, "measured"),
         (None, None) => (false, "too little was answered in time"),
     };
-    let verdict = match capable {
-        true => "capable: loops of 12 iterations with every tool",
-        false => "weak: steps that code owns; loops of 3 iterations, index only",
+    let verdict = if capable {
+        "capable: loops of 12 iterations with every tool"
+    } else {
+        "weak: steps that code owns; loops of 3 iterations, index only"
     };
     println!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
 }

@@ -1,14 +1,14 @@
-//! The flags that say how tokens are chosen.
+//! The command-line flags for sampling.
 
 use clap::Args;
 
 use crate::measure::{Dry, Sampling, SamplingError};
 
-/// Off or neutral by default, but for the truncations, which only matter to draws and are llama.cpp's.
+/// All are off or neutral by default except the truncations, which have llama.cpp's defaults and matter only to draws.
 #[derive(Args)]
 #[command(next_help_heading = "Sampling")]
 pub struct SamplingFlags {
-    /// 0 takes the likeliest token every time
+    /// Temperature of the draw; 0 always takes the likeliest token
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     temperature: f32,
     /// Draw from this many of the likeliest tokens; 0 for all
@@ -20,16 +20,16 @@ pub struct SamplingFlags {
     /// Draw from tokens at least this share as likely as the likeliest; 0 for all
     #[arg(long, default_value_t = 0.05, allow_negative_numbers = true)]
     min_p: f32,
-    /// Divides the logits of the last 64 generated tokens; 1 leaves them alone
+    /// Penalty on the last 64 generated tokens, which divides their logits; 1 is off
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     repetition_penalty: f32,
-    /// Strength of the DRY penalty on going on with a repetition, 0.8 say; 0 is off
+    /// Strength of the DRY penalty on continuing a repetition, for example 0.8; 0 is off
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     dry_multiplier: f32,
-    /// Let entropy decide: sure tokens are taken as they are, unsure ones drawn at a higher temperature
+    /// Adapt to the model's certainty: take the likeliest token at low entropy, double the temperature at high entropy
     #[arg(long)]
     adaptive: bool,
-    /// Makes draws repeatable
+    /// Seed of the draws, which makes them repeatable
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

@@ -1,4 +1,4 @@
-//! `monobloc search`: finds code by words, meaning and graph.
+//! `monobloc search`: finds code by full text, vectors and graph.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,10 +14,10 @@ pub struct Search {
     /// Hits to show
     #[arg(short = 'n', long, default_value_t = 10)]
     limit: usize,
-    /// Show what each score is made of
+    /// Show the parts of each score
     #[arg(long)]
     explain: bool,
-    /// One JSON object a hit
+    /// Print one JSON object per hit
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! The settings as flags that every command understands, made from the one table of settings.
+//! Makes a command-line flag for each setting, and reads settings from flags and environment variables.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn argument(setting: &'static Setting) -> Arg {
     }
 }
 
-/// The text as it was typed, if it is a value of the setting.
+/// A parser that returns the text unchanged if it is a valid value of the setting.
 fn checked(setting: &'static Setting) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
     move |text: &str| match setting.kind.read(text) {
         Ok(_) => Ok(text.to_owned()),
@@ -42,7 +42,7 @@ fn help(setting: &Setting) -> String {
     format!("{}{default} [env: {}]", setting.about, setting.variable)
 }
 
-/// What this run was given, by flags and variables.
+/// The settings given by flags and `MONOBLOC_…` variables, and where the user's files are.
 pub fn given(matches: &ArgMatches) -> Given {
     let typed = |setting: &'static Setting| match setting.kind {
         Kind::Switch => matches.get_flag(setting.key).then(|| (setting.key, "true".to_owned())),

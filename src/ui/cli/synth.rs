@@ -1,4 +1,4 @@
-//! `monobloc synth`: model files of real shapes with random weights.
+//! `monobloc synth`: writes model files with the shape of real models and random weights.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ use crate::app::App;
 use crate::measure::{self, Quant, Shape};
 use crate::models::Role;
 
-/// Write a GGUF of a known model's exact shape with random weights, to measure memory and time where the real weights are not at hand
+/// Write a GGUF with a known model's exact shape and random weights, to measure memory and time without the real
+/// weights
 #[derive(Args)]
 pub struct Synth {
     /// lfm2-24b-a2b, lfm2-8b-a1b, lfm2-2.6b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe or tiny-bitnet
@@ -19,7 +20,7 @@ pub struct Synth {
     /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are no multiple of 256 then get q4_0)
     #[arg(long, default_value = "q4_0")]
     quant: String,
-    /// A GGUF whose vocabulary is taken [default: the planner]
+    /// A GGUF whose vocabulary is copied [default: the planner]
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
     /// The file to write

@@ -1,4 +1,4 @@
-//! `monobloc telemetry`: what the last turns took, which tools they called, and how their loops went.
+//! `monobloc telemetry`: prints the costs, tool calls and loop statistics of the last turns.
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -8,16 +8,16 @@ use crate::base::Bytes;
 use crate::protocol::{Repeat, StepStatus, ToolMiss};
 use crate::session::{Journal, TurnTold, telemetry};
 
-/// Show what the last turns on this project took
+/// Show time, tokens and memory of the last turns on this project
 #[derive(Args)]
 pub struct Telemetry {
     /// Turns to show
     #[arg(short = 'n', long, default_value_t = 10)]
     turns: usize,
-    /// Every call below its turn, and what the single-model loop noticed
+    /// Also show every call of a turn, and stalls of the single-model loop
     #[arg(long)]
     timeline: bool,
-    /// One JSON object a turn
+    /// Print one JSON object per turn
     #[arg(long)]
     json: bool,
 }
@@ -87,7 +87,7 @@ fn timeline(turn: &TurnTold) {
     }
 }
 
-/// The loops of these turns together; `None` where there was none.
+/// Statistics of the single-model loop over all turns; `None` if it never ran.
 fn sum(turns: &[TurnTold]) -> Option<String> {
     let looped: Vec<&TurnTold> = turns.iter().filter(|turn| turn.tool_miss.is_some()).collect();
     if looped.is_empty() {

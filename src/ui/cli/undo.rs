@@ -1,4 +1,4 @@
-//! `monobloc undo` and `monobloc rewind`: the project as it was.
+//! `monobloc undo` and `monobloc rewind`: take the project back to a checkpoint.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -11,22 +11,22 @@ use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
 use crate::protocol::Rewound;
 use crate::session::{Prepared, Rewinder};
 
-/// Paths that are listed; the rest is counted.
+/// Paths that are listed; the others are only counted.
 const PATHS_SHOWN: usize = 20;
-/// Questions asked again before silence counts as a no.
+/// How often the question is asked before it counts as cancelled.
 const TRIES: usize = 3;
 
-/// Take back the last request that changed files: files, lessons and conversation together
+/// Undo the last request that changed files: files, lessons and conversation together
 #[derive(Args)]
 pub struct Undo {
     #[command(flatten)]
     how: How,
 }
 
-/// Go back to a checkpoint, one before an undo too
+/// Go back to a checkpoint; this can also undo an undo
 #[derive(Args)]
 pub struct Rewind {
-    /// A checkpoint as `monobloc checkpoints` lists it, c3 say [default: the newest]
+    /// A checkpoint from `monobloc checkpoints`, for example c3 [default: the newest]
     checkpoint: Option<String>,
     #[command(flatten)]
     how: How,
@@ -34,16 +34,16 @@ pub struct Rewind {
 
 #[derive(Args)]
 struct How {
-    /// Also overwrite what was changed outside monobloc meanwhile
+    /// Also overwrite files that were changed outside monobloc since then
     #[arg(long, conflicts_with = "keep")]
     force: bool,
-    /// Leave what was changed outside monobloc meanwhile as it is, and take back the rest
+    /// Keep files that were changed outside monobloc since then, and take back the rest
     #[arg(long)]
     keep: bool,
     /// Show what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -77,7 +77,7 @@ impl How {
         }
         let foreign = self.decide(&prepared)?;
         let rewound = rewinder.go(prepared, foreign)?;
-        // Others may go on; the index follows the files by itself, at the latest with the next request.
+        // Free the lock first: the index needs no lock, and the next request would refresh it anyway.
         drop(rewinder);
         app.index()?.refresh_lexical(&mut |_| (), &app.cancel)?;
         if self.json {
@@ -103,7 +103,8 @@ impl How {
         Ok(())
     }
 
-    /// What happens to files that somebody else has changed; nobody to ask is a no.
+    /// What to do with files that were changed outside monobloc: by flag, else by asking. Errors if nobody can be
+    /// asked.
     fn decide(&self, prepared: &Prepared) -> Result<Foreign> {
         let foreign: Vec<&Step> = prepared.plan.foreign().collect();
         if foreign.is_empty() || self.force {
@@ -134,7 +135,7 @@ impl How {
     }
 }
 
-/// What going back does not bring back.
+/// Messages about what going back does not restore.
 pub fn notes(prepared: &Prepared) -> Vec<String> {
     let lost = prepared.plan.lost.iter();
     let mut notes: Vec<String> =
@@ -156,7 +157,7 @@ fn list<'a>(steps: impl Iterator<Item = &'a Step>, mut line: impl FnMut(String))
     }
 }
 
-/// What going back does to a path.
+/// What going back does to a path, as a verb.
 fn what(step: &Step) -> &'static str {
     match (step.now, step.then) {
         (_, Entry::Absent) => "removes",
@@ -166,7 +167,7 @@ fn what(step: &Step) -> &'static str {
     }
 }
 
-/// A rewind in words.
+/// The result of a rewind, in words.
 pub fn told(rewound: &Rewound) -> String {
     let mut text = format!("back at {}: ", rewound.checkpoint);
     text.push_str(&match rewound.restored.as_slice() {

@@ -1,11 +1,11 @@
-//! Finds what breaks the architecture in one file; the tables it is held to are in the module above.
+//! Finds violations of the architecture in one file; the tables are in the module above.
 
 use std::collections::BTreeSet;
 
 use super::source::Source;
 use super::{DOORS, LAYERS, REQUIRED, UNSAFE};
 
-/// `file:line: from -> to` for every path from the crate's root to a module that this file's module may not see.
+/// A message `file:line: from -> to …` for every path to a module that this file's module may not use.
 pub fn upward_paths(source: &Source) -> Vec<String> {
     let from = module_path(&source.path).first().cloned().unwrap_or_else(|| stem(&source.path).into());
     let Some((_, sees)) = LAYERS.iter().find(|(name, _)| *name == from) else {
@@ -16,7 +16,7 @@ pub fn upward_paths(source: &Source) -> Vec<String> {
     seen.map(|(to, line)| format!("{}:{line}: {from} -> {to} is not in the layer table", source.path)).collect()
 }
 
-/// Modules of a file below the crate's root: `src/engine/pool.rs` gives engine, pool; `src/lib.rs` gives none.
+/// The module path of a file: `src/engine/pool.rs` gives engine, pool; `src/lib.rs` gives none.
 fn module_path(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
     if matches!(path, "main" | "lib") { Vec::new() } else { path.split('/').map(String::from).collect() }
@@ -26,11 +26,11 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs")
 }
 
-/// First segment and line of every path that leaves from the crate's root, by `crate::` or by enough `super::`.
+/// First segment and line of every path that starts at the crate's root, by `crate::` or by enough `super::`.
 fn root_paths(source: &Source) -> Vec<(String, usize)> {
     let (mut found, mut depth) = (Vec::new(), 0);
     let file_depth = module_path(&source.path).len();
-    // Depths of braces at which inline modules were opened.
+    // Brace depths at which inline modules were opened.
     let mut inline: Vec<usize> = Vec::new();
     for at in 0..source.words.len() {
         match source.word(at) {
@@ -48,7 +48,7 @@ fn root_paths(source: &Source) -> Vec<(String, usize)> {
             }
             "crate" => found.extend(first_segments(source, at + 1)),
             "monobloc" if source.path == "src/main.rs" => found.extend(first_segments(source, at + 1)),
-            // Counted from the first of a chain; `super::super` is one climb of two.
+            // Handle a chain once, at its first `super`; `super::super` climbs two modules.
             "super" if !(source.before(at) == "::" && source.word(at.wrapping_sub(2)) == "super") => {
                 let climb = (0..).take_while(|n| source.word(at + 2 * n) == "super").count();
                 if climb >= file_depth + inline.len() {
@@ -61,7 +61,7 @@ fn root_paths(source: &Source) -> Vec<(String, usize)> {
     found
 }
 
-/// What stands after the `::` at `at`: one name, or each first name of a group in braces.
+/// The first segments after the `::` at `at`: one name, or the first name of each path of a group in braces.
 fn first_segments(source: &Source, at: usize) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     if source.word(at) != "::" {
@@ -89,11 +89,11 @@ fn first_segments(source: &Source, at: usize) -> Vec<(String, usize)> {
     found
 }
 
-/// Words that name an outside crate: at the head of a path, or after `use` and `extern crate`.
+/// Whether the word at `at` names the outside crate `name`: at the head of a path, or after `use` or `extern crate`.
 fn names_crate(source: &Source, at: usize, name: &str) -> bool {
     let word = source.word(at);
     let same = name.strip_suffix('*').map_or(word == name, |family| word.starts_with(family));
-    // `::name` is absolute unless a segment stands before it.
+    // `::name` is an absolute path unless a segment precedes it.
     let inner = source.before(at) == "::"
         && source.word(at.wrapping_sub(2)).starts_with(|c: char| c.is_alphanumeric() || c == '_');
     same && !inner && (source.word(at + 1) == "::" || matches!(source.before(at), "use" | "crate"))

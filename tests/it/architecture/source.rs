@@ -1,9 +1,9 @@
-//! Reads Rust files as words: comments and literals left out, lines kept, test code marked.
+//! Splits Rust files into words without comments and literals, with line numbers and test code marked.
 
 use std::fs;
 use std::path::Path;
 
-/// One file: where it is (`src/engine/pool.rs`), what it says, and its words.
+/// One file: its path (`src/engine/pool.rs`), its text and its words.
 pub struct Source {
     pub path: String,
     pub text: String,
@@ -14,7 +14,7 @@ pub struct Source {
 pub struct Word {
     pub text: String,
     pub line: usize,
-    /// Inside an item under `#[cfg(test)]` or `#[test]`, or in a file of nothing but tests.
+    /// Whether it is inside an item under `#[cfg(test)]` or `#[test]`, or in a file of tests.
     pub test: bool,
 }
 
@@ -28,12 +28,12 @@ impl Source {
         Source { path: path.into(), text: text.into(), words }
     }
 
-    /// Text of the word at `at`, or nothing past either end.
+    /// Text of the word at `at`; empty past the end.
     pub fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", |word| &word.text)
     }
 
-    /// Text of the word before `at`.
+    /// Text of the word before `at`; empty at the beginning.
     pub fn before(&self, at: usize) -> &str {
         at.checked_sub(1).map_or("", |at| self.word(at))
     }
@@ -75,7 +75,7 @@ fn words(text: &str) -> Vec<Word> {
             ('"', _) => here = string_end(&chars, here + 1),
             ('\'', '\\') => here = find(&chars, here + 3, |c| c == '\'') + 1,
             ('\'', _) if at(here + 2) == '\'' => here += 3,
-            // A lifetime: its name is the next word, and no path starts with it.
+            // A lifetime: skip its name, because no path starts with it.
             ('\'', _) => here = find(&chars, here + 1, |c| !is_ident(c)),
             (c, _) if c.is_whitespace() => here += 1,
             (c, _) if is_ident(c) => {
@@ -120,7 +120,7 @@ fn string_end(chars: &[char], from: usize) -> usize {
     stop + 1
 }
 
-/// `from` is at the hashes or the quote of `r##"…"##`.
+/// Index after a raw string; `from` is at the hashes or the quote of `r##"…"##`.
 fn raw_string_end(chars: &[char], from: usize) -> usize {
     let open = find(chars, from, |c| c != '#');
     let hashes = open - from;
@@ -129,7 +129,7 @@ fn raw_string_end(chars: &[char], from: usize) -> usize {
     (open + 1..chars.len()).find(|&at| closes(at)).map_or(chars.len(), |at| at + 1 + hashes)
 }
 
-/// Block comments nest.
+/// Index after the block comment at `from`; block comments nest.
 fn comment_end(chars: &[char], from: usize) -> usize {
     let (mut depth, mut here) = (0, from);
     while here < chars.len() {
@@ -145,7 +145,7 @@ fn comment_end(chars: &[char], from: usize) -> usize {
     here
 }
 
-/// Marks the item after every `#[cfg(test)]` and `#[test]`: up to its closing brace, or its `;` when it has no body.
+/// Marks the item after every `#[cfg(test)]` and `#[test]`, up to its closing brace, or to its `;` if it has no body.
 fn mark_tests(words: &mut [Word]) {
     let mut here = 0;
     while here < words.len() {
@@ -165,7 +165,7 @@ fn mark_tests(words: &mut [Word]) {
     }
 }
 
-/// Index after the `]` of an attribute that starts at `from`; `from` when none does.
+/// Index after the `]` of an attribute that starts at `from`; `from` if none starts there.
 fn attribute_end(words: &[Word], from: usize) -> usize {
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     if text(from) != "#" || text(from + 1) != "[" {
@@ -193,7 +193,8 @@ fn item_end(words: &[Word], from: usize) -> usize {
             ")" | "]" => depth = depth.saturating_sub(1),
             "}" => {
                 depth = depth.saturating_sub(1);
-                // A brace that closes at depth zero ends a body; in `use a::{b};` the `;` follows and is harmless.
+                // A brace that closes at depth zero ends a body. In `use a::{b};` it leaves the `;`, which does no
+                // harm.
                 if depth == 0 {
                     return at + 1;
                 }
@@ -209,7 +210,7 @@ fn item_end(words: &[Word], from: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// The words of `text`, those of tests in brackets.
+    /// Checks the words of `text`; in `expected`, words of tests are in brackets.
     fn check(text: &str, expected: &str) {
         let source = Source::new("src/sample.rs", text);
         let shown: Vec<String> = source

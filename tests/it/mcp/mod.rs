@@ -1,4 +1,4 @@
-//! MCP servers that hang, die, flood and lie: each costs one failed call, in words, and nothing outlives the session.
+//! MCP servers that hang, die, flood or lie cost one failed call with a clear message; none outlives the session.
 
 mod server;
 
@@ -14,7 +14,7 @@ use monobloc::tools::{Catalog, Context, Outcome, ToolCall, ToolSpec, execute};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A project with one server that misbehaves in one way.
+/// A project with one MCP server that misbehaves in one way.
 struct World {
     dir: TempDir,
     servers: Servers,
@@ -64,7 +64,7 @@ impl World {
     }
 }
 
-/// The one call fails and says `part`; the server is ended or goes on, and the next call has a server again.
+/// Checks that a call fails with a message that contains `part`, and that the next call starts a server at most once.
 async fn costs_one_failed_call(mode: &str, timeout_s: usize, part: &str) {
     let world = World::new(mode, &format!("timeout_s = {timeout_s}"));
     let outcome = world.echo().await;
@@ -113,7 +113,7 @@ async fn a_failed_call_says_so_and_a_large_result_is_cut() {
 }
 
 #[tokio::test]
-async fn after_a_death_the_next_call_finds_a_server_again() {
+async fn a_dead_server_is_restarted_by_the_next_call() {
     let world = World::new("dies the first time", "");
     assert!(!world.echo().await.is_ok());
     assert_eq!(world.echo().await.text, "hello");
@@ -121,7 +121,7 @@ async fn after_a_death_the_next_call_finds_a_server_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_always_falls_is_not_started_for_ever() {
+async fn a_server_that_always_dies_is_not_restarted_for_ever() {
     let world = World::new("dies at once", "");
     let first = world.echo().await;
     assert!(first.text.contains("cannot find my configuration"), "{}", first.text);
@@ -144,14 +144,14 @@ async fn a_server_that_is_not_installed_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_shakes_hands_is_given_up() {
+async fn a_server_without_a_handshake_is_given_up() {
     let world = World::new("never shakes hands", "start_timeout_s = 1");
     let seen = world.seen();
     assert!(seen.failed && seen.notes[0].contains("not ready within 1 s"), "{:?}", seen.notes);
 }
 
 #[tokio::test]
-async fn of_lies_about_tools_only_the_usable_ones_are_taken() {
+async fn only_usable_tools_are_taken_from_a_false_tool_list() {
     let seen = World::new("lies about its tools", "").seen();
     let names: Vec<&str> = seen.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!((names, seen.notes.len()), (vec!["h.echo", "h.wipe_disk"], 6), "{:#?}", seen.notes);
@@ -163,7 +163,7 @@ async fn of_lies_about_tools_only_the_usable_ones_are_taken() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_of_its_tools_spares_no_question() {
+async fn hints_of_a_server_about_its_tools_do_not_replace_consent() {
     let seen = World::new("lies about its tools", "").seen();
     let policy = Policy::of(ApproveMode::OnMutation);
     for tool in &seen.tools {
@@ -174,7 +174,7 @@ async fn what_a_server_says_of_its_tools_spares_no_question() {
 }
 
 #[tokio::test]
-async fn a_start_is_not_needed_to_plan_once_the_tools_are_known() {
+async fn known_tools_are_listed_without_starting_the_server() {
     let world = World::new("", "");
     let first = world.seen();
     assert_eq!((first.tools.len(), world.starts()), (2, 1));
@@ -186,7 +186,7 @@ async fn a_start_is_not_needed_to_plan_once_the_tools_are_known() {
 }
 
 #[tokio::test]
-async fn arguments_are_held_against_the_schema_as_it_is_now() {
+async fn arguments_are_checked_against_the_current_schema() {
     let world = World::new("changes its mind", "");
     assert!(!world.echo().await.is_ok());
     let refused = world.echo().await;
@@ -205,7 +205,7 @@ async fn tools_that_a_running_server_changes_are_offered_and_called() {
     assert_eq!(names(world.seen()), ["h.echo", "h.wait"]);
     assert!(!world.servers.refreshed());
     assert!(world.echo().await.is_ok());
-    // What it says between calls is heard a moment later.
+    // A notification between calls is handled a moment later.
     let from = Instant::now();
     let servers = world.servers.clone();
     let refreshed = move || std::iter::repeat_with(|| servers.refreshed()).any(|it| it || from.elapsed().as_secs() > 5);
@@ -216,18 +216,18 @@ async fn tools_that_a_running_server_changes_are_offered_and_called() {
 }
 
 #[tokio::test]
-async fn text_from_a_server_does_not_steer_the_terminal() {
+async fn text_from_a_server_cannot_control_the_terminal() {
     let text = World::new("steers the terminal", "").echo().await.text;
     assert!(!text.chars().any(char::is_control) && !text.contains('\u{202e}'), "{text:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_asks_back_is_refused_and_the_call_goes_on() {
+async fn a_request_from_a_server_is_refused_and_the_call_continues() {
     assert_eq!(World::new("asks back", "timeout_s = 5").echo().await.text, "done");
 }
 
 #[tokio::test]
-async fn a_server_sees_few_variables() {
+async fn a_server_gets_few_environment_variables() {
     let world = World::new("tells its variables", "inherit = [\"CARGO_PKG_NAME\"]");
     let text = world.echo().await.text;
     let names: Vec<&str> = text.split(' ').collect();
@@ -238,7 +238,7 @@ async fn a_server_sees_few_variables() {
 }
 
 #[tokio::test]
-async fn a_server_reaches_what_it_was_granted_and_says_what_grants_more() {
+async fn a_server_reaches_only_what_it_was_granted_and_the_error_names_the_setting() {
     if let Some(missing) = monobloc::tools::sandbox::missing() {
         return eprintln!("not tested, because this machine cannot confine servers: {missing}");
     }
@@ -267,7 +267,7 @@ async fn a_server_reaches_what_it_was_granted_and_says_what_grants_more() {
         let said = config.replace("PROJECT", &world.dir.path().display().to_string());
         let outcome = world.call("h.echo", json!({ "text": said })).await;
         assert_eq!((outcome.is_ok(), redirect.exists()), (may, may), "{}", outcome.text);
-        // What a person makes meanwhile stays theirs, unless the server could have made it.
+        // A file that a person makes meanwhile stays, unless the server could have made it.
         std::fs::write(&redirect, "mine").expect("a file");
         world.servers.end();
         assert_eq!(redirect.exists(), !may);
@@ -319,7 +319,7 @@ async fn nothing_outlives_the_session() {
     drop(dir);
 }
 
-/// Waits until it holds; a test that waits for ever has failed.
+/// Waits until `holds` is true; fails after 20 seconds.
 async fn eventually(holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {

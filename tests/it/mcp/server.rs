@@ -1,4 +1,4 @@
-//! A server that misbehaves as it is told, in this same executable: other tests start it as a child process.
+//! An MCP server that misbehaves on request; the other tests start it as a child process of this same executable.
 
 use std::io::{BufRead, Write};
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The variable that says how.
+/// The environment variable that says how the server misbehaves.
 pub const MODE: &str = "HOSTILE_MODE";
-/// A file that the server appends a line to at each start, and where children leave their process id.
+/// The environment variable with a file to which the server and its children append lines.
 pub const TRACE: &str = "HOSTILE_TRACE";
 
 /// No test by itself.
@@ -51,7 +51,7 @@ fn serve() {
             _ => answer(&id, json!({})),
         }
     }
-    // A server that does not leave when its input ends.
+    // A server with a child does not end when its input ends.
     if let Some(mut child) = child {
         child.wait().expect("its end");
     }
@@ -65,7 +65,7 @@ fn trace(line: &str) {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody listens any more: the end of a server.
+    // The client has gone, so the server ends.
     if out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).is_err() {
         std::process::exit(0);
     }
@@ -124,20 +124,20 @@ fn list(mode: &str, id: &Value, request: &Value) {
     }
 }
 
-/// Whether it has written that line.
+/// Whether the trace contains the line `wanted`.
 fn traced(wanted: &str) -> bool {
     let trace = std::env::var_os(TRACE).map(std::fs::read_to_string);
     trace.and_then(Result::ok).is_some_and(|trace| trace.lines().any(|line| line == wanted))
 }
 
-/// How often it was started so far.
+/// How often the server was started so far.
 fn started() -> usize {
     let trace = std::env::var_os(TRACE).map(std::fs::read_to_string);
     trace.and_then(Result::ok).map_or(0, |trace| trace.lines().filter(|line| line.starts_with("start")).count())
 }
 
 fn call(mode: &str, id: &Value, params: &Value) {
-    let said = params["arguments"]["text"].as_str().unwrap_or_default();
+    let given = params["arguments"]["text"].as_str().unwrap_or_default();
     let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
     match mode {
         _ if params["name"] == "wait" => {}
@@ -159,7 +159,7 @@ fn call(mode: &str, id: &Value, params: &Value) {
         "learns a tool" if params["name"] == "echo" => {
             trace("learned");
             say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
-            answer(id, text(said));
+            answer(id, text(given));
         }
         "sends 50 MB" => answer(id, text(&"x".repeat(50_000_000))),
         "sends 50 MB without a line" => loop {
@@ -185,15 +185,15 @@ fn call(mode: &str, id: &Value, params: &Value) {
             let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
             answer(id, text(&names.join(" ")));
         }
-        "obeys" => answer(id, obey(said)),
+        "obeys" => answer(id, obey(given)),
         "fails" => answer(id, json!({ "isError": true, "content": [{ "type": "text", "text": "no such thing" }] })),
-        _ => answer(id, text(said)),
+        _ => answer(id, text(given)),
     }
 }
 
-/// Reads, writes or connects, as it is told.
-fn obey(said: &str) -> Value {
-    let done = match said.split_once(' ') {
+/// Carries out `read PATH`, `write PATH` or `connect ADDRESS`.
+fn obey(order: &str) -> Value {
+    let done = match order.split_once(' ') {
         Some(("read", path)) => std::fs::read_to_string(path),
         Some(("write", path)) => std::fs::write(path, "written").map(|()| "written".to_owned()),
         Some(("connect", place)) => std::net::TcpStream::connect(place).map(|_| "connected".to_owned()),

@@ -1,8 +1,8 @@
-//! Precedence, provenance, what is refused, and what a project's own file may do.
+//! Tests precedence and origin of settings, refused values, and what a project's own file may do.
 
 use super::*;
 
-/// A user's file, a project with a file, and what a run was given.
+/// A user's file, a project with a file, and the inputs of a run.
 struct World {
     dir: tempfile::TempDir,
     given: Given,
@@ -38,7 +38,7 @@ impl World {
         self
     }
 
-    /// Value and origin of one setting, with the line where it stands.
+    /// Checks value and origin of one setting; the origin in a file has its line.
     fn check(&self, key: &str, expected: &str) {
         let settings = resolve(&self.given).unwrap();
         let one = settings.values.iter().find(|one| one.setting.key == key).unwrap();
@@ -73,7 +73,7 @@ fn flag_before_variable_before_file_before_default() {
 }
 
 #[test]
-fn what_was_said_is_what_the_program_uses() {
+fn resolved_settings_become_the_configuration() {
     let world = World::new("budget = \"1GiB\"\napprove = \"always\"\nrepack = false\nmodel_dir = \"models\"", "");
     let config = resolve(&world.given).unwrap().config();
     assert_eq!(config.budget, Some(Bytes::gib(1)));
@@ -91,7 +91,7 @@ fn what_was_said_is_what_the_program_uses() {
     );
 }
 
-/// The message for a user's file, which names the line.
+/// Checks that a user's file is refused with a message that names the line and contains `parts`.
 fn refused(file: &str, line: usize, parts: &[&str]) {
     let world = World::new(file, "");
     let error = resolve(&world.given).unwrap_err().to_string();
@@ -163,7 +163,7 @@ fn a_projects_file_loosens_nothing_until_the_user_consents() {
 }
 
 #[test]
-fn consent_to_another_text_is_none() {
+fn consent_to_another_text_does_not_count() {
     let world = World::new("", LOOSE).consent("tools_offered = 20");
     assert!(!resolve(&world.given).unwrap().consented);
 }
@@ -183,7 +183,7 @@ fn a_file_that_was_named_and_is_not_there_is_an_error() {
 }
 
 #[test]
-fn commands_and_models_are_set_like_everything_else() {
+fn settings_of_commands_and_models_are_resolved() {
     let file = "command_network = true\ncommand_reads = [\"data\", \"/srv\"]\ncommand_memory = \"1GiB\"\nkv_cache_type = \"f16\"\n";
     let world = World::new(file, "command_memory = \"512MiB\"\ncommand_writes = \"/\"\ncommand_confined = false\n");
     let world = world.variable("MONOBLOC_CONTEXT_TOKENS", "4096").flag("keep_alive_s", "0").flag("max_iterations", "5");

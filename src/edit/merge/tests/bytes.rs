@@ -1,4 +1,4 @@
-//! What stays the same to the byte, and what no text brings down.
+//! Tests that unrelated bytes stay the same, and that no text makes a merge panic.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn line_endings_tabs_and_a_missing_last_line_feed_stay() {
 }
 
 #[test]
-fn changes_say_what_and_where() {
+fn changes_have_their_kind_name_and_line() {
     let merged = merge(
         "a.py",
         "class A:\n    def b(self):\n        return 1\n",
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_brings_it_down(file in 0..FILES.len(), other in 0..FILES.len(), cut in any::<prop::sample::Index>(), noise in "[\\PC\n\t{}()'\"#/*.]{0,60}", crlf in any::<bool>()) {
+    fn no_text_makes_a_merge_panic(file in 0..FILES.len(), other in 0..FILES.len(), cut in any::<prop::sample::Index>(), noise in "[\\PC\n\t{}()'\"#/*.]{0,60}", crlf in any::<bool>()) {
         let (path, text) = FILES[file];
         let (_, other) = FILES[other];
         let at = other.floor_char_boundary(cut.index(other.len()));

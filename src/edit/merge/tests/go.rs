@@ -1,4 +1,4 @@
-//! Go.
+//! Tests of merging Go.
 
 use super::check;
 
@@ -10,7 +10,7 @@ fn shop(written: &str, old: &str, new: &str) {
 }
 
 #[test]
-fn functions_and_methods_are_told_by_their_receiver() {
+fn functions_and_methods_are_matched_by_their_receiver() {
     shop("func (c *Cart) Add(item string) {\n\tc.items = nil\n}\n", "append(c.items, item)", "nil");
     shop(
         "package shop\n\nfunc Total(c *Cart) money.Sum {\n    return money.None\n}\n",

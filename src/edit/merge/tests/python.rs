@@ -1,4 +1,4 @@
-//! Python.
+//! Tests of merging Python.
 
 use super::{Hints, check, in_container, with};
 
@@ -100,7 +100,7 @@ fn a_new_method_goes_into_its_class_behind_its_siblings() {
 }
 
 #[test]
-fn a_class_that_was_closed_early_goes_on() {
+fn methods_behind_a_class_closed_too_early_go_into_it() {
     let end = "        return value\n";
     store(
         "class Store(Base):\n    \"\"\"A store.\"\"\"\n\n    size = 0\n\ndef put(self, key):\n    return key\n",
@@ -134,7 +134,7 @@ fn a_new_function_goes_behind_the_last_and_imports_are_joined() {
             "def last(x):\n    return x\n\n\ndef dump(x: Any) -> str:\n    return json.dumps(x)\n",
         ),
     );
-    // What the new code does not use is not imported, and a name that is bound stays what it is.
+    // What the new code does not use is not imported, nor is a name that the file binds already.
     store(
         "import re\nfrom elsewhere import last\n\ndef dump(x):\n    return last(x)\n",
         "    return x\n\n\nif",
@@ -143,7 +143,7 @@ fn a_new_function_goes_behind_the_last_and_imports_are_joined() {
 }
 
 #[test]
-fn an_example_at_the_end_is_not_taken_over() {
+fn example_calls_at_the_end_are_left_out() {
     store("def helper(x):\n    return x + 2\n\n# Example usage\nprint(helper(2))\n", "return x + 1", "return x + 2");
     store(
         "def helper(x):\n    return x + 2\n\nif __name__ == \"__main__\":\n    for i in range(10):\n        assert helper(i) == i + 2\n        print('all of it works')\n",
@@ -183,7 +183,7 @@ fn a_left_out_body_is_no_change() {
 }
 
 #[test]
-fn a_name_that_stands_twice_needs_a_hint() {
+fn a_name_with_two_definitions_needs_a_hint() {
     let two = "class A:\n    def run(self):\n        return 1\n\n\nclass B:\n    def run(self):\n        return 2\n";
     let new = "def run(self):\n    return 3\n";
     let text = with("a.py", two, new, Hints::default());
@@ -208,7 +208,7 @@ fn a_name_that_stands_twice_needs_a_hint() {
 }
 
 #[test]
-fn getters_and_setters_are_told_apart() {
+fn getters_and_setters_of_one_name_are_replaced_separately() {
     let before = "class A:\n    @property\n    def x(self):\n        return self._x\n\n    @x.setter\n    def x(self, value):\n        self._x = value\n";
     check(
         "a.py",
@@ -225,7 +225,7 @@ fn getters_and_setters_are_told_apart() {
 }
 
 #[test]
-fn empty_classes_and_files_take_what_is_new() {
+fn new_definitions_go_into_empty_classes_and_files() {
     check(
         "a.py",
         "class A:\n    pass\n",
@@ -275,7 +275,7 @@ fn a_whole_file_loses_nothing_that_it_does_not_mention() {
 }
 
 #[test]
-fn a_class_line_changes_only_if_it_says_more() {
+fn a_class_line_changes_only_if_it_has_more_words() {
     check("a.py", "class A(B):\n    x = 1\n", "class A(B, C):\n    x = 1\n", "class A(B, C):\n    x = 1\n");
     check("a.py", "class A(B):\n    x = 1\n", "class A:\n    x = 2\n", "class A(B):\n    x = 2\n");
 }
@@ -291,7 +291,7 @@ fn strings_of_several_lines_keep_their_white_space() {
 }
 
 #[test]
-fn what_does_not_parse_is_sent_back() {
+fn code_that_does_not_parse_is_refused() {
     let text = with("a.py", STORE, "def helper(x:\n    return (x +\n", Hints::default());
     assert!(text.starts_with("error: what was written does not parse at line 1"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Rust.
+//! Tests of merging Rust.
 
 use super::{Hints, check, in_container, with};
 
@@ -78,7 +78,7 @@ fn functions_and_methods_keep_their_attributes_docs_and_visibility() {
 }
 
 #[test]
-fn new_methods_and_impls_stand_beside_their_kin() {
+fn new_methods_and_impls_go_beside_similar_ones() {
     let end = "copied()\n    }\n";
     let put = "\n    pub fn put(&mut self, key: String) {\n        self.items.insert(key, 1);\n    }\n";
     lib("pub fn put(&mut self, key: String) {\n    self.items.insert(key, 1);\n}\n", end, &format!("{end}{put}"));
@@ -153,7 +153,7 @@ fn a_new_function_stands_before_the_tests() {
 }
 
 #[test]
-fn what_hints_name_puts_nothing_behind_the_tests() {
+fn hints_never_put_code_behind_the_tests() {
     let old = "//! Areas.\n\n/// Of a square.\npub fn square(side: u32) -> u32 {\n    side * side\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn square_of_two() {\n        assert_eq!(square(2), 4);\n    }\n}\n";
     let new = "/// Of a rectangle.\npub fn rectangle(a: u32, b: u32) -> u32 {\n    a * b\n}\n";
     let expected = old.replace("\n#[cfg(test)]", &format!("\n{new}\n#[cfg(test)]"));

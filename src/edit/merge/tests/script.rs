@@ -1,4 +1,4 @@
-//! TypeScript and JavaScript.
+//! Tests of merging TypeScript and JavaScript.
 
 use super::{Hints, check, in_container, with};
 
@@ -95,7 +95,7 @@ fn imports_are_joined_by_source() {
 }
 
 #[test]
-fn a_new_function_goes_before_what_is_handed_out() {
+fn a_new_function_goes_before_the_exports() {
     cart(
         "export function half(x: number) {\n  return x / 2;\n}\n",
         "x * 0.2;\n",
@@ -160,7 +160,7 @@ fn require_is_an_import() {
 }
 
 #[test]
-fn types_and_values_of_one_name_are_two() {
+fn types_and_values_of_one_name_are_two_definitions() {
     let before = "export const User = z.object({});\n\nexport interface Shape {\n  /** Name. */\n  name: string;\n  size: number;\n}\n\nenum Level {\n  Low,\n  High\n}\n";
     check(
         "a.ts",
@@ -205,7 +205,7 @@ fn tests_go_into_the_describe_of_the_file() {
 }
 
 #[test]
-fn calls_at_load_are_found_by_what_they_begin_with() {
+fn calls_at_load_are_matched_by_how_they_begin() {
     let before =
         "const app = express();\n\napp.get('/a', (req, res) => {\n  res.send('a');\n});\n\napp.listen(3000);\n";
     check(
@@ -225,7 +225,7 @@ fn calls_at_load_are_found_by_what_they_begin_with() {
 }
 
 #[test]
-fn a_brace_too_many_or_too_early_is_seen_through() {
+fn an_extra_or_early_closing_brace_is_ignored() {
     let before = "class A {\n  a() {\n    return 1;\n  }\n}\n";
     let after = "class A {\n  a() {\n    return 2;\n  }\n\n  b() {\n    return 3;\n  }\n}\n";
     check("a.js", before, "class A {\n  a() {\n    return 2;\n  }\n}\n\n  b() {\n    return 3;\n  }\n}\n", after);

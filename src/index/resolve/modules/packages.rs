@@ -1,4 +1,4 @@
-//! What an import means in scripts: oxc_resolver over the indexed files, with the project's packages where installed ones would lie.
+//! Resolves script imports with oxc_resolver over the indexed files, with the project's packages linked into `node_modules`.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 use oxc_resolver::{FileMetadata, FileSystem, ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 use serde_json::Value;
 
-/// Tried in this order behind an import without extension, as TypeScript's compiler and bundlers do.
+/// Extensions tried in this order for an import without one, as TypeScript's compiler and bundlers do.
 const EXTENSIONS: &[&str] = &[".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
-/// An import may name the compiled file; the source stands under another name.
+/// An import may name the compiled file: its extension, and those of the source to try instead.
 const COMPILED: &[(&str, &[&str])] = &[
     (".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
     (".jsx", &[".tsx", ".jsx"]),
     (".mjs", &[".mts", ".d.mts", ".mjs"]),
     (".cjs", &[".cts", ".d.cts", ".cjs"]),
 ];
-/// Folders that compilers write to; what lies there has its source in `src`.
+/// Folders that compilers write to; the sources of their files are in `src`.
 const BUILT: &[&str] = &["dist", "lib", "build", "out", "esm", "cjs", "es", "types", "mjs"];
-/// Alternatives of a package's `exports`, in no order: the package decides by its own.
+/// Conditions that are accepted in a package's `exports`; the order in the package decides, not this one.
 const CONDITIONS: &[&str] =
     &["source", "development", "types", "import", "module", "require", "node", "browser", "default"];
-/// Targets looked at in one package's `exports`.
+/// Most targets read from one package's `exports`.
 const TARGETS_MAX: usize = 500;
 
-/// Finds the files that imports of scripts bring in.
+/// Finds the files that imports of scripts refer to.
 pub(in crate::index::resolve) struct Packages {
     with_settings: ResolverGeneric<Tree>,
     /// For folders whose `tsconfig.json` cannot be read.
@@ -42,7 +42,7 @@ impl Packages {
             let Ok(package) = serde_json::from_str::<Value>(text) else { continue };
             let Some(name) = package.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-            // Fixtures and examples may bear the name of the real package, which lies less deep.
+            // Fixtures and examples may have the name of the real package, which is nested less deeply.
             let depth = |folder: &str| (folder.matches('/').count(), folder.len());
             if own.get(&name).is_none_or(|(known, _)| depth(&folder) < depth(known)) {
                 own.insert(name, (folder, package));
@@ -70,7 +70,7 @@ impl Packages {
         }
     }
 
-    /// The indexed file that `source` means in `file`.
+    /// The indexed file that the import source `source` refers to in `file`.
     pub fn find(&self, file: &str, source: &str) -> Option<String> {
         let from = absolute(file);
         let found = match self.with_settings.resolve_file(&from, source) {
@@ -81,7 +81,7 @@ impl Packages {
         found.and_then(|found| self.tree.relative(found.path())).or_else(|| self.in_own_package(source))
     }
 
-    /// A package of the project that is not built: its `exports` name files that are not there, but their sources are.
+    /// Finds the source for an import of a project package that is not built: its `exports` name files that do not exist yet.
     fn in_own_package(&self, source: &str) -> Option<String> {
         let at = source.char_indices().filter(|(_, c)| *c == '/').nth(usize::from(source.starts_with('@')));
         let (name, inside) = at.map_or((source, ""), |(at, _)| (&source[..at], &source[at + 1..]));
@@ -106,7 +106,7 @@ impl Packages {
     }
 }
 
-/// Whether the text of a file says what imports mean elsewhere.
+/// Whether a file configures how imports of other files resolve: `package.json`, `tsconfig.json`, `Cargo.toml`, `go.mod`, ….
 pub fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let settings =
@@ -118,7 +118,7 @@ fn is_package(path: &str) -> bool {
     path == "package.json" || path.ends_with("/package.json")
 }
 
-/// All texts in a JSON value, in order.
+/// All strings in a JSON value, in order.
 fn strings(value: &Value, found: &mut Vec<String>) {
     let mut waiting = vec![value];
     while let Some(value) = waiting.pop().filter(|_| found.len() < TARGETS_MAX) {
@@ -141,7 +141,7 @@ struct Tree {
     files: std::sync::Arc<HashSet<PathBuf>>,
     folders: std::sync::Arc<HashSet<PathBuf>>,
     texts: std::sync::Arc<HashMap<PathBuf, String>>,
-    /// `/node_modules/name` and the folder that lies there.
+    /// `/node_modules/name` and the folder of the package that it stands for.
     links: std::sync::Arc<Vec<(PathBuf, PathBuf)>>,
 }
 
@@ -167,7 +167,7 @@ impl Tree {
         Tree { files: files.into(), folders: folders.into(), texts: std::sync::Arc::new(texts), links: links.into() }
     }
 
-    /// Where a path leads once `/node_modules/name` is replaced by the package's folder.
+    /// The path with `/node_modules/name` replaced by the package's folder.
     fn real(&self, path: &Path) -> PathBuf {
         let linked = self.links.iter().find_map(|(link, folder)| Some((folder, path.strip_prefix(link).ok()?)));
         linked.map_or_else(|| path.to_owned(), |(folder, rest)| folder.join(rest))
@@ -179,7 +179,7 @@ impl Tree {
         self.files.contains(&real).then(|| inside.to_owned())
     }
 
-    /// The source of a file that a package says it has.
+    /// The indexed source of a file that a package names, which may be a file that a compiler would write.
     fn source_of(&self, folder: &str, target: &str) -> Option<String> {
         let target = target.trim_start_matches("./");
         let exact = |path: &str| self.relative(&absolute(&joined(folder, path)));
@@ -199,11 +199,12 @@ impl Tree {
         if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
             return Ok(FileMetadata::new(true, false, false));
         }
-        // An installed package may be there, as far as settings are looked for in it.
+        // Any folder of an installed package counts as existing, so that settings are looked for in it.
         let installed = path.starts_with("/node_modules") && path.extension().is_none();
-        match installed || self.folders.contains(&real) {
-            true => Ok(FileMetadata::new(false, true, false)),
-            false => Err(ErrorKind::NotFound.into()),
+        if installed || self.folders.contains(&real) {
+            Ok(FileMetadata::new(false, true, false))
+        } else {
+            Err(ErrorKind::NotFound.into())
         }
     }
 }
@@ -212,7 +213,8 @@ fn joined(folder: &str, path: &str) -> String {
     if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
-/// Settings that a `tsconfig.json` extends from an installed package, which is not indexed: without them the rest still holds.
+/// Whether a path is a settings file that a `tsconfig.json` extends from an installed package. These are not indexed and read
+/// as `{}`, so that the rest of the `tsconfig.json` counts.
 fn is_foreign_settings(path: &Path) -> bool {
     let settings =
         path.extension().is_some_and(|e| e == "json") && path.file_name().is_some_and(|n| n != "package.json");

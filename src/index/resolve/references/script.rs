@@ -1,4 +1,4 @@
-//! Calls of TypeScript and JavaScript, by the types of their receivers.
+//! Resolves calls in TypeScript and JavaScript by the types of their receivers.
 
 use std::rc::Rc;
 
@@ -9,9 +9,9 @@ use crate::index::resolve::types::{Look, Scope, Ty, Types};
 use crate::index::resolve::{BY_IMPORT, IN_SCOPE};
 use crate::index::syntax::Reference;
 
-/// A function that was put into a local variable.
+/// Confidence of a function held by a local variable or a property.
 const BY_VALUE: f64 = 0.9;
-/// A member of a type that was told from annotations, `new` and results.
+/// Confidence of a member of a type inferred from annotations, `new` and results.
 const BY_TYPE: f64 = 0.95;
 
 pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Search {
@@ -42,7 +42,7 @@ pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Refere
 
 pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Reference, receiver: &str) -> Search {
     let Some(value) = &reference.value else { return super::member(project, file, reference, receiver) };
-    // Chains are written over several lines; reasons are one.
+    // Call chains span several lines, a reason is one line.
     let receiver = &receiver.split_whitespace().collect::<String>();
     let types = Types::new(project);
     let of = types.value(value, &scope(file, reference));
@@ -62,13 +62,13 @@ pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Refe
             },
         },
         Look::Outside => Err(format!("`{receiver}` is of a type outside the project")),
-        // Where types are written, a method that merely has the name is the wrong one in two of three cases.
+        // In TypeScript, the only method of that name is the wrong one in two of three cases.
         Look::Unknown if project.is_typed(file) => Err(format!("type of `{receiver}` is not known")),
         Look::Unknown => only_method(project, file, &reference.name, receiver),
     }
 }
 
-/// An alias leads to what it stands for.
+/// The search result for a target; an alias is replaced by what it stands for.
 fn through(types: &Types, target: Target, confidence: f64, reason: &'static str) -> Search {
     let behind = types.behind(target);
     let mut search = found(behind, confidence, reason)?;

@@ -1,9 +1,9 @@
-//! Calls of scripts through aliases and by types.
+//! Tests of calls in TypeScript and JavaScript through aliases and by types.
 
 use super::check;
 
 #[test]
-fn an_alias_loses_no_edge() {
+fn calls_through_an_alias_are_resolved() {
     check(
         &[
             (
@@ -67,7 +67,7 @@ fn receivers_are_known_by_annotation_new_result_and_field() {
 }
 
 #[test]
-fn a_callback_knows_its_parameters_by_what_is_expected() {
+fn callback_parameters_get_their_types_from_the_expected_function() {
     check(
         &[
             (
@@ -94,7 +94,7 @@ fn a_callback_knows_its_parameters_by_what_is_expected() {
 }
 
 #[test]
-fn an_object_of_functions_hands_out_each_of_them() {
+fn each_function_of_an_exported_object_is_exported() {
     check(
         &[
             ("cart.js", "function total() {}\nfunction sum() {}\nmodule.exports = { total, 'plus': sum };\n"),

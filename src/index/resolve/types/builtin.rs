@@ -1,4 +1,4 @@
-//! Types that every script knows without declaring them: lists, tables, promises.
+//! Built-in types, globals and methods of JavaScript: lists, tables, promises.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ pub(super) fn named<'a>(name: &str, arguments: &[Ty<'a>]) -> Ty<'a> {
     }
 }
 
-/// A value that every script has.
+/// The type of a global that every script has; `None` for an unknown name.
 pub(super) fn global<'a>(name: &str) -> Option<Ty<'a>> {
     let known = [
         "Array",
@@ -70,13 +70,12 @@ pub(super) fn global<'a>(name: &str) -> Option<Ty<'a>> {
 
 /// A member of a list or table of such items.
 pub(super) fn method<'a>(name: &str, item: Rc<Ty<'a>>, of: &Ty<'a>) -> Look<'a> {
-    let same = |_: &()| Ty::Builtin("same", Rc::new(of.clone()));
     match name {
         "find" | "findLast" | "pop" | "shift" | "at" | "get" => found(Ty::Builtin("item", item)),
         "filter" | "slice" | "concat" | "sort" | "reverse" | "splice" | "values" | "toSorted" | "toReversed"
         | "set" | "add" | "flat" => match (name, of) {
             ("values", Ty::Table(item)) => found(Ty::Builtin("same", Rc::new(Ty::List(item.clone())))),
-            _ => found(same(&())),
+            _ => found(Ty::Builtin("same", Rc::new(of.clone()))),
         },
         "map" | "flatMap" => found(Ty::Builtin("map", item)),
         "forEach" | "some" | "every" | "findIndex" | "findLastIndex" => found(Ty::Builtin("each", item)),

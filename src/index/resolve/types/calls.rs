@@ -1,4 +1,4 @@
-//! What calls give, what they take, and what their type parameters come to stand for.
+//! Infers results and parameters of calls in TypeScript and JavaScript, with the type parameters of the callee set.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::index::resolve::names::Target;
 use crate::index::syntax::Kind;
 use crate::index::syntax::types::{Callable, Type, Typing, Value};
 
-/// Items of nested lists are taken so deep.
+/// Deepest nesting of promises that `await` unwraps.
 const LAYERS_MAX: usize = 8;
 
 impl<'a> Types<'_, 'a> {
@@ -31,7 +31,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// What a call gives.
+    /// The type of the result of a call. `wanted` is the type that the context expects of it.
     pub fn called(
         &self,
         callee: &Ty<'a>,
@@ -71,7 +71,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// What `new` gives.
+    /// The type of the result of `new`.
     pub fn constructed(
         &self,
         callee: &Ty<'a>,
@@ -109,7 +109,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// What a call takes as its argument of that number, given what else it is called with and what it should give.
+    /// The type that a call takes as its argument number `at`, inferred from its other arguments and its expected result `wanted`.
     pub fn argument(&self, call: &'a Value, at: usize, wanted: Option<&'a Type>, scope: &Rc<Scope<'a>>) -> Ty<'a> {
         let (Value::Call(callee, arguments, types) | Value::New(callee, arguments, types)) = call else {
             return Ty::Unknown;
@@ -128,7 +128,7 @@ impl<'a> Types<'_, 'a> {
         self.ty(param, &Rc::new(inner))
     }
 
-    /// The parameter of that number of something that is called.
+    /// The type of parameter number `at` of a callable.
     pub fn parameter(&self, of: &Ty<'a>, at: usize) -> Ty<'a> {
         match (of, at) {
             (Ty::Builtin("reduce", item), 1) => return (**item).clone(),
@@ -144,7 +144,8 @@ impl<'a> Types<'_, 'a> {
         callable.params.get(at).and_then(Option::as_ref).map_or(Ty::Unknown, |ty| self.ty(ty, &Rc::new(inner)))
     }
 
-    /// The inside of a function during one call: its type parameters set by what is written, wanted and given.
+    /// The scope inside a function for one call: its type parameters set by the type arguments, or else inferred from the
+    /// expected result and the arguments.
     fn inferred(
         &self,
         callable: &'a Callable,
@@ -180,7 +181,7 @@ impl<'a> Types<'_, 'a> {
         known: &mut Vec<(&'a str, Ty<'a>)>,
     ) {
         for (param, argument) in callable.params.iter().zip(arguments) {
-            // A function's own parameters wait for the call's; only what it gives could tell something.
+            // A function argument tells nothing yet: the types of its parameters depend on this call.
             if let (Some(param), false) = (param, matches!(argument, Value::Function(_) | Value::Unknown)) {
                 let ty = self.value(argument, scope);
                 self.unify(param, &ty, known);
@@ -188,7 +189,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// Reads off what type parameters stand for where `pattern` is `ty`.
+    /// Compares `pattern` with `ty` and adds to `known` what its type parameters stand for.
     fn unify(&self, pattern: &'a Type, ty: &Ty<'a>, known: &mut Vec<(&'a str, Ty<'a>)>) {
         self.step((), || match (pattern, ty) {
             (_, Ty::Unknown) => {}
@@ -218,7 +219,7 @@ impl<'a> Types<'_, 'a> {
         })
     }
 
-    /// One of the things in a list or table.
+    /// The item type of a list or table.
     pub fn item(&self, of: &Ty<'a>) -> Ty<'a> {
         match of {
             Ty::List(item) | Ty::Table(item) => (**item).clone(),
@@ -248,7 +249,7 @@ impl<'a> Types<'_, 'a> {
         of
     }
 
-    /// The function, method or class that a value turns out to be, if it is one of the project.
+    /// The function, method or class of the project that a type stands for, if any.
     pub fn code(&self, ty: &Ty<'a>) -> Option<Target> {
         match ty {
             Ty::Itself(target @ Target::Symbol(file, at)) => {
@@ -259,7 +260,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// What a variable was made an alias of: `const a = b`, `const a = b.c`, `const a = make()`.
+    /// What a variable is an alias of: `const a = b`, `const a = b.c`, `const a = make()`; `target` itself if it is no alias.
     pub fn behind(&self, target: Target) -> Target {
         let Target::Symbol(file, at) = target else { return target };
         let definition = self.definition(file, at);
@@ -274,7 +275,7 @@ impl<'a> Types<'_, 'a> {
         }
         let scope = Scope { from: definition.container, line: definition.start, ..self.inside(file, at) };
         match value {
-            // An alias of a variable that holds no code is that variable.
+            // An alias of a variable that is no alias itself is that variable.
             Value::Name(name) => match self.project.named_in(file, definition.container, name) {
                 Some(next) if next != target => self.step(target, || self.behind(self.project.as_value(next))),
                 _ => target,

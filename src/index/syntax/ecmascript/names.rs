@@ -1,4 +1,4 @@
-//! Local names of TypeScript and JavaScript: parameters and variables, with what they hold.
+//! Notes parameters and local variables of TypeScript and JavaScript, with their values.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use crate::index::syntax::types::{Type, Value};
 
 /// Notes the names a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
 pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), reader: &mut Reader<'t>) {
-    /// Patterns nest a few levels; what is deeper is not written by people.
+    /// Most nodes visited of one pattern; people write smaller ones.
     const NODES_MAX: usize = 500;
     let mut waiting: Vec<(Node, Value)> = vec![(pattern, value)];
     for _ in 0..NODES_MAX {
@@ -31,8 +31,9 @@ pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), r
                 let inner = member(reader.field(node, "key").unwrap_or_default());
                 waiting.extend(node.child_by_field_name("value").map(|v| (v, inner)));
             }
-            "assignment_pattern" => waiting.extend(node.child_by_field_name("left").map(|l| (l, value))),
-            "object_assignment_pattern" => waiting.extend(node.child_by_field_name("left").map(|l| (l, value))),
+            "assignment_pattern" | "object_assignment_pattern" => {
+                waiting.extend(node.child_by_field_name("left").map(|l| (l, value)))
+            }
             "object_pattern" => waiting.extend(children(node).map(|c| (c, value.clone()))),
             "array_pattern" => {
                 let item = match &value {
@@ -47,12 +48,12 @@ pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), r
     }
 }
 
-/// Parameters of a function, by their annotations or by what the function is expected to be.
+/// Notes the parameters of a function, with types from their annotations or from what the function is expected to be.
 pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let expected = reader.expected(node);
     reader.function(node);
     let lines = (node.start_position().row + 1, node.end_position().row + 1);
-    // `(a) => (b) => …`: the inner function is what the outer one is expected to give.
+    // `(a) => (b) => …`: the inner function is what the outer one is expected to return.
     if let (Some(expected), Some(body)) = (&expected, node.child_by_field_name("body").filter(|b| is_function(*b))) {
         reader.expect(body, Value::Call(Box::new(expected.clone()), Vec::new(), Vec::new()));
     }
@@ -78,7 +79,7 @@ pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// Functions and objects among the arguments of a call are what the callee takes there.
+/// Notes that functions and objects among the arguments of a call are expected to be what the callee takes there.
 pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let arguments =
         node.child_by_field_name("arguments").into_iter().flat_map(children).filter(|a| a.kind() != "comment");
@@ -97,7 +98,7 @@ pub(super) fn expect_arguments<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-/// A value behind an annotation is what the annotation says.
+/// Notes that a value with an annotation is expected to be of that type.
 pub(super) fn expect_value<'t>(value: Node<'t>, ty: Option<&Type>, reader: &mut Reader<'t>) {
     let Some(ty) = ty else { return };
     let value = bare(value);
@@ -106,7 +107,7 @@ pub(super) fn expect_value<'t>(value: Node<'t>, ty: Option<&Type>, reader: &mut 
     }
 }
 
-/// Functions and objects in an object are what its field of that name is.
+/// Notes that functions and objects in an object literal are expected to be what its type has under their names.
 pub(super) fn expect_pairs<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(expected) = reader.expected(node) else { return };
     for pair in children(node) {

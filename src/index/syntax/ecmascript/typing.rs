@@ -1,4 +1,4 @@
-//! Reads types and values out of the trees of TypeScript and JavaScript.
+//! Reads types and values from the syntax trees of TypeScript and JavaScript.
 
 use tree_sitter::Node;
 
@@ -6,13 +6,13 @@ use super::{child_of_kind, children, is_function, unquoted};
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
 
-/// Types and values nested deeper than this are not told apart.
+/// Types and values nested deeper than this are `Unknown`.
 const DEPTH_MAX: usize = 14;
-/// Parts of one type, object or argument list that are looked at.
+/// Most parts read of one type or object.
 const PARTS_MAX: usize = 400;
-/// Arguments of one call that are looked at.
+/// Most arguments read of one call or type; of parameters twice as many.
 const ARGUMENTS_MAX: usize = 6;
-/// Nodes looked at for the `return`s of one function, and how many of these are kept.
+/// Most nodes visited for the `return`s of one function, and most `return`s read.
 const RETURN_NODES_MAX: usize = 2_000;
 const RETURNS_MAX: usize = 4;
 
@@ -148,16 +148,19 @@ pub(super) fn callable(node: Node, reader: &Reader, depth: usize) -> Callable {
     Callable { generics: generics(node, reader, depth), params, returns }
 }
 
-/// What a function without a written result gives back.
+/// The type that a function without a written result returns, from its `return` statements.
 fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
     if depth > DEPTH_MAX / 2 {
         return None;
     }
     let body = node.child_by_field_name("body")?;
     let is_async = (0..node.child_count().min(4)).filter_map(|i| node.child(i)).any(|c| c.kind() == "async");
-    let wrap = |value: Value| match is_async {
-        true => Type::Named("Promise".into(), vec![Type::Of(Box::new(Value::Awaited(Box::new(value))))]),
-        false => Type::Of(Box::new(value)),
+    let wrap = |value: Value| {
+        if is_async {
+            Type::Named("Promise".into(), vec![Type::Of(Box::new(Value::Awaited(Box::new(value))))])
+        } else {
+            Type::Of(Box::new(value))
+        }
     };
     if body.kind() != "statement_block" {
         return Some(wrap(value_at(body, reader, depth + 2)));
@@ -277,7 +280,7 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
     fields
 }
 
-/// What a declaration of a type says: an interface, a class, an alias, an enum.
+/// Type parameters, bases and fields of a declared interface, class, alias or enum.
 pub(super) fn declared(node: Node, reader: &Reader) -> Typing {
     let mut typing = Typing { generics: generics(node, reader, 0), ..Typing::default() };
     let heritage =
@@ -306,7 +309,7 @@ pub(super) fn declared(node: Node, reader: &Reader) -> Typing {
         }
         "type_alias_declaration" => typing.ty = node.child_by_field_name("value").map(|v| type_of(v, reader, 0)),
         "class_declaration" | "abstract_class_declaration" | "class" => {
-            let own = node.child_by_field_name("body").map_or(Vec::new(), |body| held(body, reader));
+            let own = node.child_by_field_name("body").map_or(Vec::new(), |body| undeclared_fields(body, reader));
             typing.ty = Some(Type::Object(own));
         }
         _ => {}
@@ -315,7 +318,7 @@ pub(super) fn declared(node: Node, reader: &Reader) -> Typing {
 }
 
 /// Fields that a class has without declaring them: `constructor(private x: X)`, `this.x = new X()` in the constructor.
-fn held(body: Node, reader: &Reader) -> Vec<Field> {
+fn undeclared_fields(body: Node, reader: &Reader) -> Vec<Field> {
     let mut fields = Vec::new();
     let constructor =
         children(body).find(|m| m.kind() == "method_definition" && reader.field(*m, "name") == Some("constructor"));

@@ -1,10 +1,10 @@
-//! What a name does at one place of TypeScript or JavaScript.
+//! Decides the role of a name at one place of TypeScript or JavaScript.
 
 use tree_sitter::Node;
 
 use super::{Place, Role, ancestors, children, enclosing, parent, text, text_of};
 
-/// Nodes in which a `let` is seen.
+/// Node kinds that are scopes of a `let`.
 const SCOPES: &[&str] = &[
     "program",
     "statement_block",
@@ -20,7 +20,7 @@ const SCOPES: &[&str] = &[
     "switch_body",
     "class_static_block",
 ];
-/// Nodes in which a `var` is seen.
+/// Node kinds that are scopes of a `var`.
 const FUNCTIONS: &[&str] = &[
     "program",
     "function_declaration",
@@ -31,7 +31,7 @@ const FUNCTIONS: &[&str] = &[
     "method_definition",
     "class_static_block",
 ];
-/// Declarations that give their `name` to the block they stand in.
+/// Declarations whose `name` is bound in the block around them.
 const DECLARATIONS: &[&str] = &[
     "function_declaration",
     "generator_function_declaration",
@@ -75,7 +75,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// `module.exports = { … }`: its properties are what others import.
+/// Whether an object is assigned to `module.exports`, so that others import its properties.
 fn exports(object: Node, source: &str) -> bool {
     let assignment = object.parent().filter(|p| p.kind() == "assignment_expression");
     assignment.is_some_and(|a| text_of(a.child_by_field_name("left"), source) == "module.exports")
@@ -100,7 +100,7 @@ fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
     }
 }
 
-/// The module whose parts are taken out: `const { NAME } = require('source')`.
+/// The source of `const { NAME } = require('source')`, if the pattern around the node is assigned from it.
 fn required(node: Node, source: &str) -> Option<String> {
     let declarator = ancestors(node).skip(1).find(|n| !PATTERNS.contains(&n.kind()))?;
     let value = declarator.child_by_field_name("value").filter(|_| declarator.kind() == "variable_declarator")?;
@@ -172,7 +172,7 @@ fn exported(around: Node, field: &str, source: &str) -> Place {
     })
 }
 
-/// A name that a pattern binds, by what the whole pattern belongs to.
+/// The place of a name in a pattern, by the statement that the whole pattern belongs to.
 fn pattern(node: Node, role: Role, source: &str) -> Place {
     if role == Role::ShorthandLocal
         && let Some(source) = required(node, source)

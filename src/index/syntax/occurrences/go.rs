@@ -1,10 +1,10 @@
-//! What a name does at one place of Go.
+//! Decides the role of a name at one place of Go.
 
 use tree_sitter::Node;
 
 use super::{Bind, Place, Role, children, enclosing, parent, text, text_of};
 
-/// Nodes with names of their own.
+/// Node kinds that are scopes.
 const SCOPES: &[&str] = &[
     "source_file",
     "block",
@@ -21,7 +21,7 @@ const SCOPES: &[&str] = &[
     "function_declaration",
     "method_declaration",
 ];
-/// What has parameters.
+/// Node kinds that have parameters.
 const FUNCTIONS: &[&str] =
     &["func_literal", "function_declaration", "method_declaration", "method_elem", "function_type"];
 
@@ -48,13 +48,12 @@ pub(super) fn place(node: Node, source: &str) -> Place {
             Place::plain(Role::Property)
         }
         ("package_identifier", ..) => Place::qualifier(),
-        ("type_identifier", ..) => Place::plain(Role::Reference),
-        ("identifier", ..) => Place::plain(Role::Reference),
+        ("type_identifier" | "identifier", ..) => Place::plain(Role::Reference),
         _ => text(node),
     }
 }
 
-/// Seen from all of the file at its top, in a function from the end of the statement on.
+/// A declared name: at the top of the file visible in all of it, in a function from the end of the statement on.
 fn from_here(statement: Node) -> Place {
     let scope = enclosing(statement, SCOPES);
     if scope.kind() == "source_file" {

@@ -1,10 +1,10 @@
-//! What a name does at one place of Python.
+//! Decides the role of a name at one place of Python.
 
 use tree_sitter::{Node, Tree};
 
 use super::{Bind, Found, Place, Role, ancestors, enclosing, parent, text, text_of};
 
-/// Nodes with names of their own.
+/// Node kinds that are scopes.
 const SCOPES: &[&str] = &[
     "module",
     "function_definition",
@@ -15,11 +15,11 @@ const SCOPES: &[&str] = &[
     "dictionary_comprehension",
     "generator_expression",
 ];
-/// Nodes in which an assignment is seen.
+/// Node kinds in which an assignment binds: comprehensions are left out.
 const BODIES: &[&str] = &["module", "function_definition", "lambda", "class_definition"];
 const PATTERNS: &[&str] = &["pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"];
 
-/// A name inside a longer text: in `__all__` and in annotations that are quoted it is more than a word.
+/// The role of a name inside a string or comment; in `__all__` and in quoted annotations it refers to a definition.
 pub(super) fn within(node: Node, source: &str) -> Place {
     let word = matches!(node.kind(), "string_content" | "string");
     let Some(string) = ancestors(node).find(|n| n.kind() == "string").filter(|_| word) else { return text(node) };
@@ -75,7 +75,7 @@ fn parameter(node: Node) -> Place {
     bound(Role::Local { parameter: true }, node, &["function_definition", "lambda"])
 }
 
-/// Bound in the nearest of these scopes: a definition in a module or class, else a local name.
+/// A binding in the nearest of these scopes: a definition in a module or class, else a local name.
 fn bound(role: Role, node: Node, scopes: &[&str]) -> Place {
     let scope = enclosing(node, scopes);
     let class = scope.kind() == "class_definition";
@@ -83,7 +83,7 @@ fn bound(role: Role, node: Node, scopes: &[&str]) -> Place {
         Role::Local { parameter: false } if class || scope.kind() == "module" => Role::Definition,
         role => role,
     };
-    // Annotations, defaults and decorators are read outside the function.
+    // Annotations, defaults and decorators are evaluated outside the function.
     let body = scope.child_by_field_name("body").filter(|_| !class);
     let bind = Bind { seen: body.unwrap_or(scope).byte_range(), home: scope.start_byte(), class };
     Place { role, bind: Some(bind), qualifier: false }
@@ -140,7 +140,7 @@ fn pattern(node: Node) -> Place {
     Place::plain(Role::Reference)
 }
 
-/// What a function declares `global` or `nonlocal`, it does not bind.
+/// A function does not bind the names that it declares `global` or `nonlocal`.
 pub(super) fn declared_outside(tree: &Tree, found: &mut [Found]) {
     for at in 0..found.len() {
         if found[at].2.role != Role::Global {
@@ -159,7 +159,7 @@ pub(super) fn declared_outside(tree: &Tree, found: &mut [Found]) {
     }
 }
 
-/// Whether a byte stands in a function inside the class that begins at `class`: it does not see the names of the class.
+/// Whether a byte is in a function inside the class that begins at `class`: functions do not see the names of their class.
 pub(super) fn in_function_inside(tree: &Tree, byte: usize, class: usize) -> bool {
     let Some(node) = tree.root_node().descendant_for_byte_range(byte, byte) else { return false };
     let inner = ancestors(node).take_while(|n| !(n.kind() == "class_definition" && n.start_byte() == class));
@@ -167,7 +167,7 @@ pub(super) fn in_function_inside(tree: &Tree, byte: usize, class: usize) -> bool
     let mut from = None;
     for around in inner {
         let function = matches!(around.kind(), "function_definition" | "lambda");
-        // Annotations and defaults are read where the function stands.
+        // Annotations and defaults are evaluated outside the function.
         let header = from.is_some_and(|part: Node| matches!(part.kind(), "parameters" | "lambda_parameters" | "type"));
         inside |= function && !header;
         from = Some(around);

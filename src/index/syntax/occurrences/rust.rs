@@ -1,4 +1,4 @@
-//! What a name does at one place of Rust.
+//! Decides the role of a name at one place of Rust.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::{Bind, Place, Role, ancestors, children, enclosing, parent, text, text_of};
 
-/// Nodes in which an item is seen.
+/// Node kinds that are scopes of items.
 const ITEMS: &[&str] = &["source_file", "block", "declaration_list"];
 const DEFINITIONS: &[&str] = &[
     "function_item",
@@ -36,7 +36,7 @@ const PATTERNS: &[&str] = &[
     "match_pattern",
 ];
 
-/// A name inside a longer text: `"{name}"` in the arguments of a macro reads a variable.
+/// The role of a name inside a string or comment; `"{name}"` in the arguments of a macro reads a variable.
 pub(super) fn within(node: Node, source: &str, bytes: Range<usize>) -> Place {
     let before = source.get(..bytes.start).is_some_and(|s| s.ends_with('{') && !s.ends_with("{{"));
     let after = source.get(bytes.end..).is_some_and(|s| s.starts_with(['}', ':']));
@@ -78,7 +78,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     }
 }
 
-/// Items of traits and impl blocks are members; others are seen from their whole block.
+/// Items of traits and impl blocks are members; others are visible in their whole block.
 fn item(node: Node) -> Place {
     let scope = enclosing(node, ITEMS);
     let member = scope.parent().is_some_and(|p| matches!(p.kind(), "impl_item" | "trait_item"));
@@ -92,7 +92,7 @@ fn type_parameter(list: Node) -> Place {
     Place::bound(Role::Local { parameter: false }, list.parent().unwrap_or(list))
 }
 
-/// Macro arguments are bare tokens.
+/// The role of a name in macro arguments, which are plain tokens.
 fn token(node: Node, source: &str) -> Place {
     let before = Node::prev_sibling;
     let Some(mark) = before(&node) else { return Place::plain(Role::Reference) };
@@ -118,13 +118,13 @@ fn used(node: Node, around: Node, field: &str, source: &str) -> Place {
     let scope = enclosing(enclosing(node, &["use_declaration"]), ITEMS);
     match (around.kind(), field) {
         ("use_as_clause", "alias") => return Place::bound(Role::Alias, scope),
-        ("scoped_use_list", "path") => return hub(around, before, scope),
+        ("scoped_use_list", "path") => return list_prefix(around, before, scope),
         _ => {}
     }
-    // `a::b` as the path of something further in.
+    // `a::b` may be the path of a longer path or list.
     let whole = if field == "name" && around.kind().starts_with("scoped") { around } else { node };
     match parent(whole) {
-        Some((outer, "path")) if outer.kind() == "scoped_use_list" => hub(outer, before, scope),
+        Some((outer, "path")) if outer.kind() == "scoped_use_list" => list_prefix(outer, before, scope),
         Some((outer, "path")) if outer.kind() == "use_as_clause" => Place::plain(Role::Import { source: before }),
         Some((outer, "path")) if outer.kind().starts_with("scoped") => segment(before),
         Some((outer, _)) if outer.kind() == "use_wildcard" => segment(before),
@@ -136,14 +136,14 @@ fn segment(before: String) -> Place {
     if before.is_empty() { Place::qualifier() } else { Place::plain(Role::Member { receiver: before }) }
 }
 
-/// `NAME::{self, …}` brings in NAME too.
-fn hub(list: Node, before: String, scope: Node) -> Place {
+/// The name before a list: `NAME::{self, …}` imports NAME too.
+fn list_prefix(list: Node, before: String, scope: Node) -> Place {
     let names = list.child_by_field_name("list");
     let own = names.is_some_and(|names| children(names).any(|c| c.kind() == "self"));
     if own { Place::bound(Role::Import { source: before }, scope) } else { segment(before) }
 }
 
-/// The path before a name in a `use`, with what stands before its braces.
+/// The path before a name in a `use`, with the path before the braces around it.
 fn prefix(node: Node, source: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut at = node;
@@ -156,7 +156,7 @@ fn prefix(node: Node, source: &str) -> String {
     parts.join("::")
 }
 
-/// A name that a pattern binds, or one that is read. Names of constants and variants begin with a capital letter.
+/// A name that a pattern binds, or one that is read: names of constants and variants begin with a capital letter.
 fn pattern(node: Node, role: Role, source: &str) -> Place {
     let own = text_of(Some(node), source);
     let read = Place::plain(Role::Reference);
@@ -189,7 +189,7 @@ fn pattern(node: Node, role: Role, source: &str) -> Place {
     read
 }
 
-/// Where what `if let` or `while let` binds ends.
+/// Last byte in which the names of an `if let` or `while let` are visible.
 fn condition_end(condition: Node) -> usize {
     let owner = enclosing(condition, &["if_expression", "while_expression", "match_arm"]);
     let body = owner.child_by_field_name("consequence").or_else(|| owner.child_by_field_name("body"));

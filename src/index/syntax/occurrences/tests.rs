@@ -1,1 +1,1 @@
-//! Tests of the module above.
+//! Place for tests of occurrences; none yet.

@@ -1,4 +1,4 @@
-//! TypeScript and JavaScript, by their parts.
+//! Divides TypeScript and JavaScript files into parts.
 
 use tree_sitter::Node;
 
@@ -6,7 +6,7 @@ use super::{Division, Imported, MODULE, Part, Sort, all_children, content, field
 
 pub(super) struct EcmaScript;
 
-/// Calls whose function holds tests, and calls that are one.
+/// Calls that group tests, and calls that are a test.
 const GROUPS: &[&str] = &["describe", "context", "suite"];
 const TESTS: &[&str] = &["it", "test", "specify", "bench"];
 
@@ -29,13 +29,13 @@ impl Division for EcmaScript {
                 container(Part::new(Sort::Class, name, node), node, text, depth)
             }
             "internal_module" | "module" => {
-                varied(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
+                with_variant(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
             }
-            // A type and a value of one name stand beside each other.
+            // The variant distinguishes a type from a value of the same name.
             "interface_declaration" => {
-                varied("type", container(Part::new(Sort::Record, name, node), node, text, depth))
+                with_variant("type", container(Part::new(Sort::Record, name, node), node, text, depth))
             }
-            "type_alias_declaration" => varied("type", Part::new(Sort::Value, name, node)),
+            "type_alias_declaration" => with_variant("type", Part::new(Sort::Value, name, node)),
             "enum_declaration" => {
                 let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
                 part.listed = true;
@@ -59,7 +59,7 @@ impl Division for EcmaScript {
     }
 }
 
-fn varied(variant: &str, part: Part) -> Part {
+fn with_variant(variant: &str, part: Part) -> Part {
     Part { variant: variant.to_owned(), ..part }
 }
 
@@ -88,7 +88,7 @@ fn method(name: &str, node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// The core begins behind the decorators that stand inside the node.
+/// Moves the beginning of the core behind the decorators that are inside the node.
 fn undecorated(part: &mut Part, text: &str) {
     if let Some(last) = part.attributes.iter().map(|a| a.end).max().filter(|end| *end > part.core.start) {
         let rest = &text[last..part.core.end];
@@ -249,9 +249,10 @@ fn expression(node: Node, text: &str, depth: usize) -> Part {
             let left = field(inner, "left", text);
             let plain = left.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
             let name = left.strip_prefix("module.").filter(|rest| rest.starts_with("exports.")).unwrap_or(left);
-            match plain {
-                true => assigned(name, inner.child_by_field_name("right"), node, text, depth),
-                false => Part::new(Sort::Statement, "", node),
+            if plain {
+                assigned(name, inner.child_by_field_name("right"), node, text, depth)
+            } else {
+                Part::new(Sort::Statement, "", node)
             }
         }
         "internal_module" => EcmaScript.part(inner, text, depth),
@@ -260,7 +261,7 @@ fn expression(node: Node, text: &str, depth: usize) -> Part {
     }
 }
 
-/// `exports.name = function …`, `Type.prototype.name = function …`: called by its last name, owned by the rest.
+/// `exports.name = function …`, `Type.prototype.name = function …`: its name is the last one, its owner the rest.
 fn assigned(name: &str, value: Option<Node>, node: Node, text: &str, depth: usize) -> Part {
     let mut part = valued(name, value, node, text, depth);
     if let Some((owner, last)) = name.rsplit_once('.').filter(|(_, last)| *last != "exports" && *last != "prototype")
@@ -279,14 +280,17 @@ fn call(node: Node, call: Node, text: &str, depth: usize) -> Part {
     let named = arguments.iter().find(|argument| argument.kind() == "string" || argument.kind() == "template_string");
     let title = named.map_or("", |title| unquoted(content(*title, text)));
     let body = arguments.iter().find(|argument| is_function(argument.kind()));
-    let sort = match () {
-        () if title.is_empty() => Sort::Statement,
-        () if GROUPS.contains(&verb) && body.is_some() => Sort::Class,
-        () if TESTS.contains(&verb) => Sort::Test,
-        () => Sort::Statement,
+    let sort = if title.is_empty() {
+        Sort::Statement
+    } else if GROUPS.contains(&verb) && body.is_some() {
+        Sort::Class
+    } else if TESTS.contains(&verb) {
+        Sort::Test
+    } else {
+        Sort::Statement
     };
     let mut part = Part::new(sort, if sort == Sort::Statement { "" } else { title }, node);
-    // `(function () { … })()` holds the definitions of a file.
+    // `(function () { … })()` may hold the definitions of a whole file.
     let whole = call.child_by_field_name("function").filter(|f| f.kind() == "parenthesized_expression");
     let body = match whole.and_then(|whole| whole.named_child(0)).filter(|inner| is_function(inner.kind())) {
         Some(inner) => Some(inner),

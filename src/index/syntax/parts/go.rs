@@ -1,4 +1,4 @@
-//! Go, by its parts.
+//! Divides Go files into parts.
 
 use tree_sitter::Node;
 
@@ -11,7 +11,7 @@ impl Division for Go {
         let name = field(node, "name", text);
         match node.kind() {
             "function_declaration" => {
-                let mut part = bodied(Part::new(Sort::Function, name, node), node);
+                let mut part = with_body(Part::new(Sort::Function, name, node), node);
                 part.is_test = ["Test", "Benchmark", "Example", "Fuzz"].iter().any(|word| name.starts_with(word));
                 part
             }
@@ -26,7 +26,7 @@ impl Division for Go {
     }
 }
 
-/// An embedded field is called like its type.
+/// The name of a field; an embedded field has the name of its type.
 fn field_name<'t>(node: Node, text: &'t str) -> &'t str {
     match field(node, "name", text) {
         "" => field(node, "type", text),
@@ -34,7 +34,7 @@ fn field_name<'t>(node: Node, text: &'t str) -> &'t str {
     }
 }
 
-fn bodied(mut part: Part, node: Node) -> Part {
+fn with_body(mut part: Part, node: Node) -> Part {
     part.body = node.child_by_field_name("body").map(|body| {
         let start = body.start_byte() + 1;
         start..body.end_byte().saturating_sub(1).max(start)
@@ -43,7 +43,7 @@ fn bodied(mut part: Part, node: Node) -> Part {
 }
 
 fn method(node: Node, name: &str, text: &str) -> Part {
-    let mut part = bodied(Part::new(Sort::Function, name, node), node);
+    let mut part = with_body(Part::new(Sort::Function, name, node), node);
     let receiver = node.child_by_field_name("receiver").and_then(|list| list.named_child(0));
     let owner = receiver.map_or("", |receiver| field(receiver, "type", text)).trim_start_matches(['*', '(', ' ']);
     part.owner = Some(owner.split(['[', ')']).next().unwrap_or_default().trim().to_owned());

@@ -1,4 +1,4 @@
-//! Python, by its parts.
+//! Divides Python files into parts.
 
 use tree_sitter::Node;
 
@@ -52,7 +52,7 @@ fn function(node: Node, text: &str, depth: usize) -> Part {
     part.is_test = name.starts_with("test");
     let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
     part.has_receiver = first.is_some_and(|first| matches!(first_word(content(first, text)), "self" | "cls"));
-    bodied(&mut part, node, text, depth);
+    add_body(&mut part, node, text, depth);
     part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
     part
 }
@@ -65,12 +65,12 @@ fn class(node: Node, text: &str, depth: usize) -> Part {
     let mut part = Part::new(Sort::Class, field(node, "name", text), node);
     part.core.end = trimmed(node, text).end;
     part.end = part.core.end;
-    bodied(&mut part, node, text, depth);
+    add_body(&mut part, node, text, depth);
     part
 }
 
-/// The body begins behind the colon; comments at its beginning stand beside the block and not in it.
-fn bodied(part: &mut Part, node: Node, text: &str, depth: usize) {
+/// Sets body, members and docstring. The body begins behind the colon; comments at its beginning are outside the block node.
+fn add_body(part: &mut Part, node: Node, text: &str, depth: usize) {
     let children = all_children(node);
     let Some(colon) = children.iter().rposition(|child| child.kind() == ":") else { return };
     part.body = Some(children[colon].end_byte()..part.core.end);

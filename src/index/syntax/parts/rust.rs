@@ -1,4 +1,4 @@
-//! Rust, by its parts.
+//! Divides Rust files into parts.
 
 use tree_sitter::Node;
 
@@ -42,7 +42,7 @@ fn function(node: Node, text: &str, depth: usize) -> Part {
     part.has_receiver = first.is_some_and(|first| {
         first.kind() == "self_parameter" || content(first, text).trim_start_matches("mut ").starts_with("self:")
     });
-    // The attribute stands above it, among the siblings.
+    // The attribute is not part of the node but above it.
     let before = text[..node.start_byte()].trim_end();
     let line = before.rsplit('\n').next().unwrap_or_default().trim();
     part.is_test = line.starts_with("#[") && line.contains("test");
@@ -59,7 +59,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
     part
 }
 
-/// Its name is the type, its variant `impl` or `impl Trait`, without type arguments of the type.
+/// The part's name is the type without its type arguments, its variant `impl` or `impl Trait`.
 fn implementation(node: Node, text: &str, depth: usize) -> Part {
     let plain = |words: &str| words.split('<').next().unwrap_or_default().trim().to_owned();
     let of = plain(field(node, "type", text));
@@ -81,7 +81,7 @@ fn import(node: Node, text: &str) -> Part {
     part
 }
 
-/// Each path that a `use` brings in.
+/// Adds each path that a `use` imports to `found`.
 fn leaves(node: Node, prefix: &str, text: &str, found: &mut Vec<Imported>, depth: usize) {
     let join = |path: &str| if prefix.is_empty() { path.to_owned() } else { format!("{prefix}::{path}") };
     let mut leaf = |path: String, local: &str| {

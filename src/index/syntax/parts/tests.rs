@@ -1,8 +1,8 @@
-//! Tests of the module above.
+//! Tests of dividing texts into parts.
 
 use super::*;
 
-/// Each definition as `container>name first-last`, with what stands above it counted in.
+/// Compares each definition as `container>name first-last`; the lines include comments and decorators above it.
 fn check(path: &str, text: &str, expected: &[&str]) {
     let found = definitions(path, text).into_iter().map(|span| {
         let variant = if span.variant.is_empty() { String::new() } else { format!(" ({})", span.variant) };
@@ -55,7 +55,7 @@ fn a_comment_at_the_top_of_a_file_belongs_to_the_file() {
 }
 
 #[test]
-fn faults_are_told_by_their_lines() {
+fn syntax_errors_are_reported_by_line() {
     assert_eq!(faults("a.js", "f();\nif (x {\n}\n"), [2]);
     assert_eq!(faults("a.md", "# (\n"), [0; 0]);
 }

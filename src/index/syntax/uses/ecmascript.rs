@@ -1,4 +1,4 @@
-//! How JavaScript and TypeScript bind names. Types are not looked at.
+//! Finds the names that JavaScript and TypeScript bind and use, types left out.
 
 use tree_sitter::Node;
 
@@ -6,7 +6,8 @@ use super::{Binding, Names, Step, children};
 
 pub(super) struct EcmaScript;
 
-/// Names that some place where scripts run gives them. A name too many here is a miss, one too few a false alarm.
+/// Globals of browsers, Node, Deno, Bun and test frameworks. A name too many here hides an error, one too few is a false
+/// alarm.
 const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayBuffer Atomics Audio BigInt BigInt64Array \
     BigUint64Array Blob Boolean BroadcastChannel Buffer Bun CSS Cache CompressionStream Crypto CryptoKey DOMException \
     DOMParser DOMRect DataView Date DecompressionStream Deno Document DocumentFragment Element Error EvalError File FileList \
@@ -26,7 +27,7 @@ const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayB
     requestAnimationFrame requestIdleCallback require screen scroll scrollBy scrollTo self sessionStorage setImmediate \
     setInterval setTimeout should sinon specify spyOn structuredClone suite suiteSetup suiteTeardown setup teardown test top \
     undefined unescape vi vitest window xdescribe xit fdescribe fit assert assertType React $ _ log ";
-/// Ends of names that browsers give.
+/// Endings of names that browsers define.
 const ENDS: &[&str] = &["Event", "Element", "Observer", "Error", "List", "Context", "Stream"];
 
 const FUNCTIONS: &[&str] = &[
@@ -40,7 +41,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 const CONTAINERS: &[&str] =
     &["class_declaration", "abstract_class_declaration", "class", "enum_declaration", "internal_module", "module"];
-/// Types, and names that are none of this file's values.
+/// Node kinds that are skipped: types, and names that are not values of this file.
 const SILENT: &[&str] = &[
     "export_clause",
     "namespace_export",
@@ -90,7 +91,7 @@ impl Binding for EcmaScript {
             "import_statement" => import(node, scope, names),
             "ambient_declaration" => bind_all(node, names),
             "with_statement" => names.is_open = true,
-            // It may be asked of any name whether it is defined.
+            // `typeof x` is allowed for an undefined name.
             "unary_expression" if names.content(node).starts_with("typeof") => children(node)
                 .into_iter()
                 .filter(|child| child.kind() != "identifier")
@@ -116,7 +117,7 @@ fn function<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut 
     rest.for_each(|child| look(child, inner));
 }
 
-/// A class, an enum, a namespace.
+/// A class, an enum or a namespace.
 fn container<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
     let inner = names.open(node, false, false);
     let own = node.child_by_field_name("name");
@@ -129,7 +130,7 @@ fn container<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut
     }
 }
 
-/// Entries of an enum are seen by the values of the later ones.
+/// Binds the entries of an enum: values of later entries may use them.
 fn entries<'t>(body: Node<'t>, scope: usize, names: &mut Names<'t>) {
     for child in children(body) {
         names.bind(child.child_by_field_name("name").unwrap_or(child), scope);
@@ -147,7 +148,7 @@ fn parameter<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut
     }
 }
 
-/// Binds the names of a pattern; defaults and computed keys in it are used.
+/// Binds the names of a pattern; its default values and computed keys are visited as uses.
 fn bind<'t>(pattern: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
     const NODES_MAX: usize = 2_000;
     let mut waiting = vec![pattern];
@@ -168,7 +169,7 @@ fn bind<'t>(pattern: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut i
     }
 }
 
-/// Everything named inside a declaration of what stands elsewhere.
+/// Binds every name inside an ambient declaration (`declare …`).
 fn bind_all<'t>(node: Node<'t>, names: &mut Names<'t>) {
     const NODES_MAX: usize = 5_000;
     let mut waiting = vec![node];

@@ -1,4 +1,4 @@
-//! Says what each class sets and defines, and what its methods use of `self` or `this`.
+//! Lists the attributes that each class defines, and those that its methods use on `self` or `this`.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -12,13 +12,13 @@ use crate::index::syntax::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 #[derive(Clone, Debug)]
 pub struct Members {
     pub name: String,
-    /// It may have attributes that the text does not show: a base class, a decorator, `setattr`.
+    /// It may have attributes that the text does not show, by a base class, a decorator or `setattr`.
     pub is_open: bool,
     pub defined: HashSet<String>,
     pub used: Vec<Use>,
 }
 
-/// Classes of `text` in Python, JavaScript or TypeScript; none where it does not parse.
+/// Classes of `text` in Python, JavaScript or TypeScript; empty if it has syntax errors.
 pub fn members(path: &str, text: &str) -> Vec<Members> {
     let language = language_of(path);
     let is_python = match language {
@@ -39,7 +39,7 @@ pub fn members(path: &str, text: &str) -> Vec<Members> {
         {
             found.push(if is_python { python(node, text) } else { script(node, text) });
         }
-        // A class inside a function may use what is around it.
+        // Classes inside functions are left out: they may use names around them.
         if !FUNCTIONS.contains(&node.kind()) {
             waiting.extend(children(node).into_iter().map(|child| (child, depth + 1)));
         }
@@ -62,7 +62,7 @@ fn content<'t>(node: Node, text: &'t str) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
-/// Decorators that add nothing but methods with underscores.
+/// Decorators that add no attributes except special methods (`__eq__`, …).
 const PLAIN: &[&str] = &["dataclass", "total_ordering", "final", "runtime_checkable", "unique"];
 
 fn python(class: Node, text: &str) -> Members {
@@ -84,8 +84,8 @@ fn python(class: Node, text: &str) -> Members {
     let mut waiting: Vec<(Node, bool, usize)> =
         class.child_by_field_name("body").into_iter().map(|body| (body, false, 0)).collect();
     while let Some((node, in_method, depth)) = waiting.pop() {
-        let is_own = content(node, text).starts_with("lambda self");
-        let goes_on = !is_own && python_member(node, in_method, text, &mut all);
+        let is_lambda_with_self = content(node, text).starts_with("lambda self");
+        let goes_on = !is_lambda_with_self && python_member(node, in_method, text, &mut all);
         if goes_on && depth < DEPTH_MAX {
             let inside = in_method || node.kind() == "function_definition";
             waiting.extend(children(node).into_iter().map(|child| (child, inside, depth + 1)));
@@ -98,7 +98,7 @@ fn field(node: Node, name: &str, text: &str) -> String {
     node.child_by_field_name(name).map_or("", |n| content(n, text)).to_owned()
 }
 
-/// Notes what one node sets or uses. False where what is inside it is another matter.
+/// Notes the attributes that one node sets or uses. False if its children must not be visited.
 fn python_member(node: Node, in_method: bool, text: &str, all: &mut Members) -> bool {
     match node.kind() {
         // Another class has its own `self`.
@@ -127,7 +127,7 @@ fn python_member(node: Node, in_method: bool, text: &str, all: &mut Members) -> 
             let place = node.child_by_field_name("attribute").map_or(node.byte_range(), |n| n.byte_range());
             note(all, node, name, place);
         }
-        // These bind in the body of a class as well; such a class is not judged.
+        // In the body of a class these bind names too; a class that has them counts as open.
         "for_statement" | "with_statement" | "import_statement" | "import_from_statement" if !in_method => {
             all.is_open = true
         }
@@ -136,7 +136,7 @@ fn python_member(node: Node, in_method: bool, text: &str, all: &mut Members) -> 
     true
 }
 
-/// An attribute is set or used.
+/// Notes an attribute as defined if it is set here, else as used.
 fn note(all: &mut Members, attribute: Node, name: String, bytes: std::ops::Range<usize>) {
     if is_set(attribute) {
         all.defined.insert(name);
@@ -153,7 +153,7 @@ fn names_of(left: Node, text: &str, names: &mut HashSet<String>) {
     names.extend(parts.into_iter().filter(|n| n.kind() == "identifier").map(|n| content(n, text).to_owned()));
 }
 
-/// Whether an attribute is what an assignment, a loop or `with` sets.
+/// Whether an attribute is the target of an assignment, a loop or `with`.
 fn is_set(attribute: Node) -> bool {
     const LEVELS_MAX: usize = 6;
     let mut node = attribute;
@@ -175,7 +175,7 @@ fn is_set(attribute: Node) -> bool {
 fn script(class: Node, text: &str) -> Members {
     let decorated = children(class).iter().any(|child| child.kind() == "decorator");
     let name = field(class, "name", text);
-    // What is put on the prototype, or merged into the type, cannot be told from here.
+    // Attributes added to the prototype or merged into the type are not visible in the class.
     let elsewhere = [format!("{name}.prototype"), format!("interface {name}"), format!("Object.assign({name}")];
     let mut all = Members {
         is_open: decorated

@@ -1,4 +1,4 @@
-//! How Python binds names.
+//! Finds the names that Python binds and uses.
 
 use tree_sitter::Node;
 
@@ -60,13 +60,13 @@ impl Binding for Python {
             "as_pattern_target" => children(node).into_iter().for_each(|child| bind(child, scope, names, &mut look)),
             "named_expression" => {
                 field("name").into_iter().for_each(|name| names.bind(name, scope));
-                // Out of a comprehension it binds in what is around; which scope that is, is not followed.
+                // In a comprehension it binds in a scope further out, here taken to be the whole file.
                 if !names.scopes[scope].is_function {
                     field("name").into_iter().for_each(|name| names.bind(name, 0));
                 }
                 field("value").into_iter().for_each(|value| look(value, scope));
             }
-            // The name may be set in the file by way of any function.
+            // Any function may set the name at the top of the file.
             "global_statement" | "nonlocal_statement" => {
                 children(node).into_iter().for_each(|name| names.bind(name, 0))
             }
@@ -74,7 +74,7 @@ impl Binding for Python {
             "keyword_argument" => field("value").into_iter().for_each(|value| look(value, scope)),
             "attribute" => field("object").into_iter().for_each(|object| look(object, scope)),
             "case_pattern" => bind_all(node, scope, names),
-            // Those of a class are seen by its methods.
+            // Methods of a class see its type parameters.
             "type_parameter" => bind_all(node, 0, names),
             "type_alias_statement" => {
                 field("left").into_iter().for_each(|left| bind_all(left, scope, names));
@@ -103,7 +103,7 @@ fn function<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut 
     }
 }
 
-/// `globals()["name"] = …` and `exec(…)` bind what is not seen.
+/// Whether a call may bind names that are not visible: `globals()["name"] = …`, `exec(…)`.
 fn is_open_call(node: Node, names: &Names) -> bool {
     let function = node.child_by_field_name("function").map(|function| names.content(function));
     matches!(function, Some("exec" | "globals"))
@@ -128,7 +128,7 @@ fn parameter<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut
     }
 }
 
-/// Binds the names of a pattern; what it reads on the way (`a[i] = …`, `a.b = …`) is used.
+/// Binds the names of a pattern; what it reads (`a` in `a[i] = …`, `a.b = …`) is visited as a use.
 fn bind<'t>(pattern: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
     const NODES_MAX: usize = 2_000;
     let mut waiting = vec![pattern];

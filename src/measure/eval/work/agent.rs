@@ -1,4 +1,4 @@
-//! What does the work of a case: this program, or any other that can be started from a shell.
+//! Agents that carry out the requests of a suite: this program, or any other that can be started from a shell.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,28 +8,28 @@ use anyhow::{Context as _, Result, bail};
 use super::child::Ended;
 use crate::protocol::{Event, Record};
 
-/// Most of an answer that is kept; a person reads less.
+/// Longest answer that is kept, in characters; a person reads less.
 const ANSWER_CHARS_MAX: usize = 200_000;
 
 /// An agent for the cases of a suite.
 #[derive(Clone, Debug)]
 pub enum Agent {
-    /// This program, with settings as they are typed: `--model-dir`, `models`, …
+    /// This program, with settings as command-line arguments: `--model-dir`, `models`, …
     Own { program: PathBuf, settings: Vec<String> },
     /// A command line with `{project}` and `{request}` in it.
     Other(String),
 }
 
-/// What an agent says at the end.
+/// The result of an agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Said {
     pub answer: String,
-    /// Tokens that models read anew and wrote, where the agent tells.
+    /// Tokens that models read (without prefix cache) and wrote; `None` if the agent does not report them.
     pub tokens: Option<usize>,
 }
 
 impl Agent {
-    /// This very program.
+    /// The program that is running now.
     pub fn own(settings: Vec<String>) -> Result<Agent> {
         let program = std::env::current_exe().context("this program does not know where it lies")?;
         Ok(Agent::Own { program, settings })
@@ -55,7 +55,7 @@ impl Agent {
             }
             Agent::Other(line) => {
                 let project_name = project.to_string_lossy();
-                // The request goes in last: what stands in it is not looked at again.
+                // The request is inserted last, so that `{project}` inside it is not replaced.
                 let line = line.replace("{project}", &quoted(&project_name)).replace("{request}", &quoted(request));
                 let mut command = Command::new("bash");
                 command.args(["-c", &line]).current_dir(project);
@@ -64,19 +64,19 @@ impl Agent {
         }
     }
 
-    /// What it said in the end, by all that it printed.
+    /// The result, read from what the agent printed.
     pub fn said(&self, ended: &Ended) -> Said {
-        let said = match self {
+        let result = match self {
             Agent::Own { .. } => ended.stdout.lines().rev().find_map(finished).unwrap_or_default(),
             Agent::Other(_) => Said { answer: ended.stdout.trim().to_owned(), tokens: None },
         };
-        Said { answer: said.answer.chars().take(ANSWER_CHARS_MAX).collect(), ..said }
+        Said { answer: result.answer.chars().take(ANSWER_CHARS_MAX).collect(), ..result }
     }
 }
 
-/// The end of a turn, if that is what the line tells.
+/// Answer and tokens, if the line is a `turn-finished` event.
 fn finished(line: &str) -> Option<Said> {
-    // Most lines are tokens of the answer, and not worth reading.
+    // Most lines are tokens of the answer: skip them without parsing.
     if !line.contains("\"turn-finished\"") {
         return None;
     }
@@ -86,7 +86,7 @@ fn finished(line: &str) -> Option<Said> {
     }
 }
 
-/// One word of a shell's command line, whatever is in it.
+/// `text` quoted as one word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

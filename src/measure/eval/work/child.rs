@@ -1,4 +1,4 @@
-//! Runs one program for a limited time, and ends with it everything that it started.
+//! Runs one program for a limited time, then ends it and every process in its process group.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,20 +11,20 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::base::Cancel;
 
-/// Time between two looks at a program that runs.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Time a program gets to end by itself once it is told to.
-const PARTING: Duration = Duration::from_secs(3);
-/// A program that prints more than this is ended: a model that writes nonsense for ever must not fill the disk.
+/// Time between two checks whether the program has ended.
+const POLL_EVERY: Duration = Duration::from_millis(20);
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(3);
+/// A program that prints more than this is ended: a model that never stops writing must not fill the disk.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
-/// The last bytes of an output that are read.
+/// Only this many last bytes of an output are read.
 const READ_BYTES_MAX: u64 = 32 << 20;
 
 /// How a program ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub success: bool,
-    /// It was ended because its time was over, or because it printed too much.
+    /// Whether it was ended because its time was over or because it printed too much.
     pub cut: bool,
     pub stdout: String,
     pub stderr: String,
@@ -32,19 +32,19 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The last lines of all that it printed, for people who look for the reason.
+    /// The end of what it printed, stdout before stderr, for people who look for the reason of a failure.
     pub fn tail(&self) -> String {
         /// Characters; a failed test with its traceback fits.
         const TAIL_MAX: usize = 2_000;
-        let said = format!("{}{}", self.stdout, self.stderr);
-        let said = said.trim();
-        let skipped = said.chars().count().saturating_sub(TAIL_MAX);
-        said.chars().skip(skipped).collect()
+        let printed = format!("{}{}", self.stdout, self.stderr);
+        let printed = printed.trim();
+        let skipped = printed.chars().count().saturating_sub(TAIL_MAX);
+        printed.chars().skip(skipped).collect()
     }
 }
 
-/// Runs `command` in a process group of its own for at most `limit`. Only a program that cannot be started, and a cancellation, are
-/// errors.
+/// Runs `command` in its own process group for at most `limit`. Errors if it cannot be started and on cancellation, not
+/// if it fails.
 pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<Ended> {
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).process_group(0);
@@ -59,7 +59,7 @@ pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<En
         if cancel.is_cancelled() || printed > OUTPUT_BYTES_MAX || from.elapsed() >= limit {
             break None;
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_EVERY);
     };
     let seconds = from.elapsed().as_secs_f64();
     drop(group);
@@ -75,6 +75,7 @@ pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<En
     })
 }
 
+/// The last [`READ_BYTES_MAX`] bytes of an output, as text.
 fn last(output: &mut File) -> Result<String> {
     let mut bytes = Vec::new();
     output.seek(SeekFrom::Start(output.metadata()?.len().saturating_sub(READ_BYTES_MAX)))?;
@@ -82,14 +83,14 @@ fn last(output: &mut File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A program and what it started, all of which end when this is dropped.
+/// A program and its process group, which is ended on drop.
 struct Group(Child);
 
 impl Group {
-    /// The shell knows how to signal a group, so this needs no foreign function. `name` is what `kill` calls the signal.
+    /// Signals the group with the shell's `kill`, which needs no unsafe code. `name` is the signal's name there.
     fn signal(&self, name: &str) {
         let line = format!("kill -{name} -- -{}", self.0.id());
-        // A group that is gone already is as it should be.
+        // It fails if the group is gone already, which is fine.
         let _ = Command::new("bash").args(["-c", &line]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }
@@ -97,11 +98,11 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(None)) {
-            // Politely first: monobloc ends the commands that it confines, which are in groups of their own.
+            // SIGTERM first: then monobloc ends the confined commands it runs, which have their own process groups.
             self.signal("TERM");
-            let until = Instant::now() + PARTING;
+            let until = Instant::now() + GRACE;
             while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < until {
-                thread::sleep(LOOK_EVERY);
+                thread::sleep(POLL_EVERY);
             }
         }
         self.signal("KILL");
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hangs_is_ended_with_what_it_started() {
+    fn a_program_that_hangs_is_ended_with_its_background_processes() {
         let folder = tempfile::tempdir().unwrap();
         let mark = folder.path().join("late");
         let ended = bash(&format!("(sleep 1.5; touch '{}') & echo begun; sleep 60", mark.display()), 300);
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_prints_and_how_it_ends_is_told() {
+    fn output_and_exit_status_are_returned() {
         let ended = bash("echo out; echo err >&2; exit 3", 10_000);
         assert!(!ended.cut && !ended.success, "{ended:?}");
         assert_eq!((ended.stdout.as_str(), ended.tail().as_str()), ("out\n", "out\nerr"));
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
+    fn an_error_names_a_program_that_does_not_exist() {
         let missing = run(&mut Command::new("no-such-program"), Duration::from_secs(1), &Cancel::new());
         assert!(format!("{:#}", missing.unwrap_err()).contains("`no-such-program` could not be started"));
     }

@@ -1,4 +1,4 @@
-//! Copies projects, and says what changed in a copy and which of the changes do harm.
+//! Copies projects, and finds what changed in a copy and which of these changes do harm.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,18 +11,18 @@ use sha2::{Digest, Sha256};
 use crate::base::folder;
 use crate::index::{language_of, spans};
 
-/// Most files of a project: every case copies all of it, and reads all of it twice.
+/// Most files of a project: every case copies the whole project and reads it twice.
 const FILES_MAX: usize = 20_000;
-/// Most bytes of them together.
+/// Most bytes of these files together.
 const BYTES_MAX: u64 = 4 << 30;
 const SMALL: &str = "cases are for small projects that can be read";
-/// Texts up to this size are kept, so that it can be told whether they still parse.
+/// Texts up to this size are kept in memory, to check whether they still parse.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// What programs keep for themselves, and what commands leave behind: nobody's work.
+/// Caches and build outputs; changes in them do not count.
 const IGNORED: [&str; 6] = [".git", ".monobloc", "__pycache__", ".pytest_cache", "target", "node_modules"];
-/// Files that another agent keeps in the project begin with this.
+/// Prefix of files that the agent aider keeps in a project; changes to them do not count.
 const OTHER_AGENT: &str = ".aider";
-/// Written by `scripts/fetch-suites`, no part of the project.
+/// Written by `scripts/fetch-suites`; not part of the project.
 const FETCHED: &str = ".fetched";
 
 /// Every file of a project at one moment, by its path.
@@ -31,7 +31,7 @@ pub struct State(BTreeMap<String, Content>);
 #[derive(PartialEq)]
 struct Content {
     sha256: Vec<u8>,
-    /// `None` if it is large or no UTF-8.
+    /// `None` if it is larger than [`TEXT_BYTES_MAX`] or not UTF-8.
     text: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct Change {
     pub how: &'static str,
 }
 
-/// Copies a project without the history and the state of programs; what is built and installed in it is copied.
+/// Copies a project without git history, caches and `target`; installed packages are copied.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target", FETCHED].contains(&name);
     folder::copy(from, to, FILES_MAX, BYTES_MAX, &left_out).context(SMALL)
@@ -54,7 +54,7 @@ impl State {
         let left_out = |name: &str| IGNORED.contains(&name) || name.starts_with(OTHER_AGENT);
         let mut state = BTreeMap::new();
         for path in folder::files(project, FILES_MAX, &left_out).context(SMALL)? {
-            // A link that leads nowhere has no content.
+            // A broken link counts as empty.
             let bytes = fs::read(&path).unwrap_or_default();
             let sha256 = Sha256::digest(&bytes).to_vec();
             let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= TEXT_BYTES_MAX);
@@ -63,7 +63,7 @@ impl State {
         Ok(State(state))
     }
 
-    /// What is different in `after`, by path.
+    /// The files that differ in `after`, sorted by path.
     pub fn changes(&self, after: &State) -> Vec<Change> {
         let paths: BTreeSet<&String> = self.0.keys().chain(after.0.keys()).collect();
         let change = |path: &String| {
@@ -78,10 +78,10 @@ impl State {
         paths.into_iter().filter_map(change).collect()
     }
 
-    /// What of `changes` should not have happened, in words: a file that does not match one of `touch`, or one that parsed and does not
-    /// any more.
+    /// Messages about `changes` that do harm: a file that matches none of `touch` was changed, or a file no longer
+    /// parses.
     pub fn harm(&self, after: &State, changes: &[Change], touch: &[String]) -> Vec<String> {
-        let told = |change: &Change| {
+        let message = |change: &Change| {
             let Change { path, how } = change;
             if !touch.iter().any(|glob| matches(glob, path)) {
                 return Some(format!("{path} was {how}, which the request does not ask for"));
@@ -90,12 +90,12 @@ impl State {
             let broken = !after.parses(path) && before.is_none_or(|before| before.parses(path));
             broken.then(|| format!("{path} was {how} and does not parse"))
         };
-        changes.iter().filter_map(told).collect()
+        changes.iter().filter_map(message).collect()
     }
 }
 
 impl Content {
-    /// Whether it is right by the grammar of its language; what has none always is.
+    /// Whether it parses in the language of `path`; true for languages without a parser, large files and binary files.
     fn parses(&self, path: &str) -> bool {
         let Some(text) = &self.text else { return true };
         match language_of(path) {
@@ -106,7 +106,7 @@ impl Content {
     }
 }
 
-/// Whether `path` is named by `glob`, in which `*` stands for any text, `/` included.
+/// Whether `glob` matches `path`; `*` matches any text, including `/`.
 fn matches(glob: &str, path: &str) -> bool {
     let mut pieces = glob.split('*');
     let first = pieces.next().unwrap_or_default();
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         let check = |glob: &str, path: &str, expected: bool| assert_eq!(matches(glob, path), expected, "{glob} {path}");
         check("src/a.py", "src/a.py", true);
         check("src/a.py", "src/a.pyc", false);
@@ -140,7 +140,7 @@ mod tests {
         check("", "a", false);
     }
 
-    /// The changes and the harm of writing `files` into a project, `!` for a file that goes.
+    /// The harm of writing `files`, as (name, text), into a small project; the text `!` deletes the file.
     fn harm(touch: &[&str], files: &[(&str, &str)]) -> Vec<String> {
         let project = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_everything_but_history_and_state() {
+    fn a_copy_has_everything_but_git_history_and_caches() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for name in ["a.txt", "node_modules/m.js", ".git/HEAD", ".monobloc/db", ".fetched"] {
             let path = from.path().join(name);

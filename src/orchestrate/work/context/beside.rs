@@ -1,4 +1,4 @@
-//! What is shown beside a stretch of a file: the values that it uses, and what a short function calls.
+//! Finds what is shown along with a stretch of a file: constants that it uses, and functions that a short function calls.
 
 use std::collections::HashSet;
 
@@ -10,18 +10,18 @@ use super::{Open, Stretch, WHOLE_LINES_MAX, is_local};
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
-/// A function of at most so many lines may leave the work to others of its file, of which so many are shown with it.
+/// Longest function, in lines, that is shown with functions it calls, and most of those.
 const SHORT_LINES_MAX: usize = 8;
 const CALLEES_MAX: usize = 2;
 
-/// Constants and variables of the same file that the lines of a stretch name: what a model is asked for is often their value.
+/// Constants and variables of the same file that the lines of a stretch name: questions are often about their values.
 pub(super) fn values(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_value =
         |one: &Definition| matches!(one.kind, Kind::Constant | Kind::Variable) && one.end - one.start < VALUE_LINES_MAX;
     named_in(open, stretch, stretch.lines, is_value).take(VALUES_MAX).collect()
 }
 
-/// Functions of the same file that a short function calls: what it is asked about they do.
+/// Functions of the same file that a short function calls: they do the work that a question is about.
 pub(super) fn callees(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_function = |one: &Definition| matches!(one.kind, Kind::Function | Kind::Method);
     let (start, end) = stretch.lines;

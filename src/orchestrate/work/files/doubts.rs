@@ -1,4 +1,4 @@
-//! What speaks against a change that was written: a text that is missing, a value that was left; and what speaks for one that a check refuses.
+//! Finds signs that a change is incomplete (a missing text, a value left unchanged), or right although a check fails.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::orchestrate::work::leftover;
 /// A question about a change before it is made.
 pub struct Doubt {
     pub question: String,
-    /// It is about the definitions that were written.
+    /// The written definitions have to change again; if false, others have to.
     pub same_place: bool,
 }
 
 impl Files {
-    /// Whether what a failed check says is what was asked for: it got a value that the request names and that the change brought in.
+    /// Whether a check only fails because of what was asked for: its output has a number or quoted text of the request that the change added.
     pub fn is_wanted(&self, asked: &str, trouble: &str) -> bool {
         let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
         let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
@@ -26,13 +26,13 @@ impl Files {
         values.into_iter().any(|value| is_new(&value) && trouble.contains(&value))
     }
 
-    /// Words that the request puts in quotation marks and that stand nowhere, also not in what was written.
+    /// A quoted text of the request that neither the files nor the code of the change have.
     pub fn missing_text(&self, asked: &str) -> Option<String> {
         let is_there = |text: &str| {
             self.before.values().any(|file| file.contains(text))
                 || self.after.values().any(|file| leftover::has_in_code(file, text))
         };
-        // What an example gives is made by code and stands nowhere in it.
+        // The result of an example is computed, so no code has to contain it.
         let given = edit::examples::of(asked, &self.new_names, &|_| true);
         let is_given = |text: &String| {
             let before = asked[..asked.find(text.as_str()).unwrap_or(0)].trim_end_matches(['"', '\'', '“', '`', ' ']);
@@ -47,11 +47,10 @@ impl Files {
         missing.find(|text| !is_there(text))
     }
 
-    /// What looks unfinished about the change, as a question to the model: words that the request puts in quotation marks and that stand
-    /// nowhere, or a value that was changed in one place of a definition and not in another.
+    /// A question to the model if the change looks unfinished: a quoted text of the request is missing, or a value was changed in one place of a
+    /// definition and not in another.
     pub fn doubt(&self, asked: &str) -> Option<Doubt> {
-        let missing = self.missing_text(asked);
-        if let Some(text) = missing {
+        if let Some(text) = self.missing_text(asked) {
             let question = format!(
                 "The request is about '{text}', but what you wrote does not have it. Something else has to change."
             );
@@ -67,7 +66,7 @@ impl Files {
     }
 }
 
-/// Words in quotation marks, outside of the arguments of calls.
+/// The quoted texts of a request, outside of parentheses.
 fn quoted(text: &str) -> Vec<String> {
     const LONGEST: usize = 80;
     let mut found = Vec::new();
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_request_quotes_is_read_outside_of_calls() {
+    fn quoted_texts_are_read_outside_of_calls() {
         let text = "It's 'a b' and \"c d\", so f('e f') is \u{201c}gh\u{201d}. don't";
         assert_eq!(quoted(text), ["a b", "c d", "gh"]);
     }

@@ -1,4 +1,4 @@
-//! What kind of step words ask for: lists of words, and the few rules that read them.
+//! Decides by lists of words what kind of step a text asks for.
 
 use crate::orchestrate::work::mentions::is_coined_word;
 use crate::orchestrate::{classify, decompose, words};
@@ -54,7 +54,7 @@ const OPENING_ORDERS: &str = "accept allow apply avoid convert disable disallow 
     simplify skip strip support swap throw treat trim turn unify use validate warn wrap akzeptiere behandle benutze erlaube ignoriere lass \
     nutze unterstütze verwende accepte autorise permets traite utilise acepta admite ignora permite trata usa";
 
-/// Words that say what is wrong, which is to be mended, and words that ask to be shown such places.
+/// Words that report what is wrong, and words that ask to look at something.
 const REPORTS: &str = "gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
     incorrectly instead supposed doesn't gibt liefert falsch kaputt renvoie devuelve возвращает";
 const LOOKS: &str = "list find search read count look print give compare thanks";
@@ -63,20 +63,20 @@ const LOOKS: &str = "list find search read count look print give compare thanks"
 pub const COMMANDS: &str = "run runs execute start launch build compile lint format install check test tests testing commit führe starte \
     teste lance exécute ejecuta запусти";
 
-/// Words within which a question begins: `in which case`, `from how many on`.
+/// Number of first words in which a question has its question word: `in which case`, `from how many on`.
 const OPENING_WORDS: usize = 3;
 
-/// Fewest words of a sentence that tells something: fewer are a part of one.
+/// Fewest words of a sentence.
 const SENTENCE_WORDS: usize = 4;
 
-/// Orders in the form of a question.
+/// Beginnings of orders in the form of a question.
 const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|kannst du|\
     könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";
 
-/// Whether a text asks for a change, though a model took it for a question: it has none, and orders something, says what
-/// is wrong, or tells something of code.
+/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something, reports what is wrong, or
+/// states something about code.
 pub fn is_order(text: &str) -> bool {
-    let asks = begins_question(text);
+    let asks = has_question(text);
     let polite = is_polite(text);
     let orders = has_order(text) || begins_with_order(text);
     let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
@@ -89,7 +89,7 @@ fn is_polite(text: &str) -> bool {
     POLITE.split('|').any(|words| low.contains(words))
 }
 
-/// `Treat tabs as spaces`; `support for tabs` is none.
+/// Whether a text begins with an imperative: `Treat tabs as spaces`, but not `support for tabs`.
 fn begins_with_order(text: &str) -> bool {
     let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
@@ -97,8 +97,8 @@ fn begins_with_order(text: &str) -> bool {
     is_order && !matches!(all.next(), Some("for" | "of"))
 }
 
-/// Whether one of the sentences of a text is a question, or wants something to be known.
-fn begins_question(text: &str) -> bool {
+/// Whether a text has a question, or says that somebody wants to know something.
+fn has_question(text: &str) -> bool {
     const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
@@ -108,13 +108,13 @@ fn begins_question(text: &str) -> bool {
     has_question_mark(text) || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
-/// Whether a whole request asks, orders nothing and reports nothing: a part of it that the model took for an order is none.
+/// Whether a whole request asks, orders nothing and reports nothing.
 pub fn is_question(request: &str) -> bool {
     let first = words::split(request).first().map(|word| word.to_lowercase()).unwrap_or_default();
-    begins_question(request) && first != "when" && !is_order(request) && !has_word(request, REPORTS)
+    has_question(request) && first != "when" && !is_order(request) && !has_word(request, REPORTS)
 }
 
-/// Whether a text, which a model took for an order, begins as a question and has no order in it: `which error comes then`.
+/// Whether a text begins with a question word and orders nothing: `which error comes then`.
 pub fn begins_with_question(text: &str) -> bool {
     let first = words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default();
     let shows = ["show", "tell", "explain", "describe"].contains(&first.as_str());
@@ -126,7 +126,7 @@ fn has_question_mark(text: &str) -> bool {
     text.split('"').step_by(2).any(|unquoted| unquoted.contains('?'))
 }
 
-/// `what`, and `whats` for `what's`.
+/// Whether a word asks a question: `what`, and `whats` for `what's`.
 fn is_question_word(word: &str) -> bool {
     is_one_of(word, QUESTIONS) || matches!(word, "whats" | "wheres" | "whos" | "hows")
 }
@@ -149,12 +149,12 @@ pub fn only_asks(request: &str) -> bool {
     one_sentence && begins && !orders && !is_polite(text)
 }
 
-/// Whether a word, in small letters, begins an order, a question or a command.
+/// Whether a word in lower case can begin an order, a question or a command.
 pub fn begins_something(word: &str) -> bool {
     [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_one_of(word, list))
 }
 
-/// Whether one of the words of `text` is in a list of words.
+/// Whether one of the words of `text` is in a list, which has spaces between its words.
 pub fn has_word(text: &str, list: &str) -> bool {
     words::split(text).iter().any(|word| is_one_of(&word.to_lowercase(), list))
 }
@@ -163,34 +163,35 @@ fn is_one_of(word: &str, list: &str) -> bool {
     list.split(' ').any(|one| one == word)
 }
 
-/// The kind of an order: failing tests are repaired by running them.
+/// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
 pub fn ordered(text: &str) -> Kind {
     let about_tests = text.contains('`') || text.to_lowercase().contains("test");
     if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
 }
 
-/// Whether a text says what is wrong, or asks for it to be mended.
+/// Whether a text reports what is wrong, or asks for a repair.
 pub fn is_report(text: &str) -> bool {
     has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
 }
 
-/// Whether a request is about tests that fail and have to pass, and nothing else: new tests may be asked to fail, too.
+/// Whether a request only asks that failing tests pass. One that asks for something new does not: a new test may be meant to fail.
 pub fn is_about_red_tests(text: &str) -> bool {
     let passes = has_word(text, "pass green fix repair mend work");
     is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
 }
 
+/// Whether a text says that something fails.
 pub fn is_red(text: &str) -> bool {
     let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
     words.iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
 }
 
-/// Whether a clause only says how an answer is to look: `list all of them`.
+/// Whether a clause begins with a word for the form of an answer: `list all of them`.
 pub fn says_how(text: &str) -> bool {
     words::split(text).first().is_some_and(|word| is_one_of(word, LOOKS))
 }
 
-/// What the clause rules take a clause for.
+/// The kind of a clause by the clause rules.
 pub fn kind_of(part: &decompose::Part) -> Kind {
     match classify::kind(std::slice::from_ref(part)) {
         classify::RequestKind::Change => Kind::Edit,

@@ -1,4 +1,4 @@
-//! Makes a model's reading whole: what it left out is put in, what it cut in two is joined, tests are written behind their code.
+//! Completes the steps that a model read: adds clauses that it left out, joins what it cut in two, puts tests after their code.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -9,19 +9,19 @@ use crate::orchestrate::{decompose, words};
 use super::kind::{self, Kind};
 use super::{STEPS_MAX, Step};
 
-/// Share of a clause's words that a step has to say for the clause to be covered.
+/// Share of a clause's words that the steps have to contain for the clause to be covered.
 const COVERED: f64 = 0.4;
 
-/// Content words that make what no step has taken worth keeping.
+/// Fewest content words of a part of the request that is kept although no step contains it.
 const GAP_WORDS: usize = 3;
 
-/// The steps, with the clauses that none of them speaks of put in where they stand in the request.
+/// The steps that the model read, with the clauses of the request that it left out in their places, and with steps joined that belong together.
 pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
-    let said: Vec<_> = steps.iter().map(|(_, text)| words::content(text)).collect();
+    let step_words: Vec<_> = steps.iter().map(|(_, text)| words::content(text)).collect();
     for part in decompose::parts(request) {
         let wanted = words::content(&part.text);
-        let held = wanted.iter().filter(|word| said.iter().any(|said| said.contains(*word))).count();
+        let held = wanted.iter().filter(|word| step_words.iter().any(|words| words.contains(*word))).count();
         if wanted.is_empty() || held as f64 >= COVERED * wanted.len() as f64 || part.kind == decompose::PartKind::Given
         {
             continue;
@@ -36,7 +36,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps.push((kinds.first().map_or(Kind::Ask, kind::kind_of), request.to_owned()));
     }
     steps.truncate(STEPS_MAX);
-    // What is said again is not done again.
+    // A step that is part of a longer one is not done twice.
     let texts: Vec<String> = steps.iter().map(|(_, text)| text.clone()).collect();
     let mut place = 0;
     steps.retain(|(_, text)| {
@@ -46,7 +46,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
             .enumerate()
             .any(|(at, other)| at + 1 != place && other.len() > text.len() && other.contains(text.as_str()))
     });
-    // An order of which a part was taken for a question is one order.
+    // An order of which the model read a part as a question is one order.
     let only = |steps: &[(Kind, String)], kinds: &[Kind]| steps.iter().all(|(kind, _)| kinds.contains(kind));
     let asks = steps.iter().any(|(kind, _)| *kind == Kind::Ask);
     if kind::is_order(request) && asks && only(&steps, &[Kind::Ask, Kind::Edit]) {
@@ -59,7 +59,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps = vec![(Kind::Ask, request.to_owned())];
     }
     let repairs: &[Kind] = match crate::orchestrate::work::command::quoted(request) {
-        // The command is what has to pass.
+        // The quoted command is what has to pass, so it is no step of its own.
         Some(_) => &[Kind::Ask, Kind::Edit, Kind::Fix, Kind::Run],
         None => &[Kind::Ask, Kind::Edit, Kind::Fix],
     };
@@ -67,7 +67,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps = vec![(Kind::Fix, request.to_owned())];
     }
     with_gaps(&mut steps, request);
-    // What something is to be done with is no command.
+    // `with node:test` after an edit says how to make it, and is no command.
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let is_with = || {
             let begin = request.find(text.as_str()).unwrap_or(0);
@@ -87,7 +87,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         }
         goes_on
     });
-    // `Who calls f? List all of them`: how it is to be answered is no question of its own.
+    // `Who calls f? List all of them`: the form of an answer is no question of its own.
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let names = text.split_whitespace().any(crate::orchestrate::work::mentions::is_coined_word);
         let goes_on = *kind == Kind::Ask && *before == Kind::Ask && kind::says_how(text) && !names;
@@ -96,7 +96,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         }
         goes_on
     });
-    // What does not say by itself what to do goes on with the change before it.
+    // An edit without a verb belongs to the edit before it.
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let has_verb = || kind::has_order(text) || decompose::parts(text).iter().any(|part| part.verb.is_some());
         let goes_on = *kind == Kind::Edit && *before == Kind::Edit && !has_verb();
@@ -108,7 +108,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if let [(kind, text)] = steps.as_mut_slice()
         && !matches!(kind, Kind::Rename | Kind::Move)
     {
-        // A single step is all of the request, whatever words of it were taken.
+        // A single step has all words of the request.
         *text = request.to_owned();
         if *kind == Kind::Edit && kind::is_red(text) && crate::orchestrate::work::command::quoted(text).is_some() {
             *kind = Kind::Fix;
@@ -117,14 +117,14 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     numbered(tests_apart(steps))
 }
 
-/// The parts of a request that numbers its parts itself: `1) add f 2) use it in g`.
+/// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does not, or asks for something before the list.
 pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^|[\s:])\(?([1-9])[.)]\s").expect("a pattern"));
     let marks: Vec<_> = NUMBER
         .captures_iter(request)
         .filter_map(|found| Some((found.get(0)?, found[1].parse::<usize>().ok()?)))
         .collect();
-    // What is asked for in front of the list is a part, too, and has no number.
+    // What is asked for before the list would be a step without a number.
     let before = &request[..marks.first()?.0.start()];
     let is_more =
         kind::is_order(before) || words::split(before).iter().any(|word| kind::begins_something(&word.to_lowercase()));
@@ -138,7 +138,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
         Some(part) => kind::kind_of(part),
         None => Kind::Ask,
     };
-    // What says by itself neither what to do nor what to tell goes on with the part before it.
+    // A part that begins with no verb or question word is of the kind of the part before it.
     let mut found: Vec<(Kind, String)> = Vec::new();
     for text in texts {
         let says =
@@ -152,12 +152,13 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     (found.len() >= 2 && found.len() <= STEPS_MAX).then_some(found)
 }
 
+/// Numbers steps from 1.
 pub fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
     let steps = steps.into_iter().enumerate();
     steps.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
 }
 
-/// `Add a function f to a.py, with a test in test_a.py`: the test is written when the code is there, and so is what tells of it.
+/// Splits edits so that tests and documentation are written after the code: `Add a function f to a.py, with a test in test_a.py`.
 pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     static TESTS: LazyLock<Regex> = LazyLock::new(|| {
         let joined = r"[,;.]?\s+(?:and|with|plus|und|mit|et|avec|y|con)\s+(?:also\s+)?";
@@ -184,14 +185,14 @@ pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
     found
 }
 
-/// Words of the request that no step has taken belong to the step behind them, the last ones to the step before.
+/// Adds words of the request that no step contains to the step after them, or to the last step if they are the end of the request.
 fn with_gaps(steps: &mut [(Kind, String)], request: &str) {
     let says_something = |gap: &str| words::content(gap).len() >= GAP_WORDS;
     let mut end = 0;
     let mut last = None;
     for (place, (kind, text)) in steps.iter_mut().enumerate() {
         if matches!(kind, Kind::Rename | Kind::Move) {
-            // What stands between the two names was taken too.
+            // The words between the two names are part of the step.
             let to = text.split(" -> ").last().and_then(|to| Some(request[end..].find(to)? + to.len()));
             end += to.unwrap_or(0);
             continue;
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_becomes_steps() {
+    fn an_answer_of_the_model_becomes_steps() {
         let request = "Rename a_b to c_d and run the tests";
         check(
             "rename: a_b -> c_d\nrun: run the tests",
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn how_to_answer_is_no_question() {
+    fn the_form_of_an_answer_is_no_question() {
         let request = "who calls read_all? list all of the methods";
         check("ask: who calls read_all?\nask: list all of the methods", request, &[(Kind::Ask, request)]);
         let request = "who calls read_all? list what is in src/a.py";
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tests_are_written_with_is_no_command() {
+    fn a_test_library_is_no_command() {
         let request = "write a test for f in f.test.js, with node:test and node:assert";
         check(
             "edit: write a test for f in f.test.js\nrun: node:test and node:assert",
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_step_has_taken_is_kept_with_its_neighbour() {
+    fn words_that_no_step_contains_join_a_neighbouring_step() {
         let request = "Stores get a method count() that says how many listeners there are. Add it in a.ts and to the Store interface";
         check("edit: Add it in a.ts\nedit: to the Store interface", request, &[(Kind::Edit, request)]);
         let request = "Add a method `clear` to Queue that empties it and mention it in the README";
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_written_behind_its_code() {
+    fn a_test_is_written_after_its_code() {
         let apart = |text: &str| -> Vec<String> {
             tests_apart(vec![(Kind::Edit, text.to_owned())]).into_iter().map(|(_, text)| text).collect()
         };
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_step_is_not_read() {
+    fn lines_that_are_no_steps_are_ignored() {
         check("hello\nask: \n", "What is the port?", &[(Kind::Ask, "What is the port?")]);
     }
 }

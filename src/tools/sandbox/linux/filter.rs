@@ -1,4 +1,4 @@
-//! System calls that a confined command does not get: sockets, and the ways out of its namespace.
+//! System call filters (seccomp) of a sandboxed command: no sockets to the outside, no way out of its namespace.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,14 +10,14 @@ use seccompiler::{
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Numbers of the x32 calls of an x86-64 kernel, which are doors of their own.
+/// Bit in the numbers of x32 calls of an x86-64 kernel, which have to be filtered as well.
 const X32: i64 = 0x4000_0000;
 
-/// To be applied one after the other: each has one error to give.
+/// The filters, to be applied one after the other; each returns its own error.
 pub fn programs(network: bool) -> io::Result<Vec<BpfProgram>> {
     let failed = |error: BackendError| io::Error::other(format!("no system call filter can be made here: {error}"));
     let mut all = vec![
-        // The C library takes this for an old kernel and uses `clone`, whose flags can be read here.
+        // On ENOSYS the C library falls back to `clone`, whose flags a filter can read.
         program(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS).map_err(failed)?,
         spaces().and_then(|rules| program(rules, libc::EPERM)).map_err(failed)?,
     ];
@@ -40,9 +40,8 @@ fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition,
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, is, value)
 }
 
-/// Sockets for talk within the command, and to ask the kernel for the names of its devices, stay; what connects one to
-/// another program does not, nor what sends without connecting: there are services that do anything for whoever can
-/// speak to them.
+/// Allows local stream sockets within the command, and netlink for the names of devices. Refuses other families,
+/// `connect`, and sockets that send without connecting: some local services do anything for whoever can reach them.
 fn sockets() -> Result<Rules, BackendError> {
     let family = |family: i32| argument(0, SeccompCmpOp::Ne, family as u64);
     let outside = SeccompRule::new(vec![family(libc::AF_UNIX)?, family(libc::AF_NETLINK)?])?;
@@ -56,12 +55,12 @@ fn sockets() -> Result<Rules, BackendError> {
         (libc::SYS_socket, vec![outside, unaddressed.clone()]),
         (libc::SYS_socketpair, vec![unaddressed]),
         (libc::SYS_connect, Vec::new()),
-        // Rings can make and connect sockets without the calls above.
+        // io_uring can create and connect sockets without the calls above.
         (libc::SYS_io_uring_setup, Vec::new()),
     ]))
 }
 
-/// A namespace is how its processes are found again; nobody leaves it, nor hides in it.
+/// Refuses leaving the namespace, by which a command's processes are found, and hiding in it (`PR_SET_DUMPABLE`).
 fn spaces() -> Result<Rules, BackendError> {
     let with = |flag: u64| SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?]);
     let flags = [libc::CLONE_NEWNS as u64, libc::CLONE_NEWUSER as u64];

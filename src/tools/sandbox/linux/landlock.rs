@@ -18,17 +18,17 @@ mod right {
     pub const MAKE_BLOCK: u64 = 1 << 11;
     pub const TRUNCATE: u64 = 1 << 14;
     pub const IOCTL_DEV: u64 = 1 << 15;
-    /// Everything up to and with the making of links.
+    /// All rights of version 1.
     pub const FIRST: u64 = (1 << 13) - 1;
     /// Moving between folders.
     pub const REFER: u64 = 1 << 13;
-    /// Of a file that is no folder.
+    /// Those that apply to a file that is no folder.
     pub const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 }
 
-/// Signals, and sockets without a path, stay within the command (version 6).
+/// Signals and abstract Unix sockets reach only the command's own processes (version 6).
 const SCOPED: u64 = 0b11;
-/// From here on cutting a file short is a right: Linux 6.2.
+/// The first version that covers truncating a file: Linux 6.2.
 const VERSION_LEAST: i64 = 3;
 
 const CREATE_VERSION: libc::c_uint = 1;
@@ -49,11 +49,11 @@ struct PathBeneath {
 
 pub struct Ruleset {
     rules: OwnedFd,
-    /// Rights over a folder that is mounted later.
+    /// Rights granted by `allow_mounted`.
     shared: u64,
 }
 
-/// 0: none at all.
+/// The kernel's Landlock version; 0 if it has none.
 pub fn version() -> i64 {
     // SAFETY: with this flag the call takes no structure and gives a number.
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, CREATE_VERSION) }.max(0)
@@ -85,7 +85,7 @@ impl Ruleset {
         // SAFETY: the call has just opened it, and nobody else owns it.
         let ruleset = Ruleset { rules: unsafe { OwnedFd::from_raw_fd(made as i32) }, shared: 0 };
         for (path, may) in &places.open {
-            // A path that is not there gives no right.
+            // A path that does not exist is skipped.
             let (Ok(meta), Ok(name)) = (path.metadata(), CString::new(path.as_os_str().as_bytes())) else { continue };
             let of_its_kind = if meta.is_dir() { u64::MAX } else { right::OF_FILE };
             ruleset.allow(&name, rights(*may) & known & of_its_kind)?;
@@ -93,7 +93,7 @@ impl Ruleset {
         Ok(Ruleset { shared: rights(May::Write) & known, ..ruleset })
     }
 
-    /// A path that is not to be opened gives no right. Allocates nothing.
+    /// Adds a rule; a path that cannot be opened is skipped. Allocates nothing.
     fn allow(&self, name: &CStr, rights: u64) -> io::Result<()> {
         // SAFETY: the name ends in a zero byte and lives until the call has returned.
         let opened = unsafe { libc::open(name.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
@@ -108,12 +108,12 @@ impl Ruleset {
         check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) })
     }
 
-    /// A folder that was mounted since the rules were made is open to writing.
+    /// Allows writing in a folder that was mounted after the rules were made.
     pub fn allow_mounted(&self, name: &CStr) -> io::Result<()> {
         self.allow(name, self.shared)
     }
 
-    /// Holds for this process and what it becomes and starts, for good.
+    /// Restricts this process and everything it starts, for good.
     pub fn enter(&self) -> io::Result<()> {
         // SAFETY: the call takes integers only.
         check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, self.rules.as_raw_fd(), 0) })

@@ -1,4 +1,4 @@
-//! Confines by Linux's own means: Landlock for files, a system call filter for sockets, a mount namespace for what stays.
+//! The sandbox on Linux: Landlock for files, seccomp for sockets, a mount namespace for read-only places.
 
 mod filter;
 mod landlock;
@@ -17,7 +17,7 @@ use crate::base::config::Commands;
 use landlock::Ruleset;
 use spaces::Spaces;
 
-/// What of it is to be used.
+/// Which of the three means are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Means {
     files: bool,
@@ -28,7 +28,7 @@ pub struct Means {
 const ALL: Means = Means { files: true, sockets: true, spaces: true };
 const NONE: Means = Means { files: false, sockets: false, spaces: false };
 
-/// Everything a command is put under, ready before it is started.
+/// The sandbox of one command, prepared before it is started.
 #[derive(Default)]
 pub struct Jail {
     spaces: Option<Spaces>,
@@ -47,13 +47,13 @@ pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Resul
 
 impl Jail {
     /// Runs between fork and exec. Mounts come first, because they are not allowed afterwards.
-    pub fn enter(&mut self, told: RawFd, limit_processes: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
-        // Files that this program, or a library of it, has left open are none of the command's business.
+    pub fn enter(&mut self, sender: RawFd, limit_processes: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
+        // The command must not inherit files that this program or one of its libraries has left open.
         // SAFETY: the call takes three integers; the files stay open until the exec.
         check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) })?;
         spaces::first_to_die();
         if let Some(spaces) = &self.spaces {
-            spaces.enter(told)?;
+            spaces.enter(sender)?;
             // In a namespace of its own its processes are counted apart from the user's others.
             limit_processes()?;
         }
@@ -70,7 +70,7 @@ impl Jail {
     }
 }
 
-/// What this machine can do, with a reason for each thing it cannot. Tried once.
+/// What this machine can do, with a reason for each thing it cannot. Probed once.
 fn probed() -> &'static (Means, Vec<String>) {
     static PROBED: OnceLock<(Means, Vec<String>)> = OnceLock::new();
     PROBED.get_or_init(|| {
@@ -115,7 +115,7 @@ pub fn missing() -> Option<String> {
     (!missing.is_empty()).then(|| missing.join("; "))
 }
 
-/// A command that does nothing starts and ends well under these means.
+/// Whether a command that does nothing succeeds under these means.
 fn works(means: Means) -> bool {
     let (project, commands) = (std::env::temp_dir(), Commands::default());
     let confines = Confines {
@@ -129,8 +129,8 @@ fn works(means: Means) -> bool {
     };
     let mut command = Command::new("sh");
     let Ok(jail) = jail(&confines, means, &mut command) else { return false };
-    let Ok((_group, told)) = Group::new(Misled::default()) else { return false };
-    entry::put(&mut command, &confines, jail, told);
+    let Ok((_group, sender)) = Group::new(Misled::default()) else { return false };
+    entry::put(&mut command, &confines, jail, sender);
     command.args(["-c", ":"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

@@ -1,4 +1,4 @@
-//! A mount namespace of a command's own, in which some places of the project can only be read.
+//! Gives a command its own mount namespace, in which some places of the project are read-only.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -10,18 +10,21 @@ use super::super::pass;
 use super::super::places::Places;
 use super::check;
 
-/// Where programs share memory: a new one, empty and the command's own.
+/// The folder of shared memory; the command gets an empty one of its own.
 pub const SHARED_AT: &CStr = c"/dev/shm";
+/// Mount options of that folder.
 const SHARED: &CStr = c"size=1g,mode=1777";
-/// What the administrator may do in a command: change files whoever owns them, change owners, be other users, end
-/// processes. Not: mount, load modules, set up networks, look into other processes, …
+/// Capabilities that root keeps in a command: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID. It loses those
+/// to mount, load modules, set up networks, look into other processes, …
 const CAPABILITIES_KEPT: [libc::c_ulong; 7] = [0, 1, 3, 4, 5, 6, 7];
 const CAPABILITIES_MAX: libc::c_ulong = 63;
 
 pub struct Spaces {
+    /// Writable, but they cannot be moved or replaced.
     pinned: Vec<CString>,
+    /// Read-only.
     kept: Vec<CString>,
-    /// What makes an ordinary user's own name known in a user namespace; the administrator needs none.
+    /// Contents of `uid_map` and `gid_map`; `None` for root, who needs no user namespace.
     ids: Option<[CString; 2]>,
 }
 
@@ -35,8 +38,8 @@ impl Spaces {
         Ok(Spaces { pinned: names(&places.pinned)?, kept: names(&places.kept)?, ids })
     }
 
-    /// Hands the namespace to `told`.
-    pub fn enter(&self, told: RawFd) -> io::Result<()> {
+    /// Enters the namespace and sends it over `sender`; runs between fork and exec.
+    pub fn enter(&self, sender: RawFd) -> io::Result<()> {
         let user = if self.ids.is_some() { libc::CLONE_NEWUSER } else { 0 };
         // SAFETY: the call takes an integer; this process has one thread.
         check(unsafe { libc::unshare(libc::CLONE_NEWNS | user) }.into())?;
@@ -45,7 +48,7 @@ impl Spaces {
             write(c"/proc/self/uid_map", user.as_bytes())?;
             write(c"/proc/self/gid_map", group.as_bytes())?;
         }
-        // Nothing of it shows outside.
+        // Mounts made from here on are not seen outside.
         mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
         self.pinned.iter().try_for_each(|path| mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c""))?;
         self.kept.iter().try_for_each(|path| keep(path))?;
@@ -53,11 +56,11 @@ impl Spaces {
         if self.ids.is_none() {
             drop_capabilities();
         }
-        tell(told)
+        send_namespace(sender)
     }
 }
 
-/// When memory runs out the system ends the command before this program.
+/// If memory runs out, the system kills the command before this program.
 pub fn first_to_die() {
     let _ = write(c"/proc/self/oom_score_adj", b"1000");
 }
@@ -71,7 +74,7 @@ fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: libc::c_ulong, data: &CStr)
     check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
 }
 
-/// From here on the place can only be read, and what is mounted below it.
+/// Makes a place and everything mounted below it read-only.
 fn keep(path: &CStr) -> io::Result<()> {
     mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
     let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
@@ -82,7 +85,7 @@ fn keep(path: &CStr) -> io::Result<()> {
     })
 }
 
-/// A number that the machine does not know, or that is gone already, is passed over.
+/// Numbers that the kernel does not know, or that are dropped already, are ignored.
 fn drop_capabilities() {
     for capability in (0..=CAPABILITIES_MAX).filter(|one| !CAPABILITIES_KEPT.contains(one)) {
         // SAFETY: the call takes integers only.
@@ -101,13 +104,13 @@ fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Hands over the namespace.
-fn tell(told: RawFd) -> io::Result<()> {
+/// Sends the mount namespace of this process.
+fn send_namespace(sender: RawFd) -> io::Result<()> {
     // SAFETY: the path ends in a zero byte; what is opened is closed again.
     unsafe {
         let space = libc::open(c"/proc/self/ns/mnt".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         check(space.into())?;
-        let sent = pass::send(told, space);
+        let sent = pass::send(sender, space);
         libc::close(space);
         sent
     }

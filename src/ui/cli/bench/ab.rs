@@ -1,4 +1,4 @@
-//! `monobloc bench ab`: the single-model loop against the orchestrator, on three requests.
+//! `monobloc bench ab`: compares the single-model loop with the orchestrator on three requests.
 
 use anyhow::Result;
 use clap::Args;
@@ -6,17 +6,17 @@ use clap::Args;
 use crate::app::App;
 use crate::measure::bench::ab::{self, CASES, Run};
 
-/// Three requests of 1, 2 and 5 steps, each through the single-model loop and through the orchestrator
+/// Run three requests of 1, 2 and 5 steps through the single-model loop and through the orchestrator
 #[derive(Args)]
 pub struct Ab {
-    /// The figures as one JSON object on the last line
+    /// Print the figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
 }
 
 impl Ab {
     pub async fn run(self, app: &App) -> Result<()> {
-        // Loaded once, so that neither way pays for it.
+        // Both ways share the models, so that neither pays for loading them.
         let (pool, embedder) = (app.pool(app.registry()?), super::super::embedder(app));
         let mut runs = Vec::new();
         for orchestrated in [false, true] {

@@ -1,4 +1,4 @@
-//! `monobloc bench latency`: how long one user waits.
+//! `monobloc bench latency`: measures how long one user waits.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::measure::bench::latency::{self, Effort};
 use crate::measure::bench::subject::Setting;
 use crate::models::manifest::KV_TYPES;
 
-/// Time from question to words: load, first token cold and warm, next turn, tokens a second
+/// Measure load time, time to the first token (cold, warm, next turn) and tokens per second
 #[derive(Args)]
 pub struct Latency {
     /// GGUF files [default: planner and router]
@@ -21,16 +21,16 @@ pub struct Latency {
     /// Tokens to generate
     #[arg(long, value_name = "TOKENS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(2..=4096))]
     generate: u32,
-    /// Rounds, of which the median counts
+    /// Rounds; figures are their medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
-    /// Measure the decoder in a bare loop too: what the engine adds to a token
+    /// Also measure the decoder alone, to see what the engine costs per token
     #[arg(long)]
     bare: bool,
-    /// The figures as one JSON object on the last line
+    /// Print the figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
 }
@@ -43,7 +43,7 @@ impl Latency {
             rounds: usize::from(self.rounds),
             bare: self.bare,
         };
-        // Prompt, answer, the question of the second turn, and a little room.
+        // Room for the prompt, the answer and the question of the second turn.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
         let measure = async |file: PathBuf| {
             let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;

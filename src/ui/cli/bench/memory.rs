@@ -1,4 +1,4 @@
-//! `monobloc bench memory`: predicted beside measured.
+//! `monobloc bench memory`: compares predicted with measured memory.
 
 use std::path::PathBuf;
 
@@ -14,26 +14,23 @@ use crate::models::manifest::KV_TYPES;
 pub struct Memory {
     /// GGUF files [default: planner and router]
     files: Vec<PathBuf>,
-    /// Tokens a slot; the difference between two contexts must be right too
+    /// Tokens per slot, one case for each
     #[arg(long, value_delimiter = ',', default_values_t = [512, 2048], value_parser = clap::value_parser!(u32).range(64..))]
     contexts: Vec<u32>,
-    /// Slots
+    /// Numbers of slots, one case for each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: Vec<u8>,
-    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
-    /// The figures as one JSON object on the last line
+    /// Print the figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
 }
 
 impl Memory {
     pub async fn run(self, app: &App) -> Result<()> {
-        let files = match self.files.is_empty() {
-            true => super::roles(app)?,
-            false => self.files,
-        };
+        let files = if self.files.is_empty() { super::roles(app)? } else { self.files };
         let program = std::env::current_exe().context("this program's own file was not found")?;
         let child = memory::Child {
             program,

@@ -1,4 +1,4 @@
-//! `monobloc bench`: one file a measurement.
+//! `monobloc bench`: runs one measurement; each has its own file.
 
 mod ab;
 mod latency;
@@ -47,7 +47,7 @@ impl Bench {
     }
 }
 
-/// The text models of the registry, each once.
+/// The files of planner and router, each file once.
 fn roles(app: &App) -> Result<Vec<PathBuf>> {
     let registry = app.registry()?;
     let mut files = vec![registry.get(Role::Planner)?.path.clone()];
@@ -56,7 +56,8 @@ fn roles(app: &App) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Measures the models of `files`, by default those of the registry, one after another, and shows the figures of each; with `json` all at once.
+/// Runs `measure` on each of `files` (by default planner and router) and prints its figures; with `json`, prints all
+/// figures as one object at the end.
 async fn each<F: Serialize>(
     app: &App,
     files: Vec<PathBuf>,
@@ -79,7 +80,7 @@ async fn each<F: Serialize>(
     Ok(())
 }
 
-/// What is measured, in the two lines above its figures.
+/// Two lines about what was measured, for above its figures.
 fn heading(about: &About, load_ms: u64) -> String {
     let random = if about.random_weights { ", RANDOM WEIGHTS: times are real, words are not" } else { "" };
     format!(

@@ -1,4 +1,4 @@
-//! `monobloc bench retrieval`: what finding code in a project costs.
+//! `monobloc bench retrieval`: measures what finding code in a project costs.
 
 use std::path::PathBuf;
 
@@ -9,21 +9,21 @@ use crate::app::App;
 use crate::base::Bytes;
 use crate::measure::bench::retrieval::{self, Effort, Spread};
 
-/// Embedding, indexing, an edit, searches and questions to the graph, on a copy of a project
+/// Measure embedding, indexing, an edit, searches and call-graph lookups on a copy of a project
 #[derive(Args)]
 pub struct Retrieval {
     /// Folder of a project [default: the project]
     dir: Option<PathBuf>,
-    /// Questions asked
+    /// Number of searches
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     questions: u32,
-    /// Random vectors in the scan; 0 leaves it out
+    /// Random vectors to search among; 0 leaves this out
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     vectors: u32,
-    /// Texts embedded for the rate
+    /// Texts to embed for the rate
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     texts: u32,
-    /// The figures as one JSON object
+    /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -38,15 +38,16 @@ impl Retrieval {
             Effort { questions: self.questions as usize, vectors: self.vectors as usize, texts: self.texts as usize };
         let embedders = embedders(app);
         let figures = retrieval::measure(&dir, &embedders, effort, &app.cancel)?;
-        match self.json {
-            true => println!("{}", serde_json::json!(figures)),
-            false => print(&figures),
+        if self.json {
+            println!("{}", serde_json::json!(figures));
+        } else {
+            print(&figures);
         }
         Ok(())
     }
 }
 
-/// The embedder on one thread and on all; none where there is none, which is said.
+/// The embedder with one thread and with all threads; prints a note if there is none.
 fn embedders(app: &App) -> Vec<(usize, crate::embed::Embedder)> {
     let mut embedders = Vec::new();
     let threads = if app.threads() > 1 { vec![1, app.threads()] } else { vec![1] };

@@ -1,4 +1,4 @@
-//! `monobloc bench slots`: what several requests at once cost each other.
+//! `monobloc bench slots`: measures how concurrent requests affect each other.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::measure::bench::slots::{self, Effort};
 use crate::measure::bench::subject::Setting;
 use crate::models::manifest::KV_TYPES;
 
-/// Several requests at once: words a second, agents that begin alike, a user beside background work
+/// Measure concurrent requests: tokens per second, agents with a shared preamble, a user beside background jobs
 #[derive(Args)]
 pub struct Slots {
     /// GGUF files [default: planner and router]
@@ -18,22 +18,22 @@ pub struct Slots {
     /// Slots of the model
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: u8,
-    /// Tokens that the agents' prompts begin with
+    /// Tokens of the agents' shared preamble
     #[arg(long, value_name = "TOKENS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(8..=8192))]
     preamble: u32,
-    /// Tokens of each agent's own
+    /// Tokens of each agent's own prompt after the preamble
     #[arg(long, value_name = "TOKENS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=8192))]
     own: u32,
     /// Tokens each agent generates
     #[arg(long, value_name = "TOKENS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(2..=4096))]
     generate: u32,
-    /// Rounds, of which the median counts
+    /// Rounds; figures are their medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// Type of cached keys and values [default: that of the model in models.toml, else q8_0]
+    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
     #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
-    /// The figures as one JSON object on the last line
+    /// Print the figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `/undo`, `/rewind` and `/checkpoints`: going back within a conversation.
+//! `/undo`, `/rewind` and `/checkpoints` of `monobloc chat`.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -11,19 +11,19 @@ use crate::protocol::{Event, Record, Rewound};
 use crate::session::Message;
 use crate::ui::cli::{checkpoints, told, undo};
 
-/// Checkpoints that are listed, the newest.
+/// The newest checkpoints that are listed, and the changed files that are named.
 const SHOWN_MAX: usize = 20;
 
-/// What to go back to, and what happens to files that somebody else has changed meanwhile.
+/// What to go back to, and what to do with files that were changed outside monobloc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Back {
-    /// A checkpoint; without one the last request that changed something is taken back.
+    /// A checkpoint; `None` undoes the last request that changed files.
     pub to: Option<String>,
-    /// Without it such files are a reason not to.
+    /// `None` refuses to go back if there are such files.
     pub foreign: Option<Foreign>,
 }
 
-/// Goes back in the background; the stream ends when that is over.
+/// Goes back in the background; the stream ends when it is done.
 pub fn start(app: App, conversation: ConversationId, back: Back) -> mpsc::UnboundedReceiver<Message> {
     let (sender, messages) = mpsc::unbounded_channel();
     tokio::task::spawn_blocking(move || {
@@ -34,13 +34,13 @@ pub fn start(app: App, conversation: ConversationId, back: Back) -> mpsc::Unboun
             }
             Err(error) => vec![Event::TurnFailed { error: told(&error) }],
         };
-        // Nobody may be listening any more.
+        // It fails if the receiver is gone, which is fine.
         events.into_iter().for_each(|event| drop(sender.send(Message::Record(Record::now(&conversation, event)))));
     });
     messages
 }
 
-/// Goes back. With it come notes about what stays as it is.
+/// Goes back. Returns the result, and messages about what is not restored.
 fn go(app: &App, back: &Back) -> Result<(Rewound, Vec<String>)> {
     let mut rewinder = app.rewinder("monobloc chat")?;
     let target = match &back.to {
@@ -66,7 +66,7 @@ fn go(app: &App, back: &Back) -> Result<(Rewound, Vec<String>)> {
     Ok((rewinder.go(prepared, decided)?, notes))
 }
 
-/// The newest checkpoints, in words and as JSON.
+/// The newest checkpoints, as text and as JSON.
 pub fn list(app: &App) -> Result<(String, Value)> {
     let Some(store) = Store::existing(&app.project()?)? else {
         return Ok((checkpoints::NONE.to_owned(), json!([])));

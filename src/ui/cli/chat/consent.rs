@@ -1,4 +1,4 @@
-//! A question about a tool call, answered line by line: in a conversation standard input has one reader already.
+//! A question for consent to a tool call; it is given lines of input, because standard input has another reader.
 
 use console::style;
 use serde_json::{Map, Value};
@@ -6,21 +6,21 @@ use tokio::sync::oneshot;
 
 use crate::protocol::{Decision, Proposal};
 
-/// Answers that are none, after which silence counts as a no.
+/// Unclear answers after which the call is rejected.
 const TRIES: usize = 3;
 
-/// The answers there are, each with its letter.
+/// The possible answers, each with its letter.
 fn choices(proposal: &Proposal) -> String {
     let always = proposal.always.as_ref().map_or(String::new(), |what| format!(" [a]lways now: {what},"));
     format!("[y]es,{always} [n]o, [e]dit the arguments")
 }
 
-/// A question that waits for a line. Dropping it is a no.
+/// A question that waits for a line of input. Dropping it rejects the call.
 pub struct Question {
     proposal: Proposal,
     reply: oneshot::Sender<Decision>,
     tries: usize,
-    /// The next line is to be the new arguments.
+    /// Whether the next line holds the new arguments.
     editing: bool,
 }
 
@@ -29,17 +29,16 @@ impl Question {
         Question { proposal, reply, tries: TRIES, editing: false }
     }
 
-    /// What stands before the cursor.
+    /// The text before the cursor.
     pub fn prompt(&self) -> String {
-        match self.editing {
-            true => format!("now:  {}\nnew:  ", Value::Object(self.proposal.arguments.clone())),
-            false => {
-                format!("{} {} {}: ", style("?").yellow().bold(), self.proposal.reason, choices(&self.proposal))
-            }
+        if self.editing {
+            format!("now:  {}\nnew:  ", Value::Object(self.proposal.arguments.clone()))
+        } else {
+            format!("{} {} {}: ", style("?").yellow().bold(), self.proposal.reason, choices(&self.proposal))
         }
     }
 
-    /// Takes a line; gives the question back if it is still open.
+    /// Takes a line of input; returns the question if it is still open.
     pub fn answer(mut self, line: &str) -> Option<Question> {
         let decision = match (self.editing, line.trim().to_lowercase().as_str()) {
             (true, _) => match serde_json::from_str::<Map<String, Value>>(line) {
@@ -59,11 +58,12 @@ impl Question {
             }
             (false, _) => return self.again(),
         };
-        // The turn may have been cancelled meanwhile; then nobody waits for the answer.
+        // It fails if the turn was cancelled meanwhile, which then needs no decision.
         let _: Result<(), Decision> = self.reply.send(decision);
         None
     }
 
+    /// The question again, unless there were too many unclear answers.
     fn again(mut self) -> Option<Question> {
         self.tries -= 1;
         (self.tries > 0).then_some(self)
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_nobody_answers_is_dropped_which_is_a_no() {
+    fn a_question_without_a_clear_answer_is_dropped_which_rejects_the_call() {
         check(&["?", "?", "?"], None);
     }
 }

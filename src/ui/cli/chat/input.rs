@@ -1,20 +1,20 @@
-//! Reads standard input on a thread of its own, line by line, so that a command is heard while a request runs.
+//! Reads standard input line by line on its own thread, so that commands are read while a request runs.
 
 use std::io::{BufRead, Read};
 use std::thread;
 
 use tokio::sync::mpsc;
 
-/// Lines read ahead; with more the reader waits.
+/// Lines that are read ahead; then the reader waits.
 const AHEAD: usize = 16;
 
-/// One line, or what is wrong with it.
+/// One line, or a message about what is wrong with it.
 pub type Read1 = Result<String, String>;
 
-/// The lines of `input`; the channel closes at its end.
+/// The lines of `input`; the channel closes at the end of the input.
 pub fn lines(input: impl BufRead + Send + 'static, line_bytes_max: usize) -> mpsc::Receiver<Read1> {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    // Never joined: a read of a terminal cannot be interrupted, and ends with the process.
+    // Never joined: reading from a terminal cannot be interrupted, so the thread ends with the process.
     thread::spawn(move || {
         let mut input = input;
         while let Some(line) = one(&mut input, line_bytes_max) {
@@ -26,7 +26,7 @@ pub fn lines(input: impl BufRead + Send + 'static, line_bytes_max: usize) -> mps
     receiver
 }
 
-/// `None` at the end, or when nothing can be read any more.
+/// The next line; `None` at the end of the input or if it cannot be read.
 fn one(input: &mut impl BufRead, line_bytes_max: usize) -> Option<Read1> {
     let mut bytes = Vec::new();
     let read = input.take(line_bytes_max as u64 + 1).read_until(b'\n', &mut bytes).ok()?;
@@ -57,14 +57,14 @@ mod tests {
         for (line, expected) in lines.iter().zip(expected) {
             match (line, expected) {
                 (Ok(line), Ok(expected)) => assert_eq!(line.trim_end(), *expected),
-                (Err(said), Err(expected)) => assert!(said.contains(expected), "{said}"),
+                (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
                 other => panic!("{other:?}"),
             }
         }
     }
 
     #[test]
-    fn lines_come_one_by_one_and_a_bad_one_spoils_no_other() {
+    fn a_bad_line_does_not_affect_the_next_line() {
         check(b"", &[]);
         check(b"a\nb", &[Ok("a"), Ok("b")]);
         check(b"12345678\nok\n", &[Ok("12345678"), Ok("ok")]);

@@ -1,10 +1,10 @@
-//! What a line of a conversation means: a request, or a command that begins with a slash.
+//! Parses a line of a conversation: a request, or a command that begins with a slash.
 
 use super::back::Back;
 use crate::checkpoint::Foreign;
 use crate::protocol::ModelsOp;
 
-/// What `/help` says.
+/// The text of `/help`.
 pub const HELP: &str = "\
 anything else      is a request, as with `monobloc ask`
 /models            the model files at hand, and what each would take
@@ -21,17 +21,19 @@ anything else      is a request, as with `monobloc ask`
 /exit              end, after what was asked before; so does Ctrl-D
 A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
 
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Nothing,
-    /// Answered at once, whatever runs.
+    /// Answered at once, even while a request runs.
     Show(Show),
-    /// Done in order.
+    /// Queued and done in order.
     Work(Work),
-    /// A command that is none, or one with the wrong number of names: what to say.
+    /// An unknown command or wrong arguments, with a message for the user.
     Wrong(String),
 }
 
+/// What a command shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     Memory,
@@ -41,17 +43,18 @@ pub enum Show {
     Help,
 }
 
+/// Work that runs in order, one at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     Request(String),
     Models(ModelsOp),
     Back(Back),
-    /// Goes on with the conversation of this number, the last one being 1.
+    /// Continues the conversation of this number; 1 is the last one.
     Resume(usize),
     Exit,
 }
 
-/// Reads one line. A request may begin with a slash if it is a path: `/etc/hosts is …` has another slash in its first word.
+/// Parses one line. A first word with a second slash is a path, so `/etc/hosts is …` is a request.
 pub fn read(line: &str) -> Line {
     let line = line.trim();
     let mut words = line.split_whitespace();
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_commands_are_told_apart() {
+    fn requests_and_commands_are_distinguished() {
         let request = |text: &str| Line::Work(Work::Request(text.into()));
         check("  ", Line::Nothing);
         check(" Read src/a.ts \n", request("Read src/a.ts"));
@@ -128,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_command_is_told_how_it_is_right() {
+    fn a_wrong_command_gets_a_message_that_shows_the_right_form() {
         let wrong = |line: &str| match read(line) {
-            Line::Wrong(said) => said,
+            Line::Wrong(message) => message,
             other => panic!("{line}: {other:?}"),
         };
         assert_eq!(wrong("/load"), "/load takes one name: /load NAME");

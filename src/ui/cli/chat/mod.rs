@@ -1,4 +1,4 @@
-//! `monobloc chat`: a conversation. Standard input, the running request and Ctrl-C are heard side by side.
+//! `monobloc chat`: a conversation that handles input, the running request and Ctrl-C concurrently.
 
 mod back;
 pub(super) mod consent;
@@ -24,27 +24,27 @@ use crate::base::Cancel;
 use crate::protocol::{Ask, Event, Mode, Op, Record};
 use crate::session::{Message, Session};
 
-/// Requests that wait behind the running one. With more, no further line is read until one is done.
+/// Requests that wait behind the running one. If there are more, no line is read until one is done.
 const QUEUE_MAX: usize = 16;
 
 /// Conversations that are listed.
 const TALKS_MAX: usize = 20;
 
-/// Talk: every line is a request, with the models kept in memory between them; /help lists the commands
+/// Start a conversation: every line is a request, models stay in memory between them; /help lists the commands
 #[derive(Args)]
 pub struct Chat {
-    /// One JSON object a line instead of text
+    /// Print one JSON object per line instead of text
     #[arg(long)]
     json: bool,
-    /// Approve every call that would be asked about
+    /// Approve every call that needs consent
     #[arg(long)]
     yes: bool,
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
-    /// Go on where the last conversation of this project ended
+    /// Continue the last conversation of this project
     #[arg(long = "continue")]
-    goes_on: bool,
+    continues: bool,
 }
 
 impl Chat {
@@ -62,7 +62,7 @@ impl Chat {
             yes: self.yes,
             mode: self.mode.into(),
             terminal,
-            queue: self.goes_on.then_some(Work::Resume(1)).into_iter().collect(),
+            queue: self.continues.then_some(Work::Resume(1)).into_iter().collect(),
             running: None,
             question: None,
             listening: true,
@@ -72,13 +72,13 @@ impl Chat {
     }
 }
 
-/// Ctrl-C, one message each. Before the conversation begins it ends the program, as everywhere else.
+/// A message for each Ctrl-C. Until `talking` is set, Ctrl-C cancels the program as in other commands.
 fn interrupts(app: App, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()> {
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
             if talking.load(Ordering::SeqCst) {
-                // The conversation is over; then the program ends anyway.
+                // It fails if the conversation is over; then the program ends anyway.
                 let _ = sender.send(());
             } else if app.cancel.is_cancelled() {
                 app.exit(i32::from(super::CANCELLED));
@@ -101,11 +101,11 @@ struct Conversation {
     queue: VecDeque<Work>,
     running: Option<Running>,
     question: Option<Question>,
-    /// Standard input has not ended.
+    /// Whether standard input has not ended yet.
     listening: bool,
 }
 
-/// What was submitted and is not over.
+/// Submitted work that is not done yet.
 struct Running {
     messages: mpsc::UnboundedReceiver<Message>,
     cancel: Cancel,
@@ -134,7 +134,7 @@ impl Conversation {
             tokio::select! {
                 line = lines.recv(), if room => match line {
                     Some(line) => self.hear(line)?,
-                    // What is open then is answered with a no.
+                    // At the end of the input an open question is rejected.
                     None => (self.listening, self.question) = (false, None),
                 },
                 message = next(&mut self.running) => self.take(message)?,
@@ -143,7 +143,7 @@ impl Conversation {
         }
     }
 
-    /// A line that was read.
+    /// Handles a line of input.
     fn hear(&mut self, line: input::Read1) -> Result<()> {
         let line = match line {
             Ok(line) => line,
@@ -196,7 +196,7 @@ impl Conversation {
         self.prompt()
     }
 
-    /// A turn, after a look at the files that have changed since the last one; where none has, that takes milliseconds.
+    /// Refreshes index and tools, which takes milliseconds if nothing has changed, and then runs a turn.
     fn asked(&self, text: String, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, messages) = mpsc::unbounded_channel();
         let (session, app, mode) = (self.session.clone(), self.app.until(cancel.clone()), self.mode);
@@ -223,7 +223,7 @@ impl Conversation {
         messages
     }
 
-    /// A message of what runs; `None` when it is over.
+    /// Handles a message of the running work; `None` means it is done.
     fn take(&mut self, message: Option<Message>) -> Result<()> {
         match message {
             Some(Message::Record(record)) => self.printer.print(&record),
@@ -232,7 +232,7 @@ impl Conversation {
                 self.question = Some(Question::new(proposal, reply));
                 self.prompt()
             }
-            // Nobody is asked: --yes approves, and without a terminal it is a no, which the printer explains.
+            // Nobody is asked: `--yes` approves; without a terminal the printer rejects and explains why.
             Some(Message::Approve { proposal, reply }) => {
                 let _ = reply.send(self.printer.consent(proposal, self.yes)?);
                 Ok(())
@@ -248,12 +248,13 @@ impl Conversation {
         }
     }
 
-    /// Whether somebody is there to be asked.
+    /// Whether the user can be asked for consent.
     fn asks(&self) -> bool {
         self.terminal && !self.json && !self.yes
     }
 
-    /// The first Ctrl-C ends what runs and what waits behind it; without anything to end, or a second time, the program.
+    /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one with nothing running, ends
+    /// the program.
     fn interrupted(&mut self) -> Result<()> {
         match &self.running {
             Some(running) if !running.cancel.is_cancelled() => {
@@ -294,9 +295,10 @@ impl Conversation {
                 (table::files(&files), serde_json::json!({ "type": "models", "data": { "files": files } }))
             }
         };
-        match self.json {
-            true => println!("{json}"),
-            false => self.printer.show(&text),
+        if self.json {
+            println!("{json}");
+        } else {
+            self.printer.show(&text);
         }
         Ok(())
     }
@@ -309,7 +311,7 @@ impl Conversation {
         self.printer.print(&Record::now(&self.session.conversation(), event))
     }
 
-    /// What stands before the cursor, on a terminal.
+    /// Prints the text before the cursor, on a terminal only.
     fn prompt(&mut self) -> Result<()> {
         if !self.terminal || self.json {
             return Ok(());
@@ -323,7 +325,7 @@ impl Conversation {
     }
 }
 
-/// The next message of what runs; never, if nothing does.
+/// The next message of the running work; waits forever if nothing runs.
 async fn next(running: &mut Option<Running>) -> Option<Message> {
     match running {
         Some(running) => running.messages.recv().await,

@@ -1,12 +1,12 @@
-//! What is in memory and what could be, as tables for people.
+//! Tables of `monobloc chat`: models in memory, model files, conversations.
 
 use crate::protocol::{Memory, ModelFile, ModelRow};
 use crate::session::Talk;
 
-/// Letters of a conversation's first request.
+/// Characters shown of a conversation's first request.
 const FIRST_CHARS: usize = 70;
 
-/// `/ps`.
+/// The table of `/ps`: models and other things in memory.
 pub fn memory(memory: &Memory) -> String {
     let mut rows = vec![["role", "file", "slots × context", "KV", "bytes", "idle", ""].map(str::to_owned)];
     rows.extend(memory.models.iter().map(row));
@@ -55,7 +55,7 @@ fn parts(model: &ModelRow) -> String {
     parts.join(", ")
 }
 
-/// `/resume`.
+/// The table of `/resume`: conversations that can be continued.
 pub fn talks(talks: &[Talk]) -> String {
     let shown = |(place, talk): (usize, &Talk)| {
         let first: String = talk.first.lines().next().unwrap_or_default().chars().take(FIRST_CHARS).collect();
@@ -67,7 +67,7 @@ pub fn talks(talks: &[Talk]) -> String {
     }
 }
 
-/// `/models`.
+/// The table of `/models`: model files and the memory each needs.
 pub fn files(files: &[ModelFile]) -> String {
     let rows: Vec<[String; 3]> = files
         .iter()
@@ -84,7 +84,7 @@ pub fn files(files: &[ModelFile]) -> String {
     if rows.is_empty() { "no model file is at hand".to_owned() } else { aligned(&rows).join("\n") }
 }
 
-/// Columns as wide as their widest cell.
+/// The rows as lines, with columns as wide as their widest cell.
 fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn an_empty_memory_says_how_to_fill_it() {
-        let said = memory(&Memory::default());
-        assert!(said.starts_with("no model is loaded") && said.ends_with("are free"), "{said}");
+        let text = memory(&Memory::default());
+        assert!(text.starts_with("no model is loaded") && text.ends_with("are free"), "{text}");
     }
 
     #[test]

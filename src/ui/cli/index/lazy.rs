@@ -1,4 +1,4 @@
-//! An embedder that is loaded when the first text waits for it: a run that finds nothing new loads no model.
+//! An embedder that is loaded only when a text must be embedded, so that a run that finds nothing new loads no model.
 
 use anyhow::Result;
 
@@ -7,7 +7,7 @@ use crate::embed::Embedder;
 use crate::index::{Index, Progress};
 use crate::models::Registry;
 
-/// What is known of the embedder so far. Why there is none is said once.
+/// The embedder, as far as it is loaded. A missing embedder is reported once.
 pub enum Lazy {
     Missing,
     Waiting { registry: Box<Registry>, fingerprint: String },
@@ -15,7 +15,7 @@ pub enum Lazy {
 }
 
 impl Lazy {
-    /// Reads which embedder there is, no weights.
+    /// Finds the embedder without reading its weights.
     pub fn new(app: &App) -> Lazy {
         let registry = match app.registry() {
             Ok(registry) => registry,
@@ -23,12 +23,12 @@ impl Lazy {
         };
         match app.embedder_fingerprint(&registry) {
             Some(fingerprint) => Lazy::Waiting { registry: Box::new(registry), fingerprint },
-            // What is missing or damaged is named by the attempt to open it.
+            // Opening it gives the reason why it cannot be used.
             None => app.embedder(&registry).map_or_else(|reason| missing(&reason), Lazy::Loaded),
         }
     }
 
-    /// The model that vectors are of.
+    /// The fingerprint of the embedder, by which vectors are stored.
     pub fn fingerprint(&self) -> Option<&str> {
         match self {
             Lazy::Missing => None,
@@ -37,7 +37,8 @@ impl Lazy {
         }
     }
 
-    /// Gives every chunk its vector; `before` hears how many are to be computed. Gives the number of chunks that have one.
+    /// Computes the missing vectors; calls `before` with their number first. Returns the number of chunks that have a
+    /// vector.
     pub fn vectors(
         &mut self,
         index: &Index,

@@ -1,4 +1,4 @@
-//! `monobloc index status`: what the index covers, and how far it is behind the files.
+//! `monobloc index status`: shows what the index covers and which files have changed since.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ use crate::app::App;
 use crate::base::Bytes;
 use crate::index::{Index, Skipped, Status as State};
 
-/// Changed files that are listed; the rest is counted.
+/// Changed files that are listed; the others are only counted.
 const CHANGED_SHOWN: usize = 10;
 
-/// Coverage, staleness, skipped files with reasons, sizes and model; changes nothing
+/// Show what the index covers, files changed since, skipped files with reasons, sizes and model; changes nothing
 #[derive(Args)]
 pub struct Status {
     /// Folder of the project [default: the project]
     dir: Option<PathBuf>,
-    /// All of it as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -39,9 +39,10 @@ impl Status {
         }
         let model = Lazy::new(app).fingerprint().map(str::to_owned);
         let status = index.status(model.as_deref())?;
-        match self.json {
-            true => println!("{}", as_json(&status, model.as_deref())),
-            false => print(&status, model.as_deref()),
+        if self.json {
+            println!("{}", as_json(&status, model.as_deref()));
+        } else {
+            print(&status, model.as_deref());
         }
         Ok(())
     }

@@ -1,0 +1,142 @@
+//! Holds the documentation to the program: pages made from tables and types, links that lead somewhere, commands that parse.
+//!
+//! `UPDATE_DOCS=1 cargo test --release --test it docs::` writes the made parts anew.
+
+mod events;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use monobloc::base::config::setting::{Kind, SETTINGS, Setting, Trust};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What is made stands between these two lines of a page.
+const BEGIN: &str = "<!-- made by tests/it/docs.rs: begin -->\n";
+const END: &str = "<!-- made by tests/it/docs.rs: end -->\n";
+
+/// Holds the made part of `page` to `expected`.
+fn check(page: &str, expected: &str) {
+    let file = root().join(page);
+    let text = fs::read_to_string(&file).expect(page);
+    let (head, rest) = text.split_once(BEGIN).expect("a line where it begins");
+    let (made, tail) = rest.split_once(END).expect("a line where it ends");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&file, format!("{head}{BEGIN}{expected}{END}{tail}")).expect(page);
+    } else {
+        assert!(made == expected, "{page} is out of date: UPDATE_DOCS=1 cargo test --release --test it docs::");
+    }
+}
+
+#[test]
+fn the_settings_page_is_the_table_of_settings() {
+    let mut page = String::from(
+        "| key | flag, variable | default | what it says | values | a project's own file |\n|---|---|---|---|---|---|\n",
+    );
+    for setting in &SETTINGS {
+        page += &row(setting);
+    }
+    check("docs/settings.md", &page);
+}
+
+fn row(setting: &Setting) -> String {
+    let Setting { key, variable, flag, kind, default, about, project, negated } = setting;
+    let (about, said) = match about.split_once(" [default: ") {
+        Some((about, said)) => (about, Some(said.trim_end_matches(']'))),
+        None => (*about, None),
+    };
+    let default = default.map(|value| format!("`{value}`")).or(said.map(str::to_owned)).unwrap_or_default();
+    let variable = if *negated { format!("`{variable}` (the opposite)") } else { format!("`{variable}`") };
+    let dashes = if *kind == Kind::Switch && setting.default == Some("true") { "--no-" } else { "--" };
+    let flag = flag.trim_start_matches("no-");
+    let values = match kind {
+        Kind::Path => "a path".to_owned(),
+        Kind::Paths => "paths, `:` between them; in a file a list".to_owned(),
+        Kind::Size => "a size: `8GiB`".to_owned(),
+        Kind::Switch => "`true`, `false`".to_owned(),
+        Kind::Count(least, most) => format!("{least} to {most}"),
+        Kind::Choice(choices) => choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", "),
+    };
+    let project = match project {
+        Trust::Free => "may set it",
+        Trust::Lower => "may lower it",
+        Trust::Stricter => "may make it stricter",
+        Trust::Never => "only after `config trust`",
+        Trust::NotInFiles => "never: not in any file",
+    };
+    format!("| `{key}` | `{dashes}{flag}`, {variable} | {default} | {about} | {values} | {project} |\n")
+}
+
+#[test]
+fn the_events_page_is_made_from_the_types() {
+    check("docs/events.md", &events::page(&root().join("src")));
+}
+
+fn pages() -> Vec<PathBuf> {
+    let docs = fs::read_dir(root().join("docs")).expect("docs").map(|entry| entry.expect("an entry").path());
+    let top = ["README.md", "ARCHITECTURE.md", "BENCHMARKS.md", "CHANGELOG.md"].map(|name| root().join(name));
+    top.into_iter().chain(docs).filter(|file| file.extension().is_some_and(|end| end == "md")).collect()
+}
+
+/// `[text](place)`, without pages of the net.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let places = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(place, _)| place));
+    places.filter(|place| !place.contains("://"))
+}
+
+/// The mark of a heading as a renderer makes it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase().replace(' ', "-");
+    kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+#[test]
+fn every_link_of_the_documentation_leads_somewhere() {
+    let mut checked = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for link in links(&text) {
+            let (file, mark) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
+            assert!(target.exists(), "{}: {link} leads nowhere", page.display());
+            let there = || fs::read_to_string(&target).expect("a page");
+            let found = mark.is_empty()
+                || there().lines().any(|line| line.starts_with('#') && anchor(line.trim_start_matches('#')) == mark);
+            assert!(found, "{}: no heading for {link}", page.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked} links were found");
+}
+
+/// Command lines of the program in `text`: in spans of code and in blocks.
+fn commands(text: &str) -> Vec<String> {
+    let blocks = text.split("```").skip(1).step_by(2).flat_map(str::lines).map(|line| line.trim_start_matches("$ "));
+    let prose: String = text.split("```").step_by(2).collect();
+    let spans: Vec<String> = prose.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")).collect();
+    let all = blocks.map(str::to_owned).chain(spans);
+    all.filter(|line| line.starts_with("monobloc "))
+        .map(|line| line.split("  #").next().unwrap_or("").to_owned())
+        .collect()
+}
+
+/// Each is what the program's own parser accepts, with a word in the place of what a reader fills in.
+#[test]
+fn every_command_in_the_documentation_parses() {
+    let mut checked = 0;
+    for page in pages().into_iter().filter(|page| !page.ends_with("CHANGELOG.md")) {
+        for command in commands(&fs::read_to_string(&page).expect("a page")) {
+            if command.contains('…') || command.contains("VERB") || command.contains('|') {
+                continue;
+            }
+            let words = shlex::split(&command).unwrap_or_else(|| panic!("{}: {command}", page.display()));
+            if let Err(error) = monobloc::ui::cli::parse(&words) {
+                panic!("{}: `{command}`: {error}", page.display());
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "only {checked} commands were found");
+}
