@@ -24,7 +24,7 @@ use crate::index::{Index, Progress};
 use crate::lessons::Lessons;
 use crate::measure::fit::alternatives;
 use crate::models::{Registry, Role, places};
-use crate::orchestrate::names::Names;
+use crate::orchestrate::private_names::Names;
 use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
 use crate::session::{self, Rewinder, Session};

@@ -2,6 +2,7 @@
 
 pub mod base;
 pub mod checkpoint;
+pub mod language;
 pub mod protocol;
 
 pub mod models;
@@ -18,6 +19,10 @@ pub mod retrieve;
 pub mod edit;
 
 pub mod tools;
+
+pub mod request;
+
+pub mod context;
 
 pub mod orchestrate;
 

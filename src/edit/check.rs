@@ -4,9 +4,9 @@
 //! are not reported.
 
 mod data;
-mod kept;
-mod open;
-mod used;
+mod lost;
+mod undefined;
+mod unfinished;
 
 use crate::edit::text::{Source, line_of};
 use crate::index::language_of;
@@ -48,22 +48,22 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     }
     let items = |text: &str| parts(path, text).map(|found| (found.items, found.faults));
     let (Some((before_parts, old_faults)), Some((after_parts, faults))) = (items(&before), items(&after)) else {
-        return open::marks(&before, &after);
+        return unfinished::marks(&before, &after);
     };
     let pair = Pair { path, language: language_of(path), before: &before, after: &after, before_parts, after_parts };
     let mut found = data::mixed_indentation(&pair);
     if faults.len() > old_faults.len() {
         found.push(fault(&pair, &old_faults, &faults));
     }
-    found.extend(open::marks(&before, &after));
-    found.extend(open::bodies(&pair));
-    found.extend(open::entries(&pair));
-    found.extend(kept::lost(&pair, asked));
-    found.extend(kept::doubled(&pair));
-    found.extend(kept::repeated(&pair));
+    found.extend(unfinished::marks(&before, &after));
+    found.extend(unfinished::bodies(&pair));
+    found.extend(unfinished::entries(&pair));
+    found.extend(lost::lost(&pair, asked));
+    found.extend(lost::doubled(&pair));
+    found.extend(lost::repeated(&pair));
     if faults.is_empty() {
-        found.extend(used::names(&pair, known));
-        found.extend(used::attributes(&pair));
+        found.extend(undefined::names(&pair, known));
+        found.extend(undefined::attributes(&pair));
     }
     found.truncate(PROBLEMS_MAX);
     found

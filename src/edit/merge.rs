@@ -11,14 +11,14 @@
 //! ```
 
 mod container;
-mod form;
+mod function_form;
 mod imports;
 mod insert;
+mod parse;
 mod place;
 mod replace;
 mod statement;
 mod write;
-mod written;
 
 use std::collections::{HashMap, HashSet};
 
@@ -94,7 +94,7 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     let source = Source::new(before);
     let language = language_of(path);
     let old = parts(path, &source.text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
-    let new = written::read(path, language, written, (&source.text, &old))?;
+    let new = parse::read(path, language, written, (&source.text, &old))?;
     if source.text.trim().is_empty() {
         return Ok(into_empty_file(&new, before));
     }
@@ -121,7 +121,7 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
 }
 
 /// The result for a file that was empty.
-fn into_empty_file(new: &written::Written, before: &str) -> Merged {
+fn into_empty_file(new: &parse::Written, before: &str) -> Merged {
     let added = new.items.iter().filter(|part| part.is_definition()).map(|part| Change {
         name: part.name.clone(),
         container: None,
@@ -206,7 +206,7 @@ impl<'a> Job<'a> {
     }
 
     fn is_mark(&self, line: &str) -> bool {
-        crate::edit::marks::is_mark(line, self.old)
+        crate::edit::omissions::is_mark(line, self.old)
     }
 
     fn finish(mut self, source: &Source) -> Result<Merged, MergeError> {

@@ -4,7 +4,7 @@
 //! templates of PAR and TBar): another literal, operator or name, swapped arguments, a call around a name, a statement
 //! or element more or less.
 
-mod clues;
+mod hints;
 mod siblings;
 mod wraps;
 
@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::index::parts::{self, Sort, Span};
 use crate::index::{SyntaxNode, is_string, language_of, syntax_nodes};
 
-pub use clues::Clues;
+pub use hints::Clues;
 
 /// Most mutants of one definition.
 const MUTANTS_MAX: usize = 250;

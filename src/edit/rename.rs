@@ -2,8 +2,8 @@
 
 mod clash;
 mod local;
+mod occurrences;
 mod plan;
-mod sheet;
 mod target;
 mod uses;
 mod words;
@@ -13,9 +13,9 @@ use std::io;
 
 use crate::index::{Index, IndexError, Names, Role, Symbol};
 
+pub(in crate::edit) use occurrences::{Sheet, texts_with};
 pub(in crate::edit) use plan::Edits;
 pub use plan::{Doubt, FileEdit, Mention, Plan};
-pub(in crate::edit) use sheet::{Sheet, texts_with};
 pub(in crate::edit) use uses::from_file;
 
 use target::Wanted;
@@ -69,7 +69,7 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
     let texts = texts_with(index, files, &from.name)?;
     let snapshot = index.snapshot(&texts)?;
     let names = snapshot.names();
-    let (sheets, mut edits) = sheet::read(&names, &texts, &from.name)?;
+    let (sheets, mut edits) = occurrences::read(&names, &texts, &from.name)?;
     match target::find(index, &names, &sheets, from)? {
         Wanted::Symbols(symbols) => symbol(&names, &sheets, &symbols, (&from.name, to), &mut edits)?,
         Wanted::Local(sheet, binders) => local::rename(&names, &sheets, (sheet, &binders), to, &mut edits)?,
@@ -132,7 +132,7 @@ fn means_the_same(
     let count = |texts: &[(String, String)], name: &str| -> Result<Vec<(String, usize)>, RenameError> {
         let snapshot = index.snapshot(texts)?;
         let names = snapshot.names();
-        let (sheets, _) = sheet::read(&names, texts, name)?;
+        let (sheets, _) = occurrences::read(&names, texts, name)?;
         let sure = |sheet: &Sheet| {
             let bare = |at: &usize| !matches!(sheet.places[*at].role, Role::Member { .. });
             let all = (0..sheet.places.len()).filter(bare);

@@ -1,7 +1,7 @@
 //! Ranks the definitions that may cause a failure: those on the traceback, then those that the failed test calls.
 
-use super::checks::is_test_file;
 use super::failures::{Failure, Frame, Kind, Report};
+use crate::edit::testing::is_test_file;
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
 /// Most suspects that are returned. A small model is shown the first two or three.

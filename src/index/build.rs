@@ -13,7 +13,7 @@ use super::{Index, IndexError, ids};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
-mod readers;
+mod parallel;
 
 /// Stored as "1" from a change that may affect edges of other files until all files have been resolved again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
@@ -109,7 +109,7 @@ impl Index {
         let before = |path: &str| known.binary_search_by(|k| k.path.as_str().cmp(path)).ok().map(|at| &known[at]);
         let read = |found: &Found| self.read_file(found, before(&found.path));
         let mut done = 0;
-        readers::read(&change.look, BATCH_FILES, read, cancel, |batch| {
+        parallel::read(&change.look, BATCH_FILES, read, cancel, |batch| {
             let (mut records, mut touched) = (Vec::new(), Vec::new());
             done += batch.len();
             for (found, record) in batch {
@@ -169,7 +169,7 @@ impl Index {
         }
         let stored = store.outlines()?;
         let before: Vec<i64> = stored.iter().map(|outline| outline.resolution).collect();
-        let facts = readers::map(&stored, |one| Facts {
+        let facts = parallel::map(&stored, |one| Facts {
             path: one.path.clone(),
             language: one.language.clone(),
             outline: one.outline(),
@@ -184,7 +184,7 @@ impl Index {
         let mut done = 0;
         let threads = if waiting.len() < ALONE_MAX { 1 } else { RESOLVERS };
         let start = || Project::new(&facts, &manifests);
-        readers::read_with(&waiting, threads, BATCH_FILES, start, resolve, cancel, |batch| {
+        parallel::read_with(&waiting, threads, BATCH_FILES, start, resolve, cancel, |batch| {
             done += batch.len();
             let changed: Vec<_> = batch
                 .into_iter()

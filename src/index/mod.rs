@@ -6,11 +6,11 @@ mod embedding;
 mod find;
 mod graph;
 mod ids;
+mod importance;
 mod meaning;
 pub mod paths;
 mod resolve;
 mod scan;
-mod standing;
 mod status;
 mod store;
 mod syntax;
@@ -23,10 +23,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached};
+pub use importance::Standing;
 pub use meaning::{Meaning, MemberMeaning, Names, Snapshot, Symbol};
 pub use resolve::EdgeKind;
 pub use scan::{Skipped, by_reason};
-pub use standing::Standing;
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
 pub use syntax::{

@@ -12,7 +12,7 @@ use super::Host;
 use super::notation::{self, Reply};
 use super::probe;
 use super::toolkit::{Toolkit, TurnError};
-use super::words;
+use crate::language::words;
 
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Tools that the model chooses among; retrieval seldom ranks the right one lower.

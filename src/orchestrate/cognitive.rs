@@ -10,15 +10,17 @@ use crate::base::config::When;
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
 use crate::tools::policy::Policy;
 
-use super::asked::{Asked, Form};
-use super::check;
-use super::classify::{self, Tier};
-use super::decompose::Part;
 use super::evidence::Evidence;
 use super::plan::Plan;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Deciding, Host, excerpt, technique, words};
+use super::{Deciding, Host, excerpt, technique};
+use crate::language::clauses::Part;
+use crate::language::grounding;
+use crate::language::words;
+use crate::orchestrate::question::{Asked, Form};
+use crate::request::classify;
+use crate::request::classify::Tier;
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// Form of the verifier's reply: score, verdict, one sentence.
@@ -181,8 +183,9 @@ fn prose(draft: &str) -> String {
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
     let sources: Vec<&str> =
         evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
-    let sentences = check::sentences(&prose(draft));
-    let unbacked: Vec<&String> = sentences.iter().filter(|sentence| !check::is_grounded(sentence, &sources)).collect();
+    let sentences = grounding::sentences(&prose(draft));
+    let unbacked: Vec<&String> =
+        sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / sentences.len().max(1) as f64;
     let open: Vec<&str> = plan
         .steps

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
 
-use super::words;
+use crate::language::words;
 
 /// Turns shown in full, and the longest request or answer of one, in characters.
 const WHOLE_TURNS: usize = 3;

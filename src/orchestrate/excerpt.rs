@@ -6,7 +6,7 @@ use crate::base::CallId;
 use crate::tools::outcome::Finding;
 
 use super::evidence::Evidence;
-use super::words;
+use crate::language::words;
 
 /// Lines shown below a hit that is a comment: the code that it documents.
 const LINES_AFTER: usize = 2;

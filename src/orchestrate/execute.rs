@@ -1,5 +1,7 @@
 //! Carries out one step without a model if its clause spells out what to do; runs tool calls with the user's consent.
 
+use crate::request::Kind;
+use crate::request::kind;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
@@ -10,14 +12,17 @@ use crate::tools::builtin::Builtin;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
-use super::arguments::{removes, settle_removal};
-use super::classify::{self, RequestKind};
 use super::consent::consent;
 use super::evidence::{Entry, Evidence, Record};
 use super::plan::Step;
 use super::toolkit::{Toolkit, TurnError};
-use super::work::{self, read};
-use super::{forms, words};
+use super::work;
+use crate::language::words;
+use crate::request;
+use crate::request::arguments::{removes, settle_removal};
+use crate::request::classify;
+use crate::request::classify::RequestKind;
+use crate::request::forms;
 
 /// Longest text of a step in a message to the user, in characters.
 const STEP_CHARS: usize = 120;
@@ -50,7 +55,7 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
         return Ok(StepEnd::Stuck(format!("`{tool}` of {server} may do it; calling it takes a model that writes")));
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
-    let asked = forms::asked(&step.part, forms::symbol_of(toolkit, &step.part).as_deref());
+    let asked = forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
     let kind = classify::kind(std::slice::from_ref(&step.part));
     let may_change = match asked {
         None => kind == RequestKind::Change,
@@ -59,12 +64,12 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
     if may_change && let Some(end) = changed(scene, step, evidence).await? {
         return Ok(end);
     }
-    let may_mend = asked.is_none() || read::is_about_red_tests(scene.request);
+    let may_mend = asked.is_none() || kind::is_about_red_tests(scene.request);
     if may_mend && let Some(end) = mended(scene, step, evidence).await? {
         return Ok(end);
     }
     let (tool, calls) = match asked.filter(|tool| *tool != Builtin::ReplaceInFile) {
-        Some(tool) => (tool, forms::calls(toolkit, tool, &step.part)),
+        Some(tool) => (tool, forms::calls(toolkit.project(), tool, &step.part)),
         None if may_change => (Builtin::ReplaceInFile, Err(why_not_changed(scene.context, step))),
         None => (Builtin::IndexSearch, Err("no tool fits".to_owned())),
     };
@@ -72,7 +77,7 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
         Ok(calls) => called(scene, step, (tool, calls), evidence).await,
         // A question for which no call can be made goes to the index search as it is.
         Err(_) if kind == RequestKind::Question && toolkit.index.is_some() => {
-            let calls = forms::calls(toolkit, Builtin::IndexSearch, &step.part).unwrap_or_default();
+            let calls = forms::calls(toolkit.project(), Builtin::IndexSearch, &step.part).unwrap_or_default();
             called(scene, step, (Builtin::IndexSearch, calls), evidence).await
         }
         Err(reason) => Ok(StepEnd::Stuck(reason)),
@@ -94,7 +99,7 @@ async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Resu
     let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
     // A removal is read from the clause alone, not from the sentences around it.
     let text = if removes(&step.part.text) { step.part.text.clone() } else { step.text() };
-    let edit = read::Step { id: step.id, kind: read::Kind::Edit, text };
+    let edit = request::Step { id: step.id, kind: Kind::Edit, text };
     let known = evidence.entries().len();
     let Some(done) = work::spelled_out(scene, index, &edit, evidence).await? else { return Ok(None) };
     Ok(Some(if !done.notes.is_empty() {
@@ -110,17 +115,17 @@ async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Resu
 async fn mended(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
     let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
     let text = step.text();
-    let tests_fail = read::is_about_red_tests(scene.request);
-    let kind = if tests_fail { read::ordered(&text) } else { read::Kind::Edit };
+    let tests_fail = kind::is_about_red_tests(scene.request);
+    let kind = if tests_fail { kind::ordered(&text) } else { Kind::Edit };
     let ran = evidence.entries().iter().rfind(|entry| entry.tool == Builtin::RunCommand.name());
-    if let Some(known) = ran.filter(|ran| tests_fail && ran.succeeded() && kind != read::Kind::Fix).map(|ran| ran.id)
-        && read::is_report(&text)
+    if let Some(known) = ran.filter(|ran| tests_fail && ran.succeeded() && kind != Kind::Fix).map(|ran| ran.id)
+        && kind::is_report(&text)
     {
         // `The tests fail. Fix the code.`: the report is settled once an earlier step's command succeeded.
         evidence.answers(known, step.id);
         return Ok(Some(StepEnd::Done));
     }
-    let report = read::Step { id: step.id, kind, text };
+    let report = request::Step { id: step.id, kind, text };
     let done = work::mended(scene, index, &report, evidence).await?;
     Ok(done.map(|done| if done.notes.is_empty() { StepEnd::Done } else { StepEnd::Stuck(done.notes.join("; ")) }))
 }

@@ -4,15 +4,17 @@ use crate::base::CallId;
 use crate::models::ModelCapability;
 use crate::protocol::{Event, Mode, PlanStatus};
 
-use super::classify::{self, RequestKind};
-use super::decompose::Part;
 use super::evidence::Evidence;
 use super::execute::Scene;
 use super::plan::{self, Plan};
 use super::steps;
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, recall, solo, work};
+use super::{Host, cognitive, recall, work};
+use crate::language::clauses::Part;
+use crate::orchestrate::free_loop;
+use crate::request::classify;
+use crate::request::classify::RequestKind;
 
 /// Most transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
 /// code carries out are one together, because they run on every model.
@@ -154,8 +156,9 @@ impl<'a> State<'a> {
                     self.plan = plan::floor(&self.parts);
                 }
                 let (request, trouble, transitions) = (self.request, self.trouble.as_str(), &mut self.transitions);
-                let task = solo::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
-                self.draft = solo::run(toolkit, context, task, host).await?;
+                let task =
+                    free_loop::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
+                self.draft = free_loop::run(toolkit, context, task, host).await?;
                 Transition::Next(Node::Answer)
             }
             (Node::Answer, _) => {
@@ -177,7 +180,7 @@ impl<'a> State<'a> {
                         host.emit(Event::Token { text: known.clone() });
                         known
                     }
-                    None => solo::reply(toolkit, self.request, host).await?,
+                    None => free_loop::reply(toolkit, self.request, host).await?,
                 });
                 Transition::End
             }

@@ -13,7 +13,7 @@ use super::Host;
 use super::evidence::Entry;
 use super::plan::Step;
 use super::toolkit::Toolkit;
-use super::words;
+use crate::language::words;
 
 /// Most lessons looked up for one step.
 const RECALLED_MAX: usize = 5;

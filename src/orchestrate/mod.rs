@@ -2,34 +2,27 @@
 //!
 //! Code decides the structure; models write the text.
 
-pub mod arguments;
-mod asked;
 pub mod call;
-pub mod check;
-pub mod classify;
 pub mod cognitive;
 pub mod consent;
 mod conversation;
-pub mod decompose;
 pub mod evidence;
 pub mod excerpt;
 pub mod execute;
-mod folders;
-pub mod forms;
+pub mod free_loop;
 pub mod gate;
 mod graph;
 pub mod learn;
-pub mod names;
 mod notation;
 pub mod plan;
+pub mod private_names;
 pub mod probe;
+mod question;
 pub mod recall;
-pub mod solo;
 mod steps;
 pub mod synthesize;
 mod technique;
 pub mod toolkit;
-pub mod words;
 pub mod work;
 
 use std::future::Future;
@@ -41,7 +34,8 @@ use crate::models::{Role, digest};
 use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished, Usage};
 use crate::tools::policy::Policy;
 
-use decompose::Part;
+use crate::language::clauses::{self, Part};
+use crate::request::folders;
 use evidence::Evidence;
 use execute::Scene;
 use plan::Plan;
@@ -69,7 +63,7 @@ impl dyn Host + '_ {
 
 /// Splits a request into parts; a plain word that names a project folder becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
-    let mut parts = decompose::parts(request);
+    let mut parts = clauses::parts(request);
     if let Some(context) = &toolkit.context {
         folders::named(&mut parts, &context.root);
     }

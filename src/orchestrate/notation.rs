@@ -6,7 +6,7 @@ use crate::engine::Grammar;
 use crate::models::dialect::{Dialect, Prompt, ToolText};
 use crate::tools::ToolSpec;
 
-use super::words;
+use crate::language::words;
 
 /// Limit for [`shown`] that leaves a description whole.
 pub const WHOLE: usize = usize::MAX;

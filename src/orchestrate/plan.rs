@@ -3,7 +3,7 @@
 use crate::base::StepId;
 use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
-use super::decompose::{Part, PartKind};
+use crate::language::clauses::{Part, PartKind};
 
 /// Tokens that a step usually takes: a whole task takes 6,000 to 8,000 in a handful of steps.
 const TOKENS_A_STEP: usize = 1_500;
@@ -103,18 +103,18 @@ pub fn whole(parts: &[Part], request: &str) -> Option<Step> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decompose;
     use super::*;
+    use crate::language::clauses;
 
     #[test]
     fn a_clause_that_only_asks_is_a_question_not_a_step() {
-        let plan = floor(&decompose::parts("Read src/a.rs and tell me what the default is"));
+        let plan = floor(&clauses::parts("Read src/a.rs and tell me what the default is"));
         assert_eq!(plan.steps.len(), 1);
         assert_eq!(plan.questions.len(), 1);
     }
 
     #[test]
     fn a_lone_question_is_a_step() {
-        assert_eq!(floor(&decompose::parts("Tell me how the scheduler works")).steps.len(), 1);
+        assert_eq!(floor(&clauses::parts("Tell me how the scheduler works")).steps.len(), 1);
     }
 }

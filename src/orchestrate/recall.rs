@@ -2,8 +2,8 @@
 
 use crate::protocol::Exchange;
 
-use super::decompose::words::{entries, listed};
-use super::words;
+use crate::language::clauses::words::{entries, listed};
+use crate::language::words;
 
 /// Questions about the user's earlier requests, in lower case and without [`FILLERS`].
 const OF_USER: &str = "\

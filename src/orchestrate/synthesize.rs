@@ -8,13 +8,14 @@ use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
 use super::Host;
-use super::check::{self, Sentences};
-use super::decompose::words::listed;
 use super::evidence::{Entry, Evidence};
 use super::excerpt;
 use super::plan::Plan;
 use super::toolkit::{Toolkit, TurnError};
-use super::words;
+use crate::language::clauses::words::listed;
+use crate::language::grounding;
+use crate::language::grounding::Sentences;
+use crate::language::words;
 
 const PROMPT: &str = include_str!("prompts/answer.md");
 /// Added to the prompt of each draft after the first by the technique `ThreeMethods`.
@@ -133,7 +134,7 @@ async fn prose(
     }
     let mut answer = String::new();
     let mut offer = |sentence: String| {
-        if check::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
+        if grounding::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
             host.emit(Event::Token { text: sentence.clone() });
             answer.push_str(&sentence);
         } else {
@@ -172,8 +173,8 @@ async fn prose(
 
 /// The sentences of `draft` that the sources back.
 fn backed(draft: &str, sources: &[&str]) -> String {
-    let mut sentences = check::sentences(draft);
-    sentences.retain(|sentence| check::is_grounded(sentence, sources));
+    let mut sentences = grounding::sentences(draft);
+    sentences.retain(|sentence| grounding::is_grounded(sentence, sources));
     sentences.concat().trim_end().to_owned()
 }
 

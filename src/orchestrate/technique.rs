@@ -2,10 +2,10 @@
 
 use crate::base::config::Technique;
 
-use super::asked::{Asked, Form};
-use super::check;
 use super::toolkit::TurnError;
-use super::words;
+use crate::language::grounding;
+use crate::language::words;
+use crate::orchestrate::question::{Asked, Form};
 
 const QUESTIONS_PROMPT: &str =
     "Write up to three short questions that check the facts of the answer, one a line. Do not answer them.";
@@ -67,8 +67,8 @@ async fn one_line(asked: Asked<'_>, system: &str, user: &str) -> Result<String, 
 /// Whether `known` names numbers, paths or identifiers that the evidence has and the draft does not.
 fn differs(known: &str, draft: &str, evidence: &str) -> bool {
     let marks = words::marks(known);
-    let backed = |mark: &String| check::is_backed(evidence, mark);
-    !marks.is_empty() && marks.iter().all(backed) && !marks.iter().any(|mark| check::is_backed(draft, mark))
+    let backed = |mark: &String| grounding::is_backed(evidence, mark);
+    !marks.is_empty() && marks.iter().all(backed) && !marks.iter().any(|mark| grounding::is_backed(draft, mark))
 }
 
 #[cfg(test)]

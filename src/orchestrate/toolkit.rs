@@ -13,6 +13,8 @@ use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
 use crate::tools::{Catalog, Context, Prefilter};
 
+use crate::request::forms::Project;
+
 use super::Host;
 
 /// How a streamed generation ended; its text went out piece by piece.
@@ -64,6 +66,11 @@ pub enum TurnError {
 }
 
 impl Toolkit {
+    /// Where a request's paths and symbols are looked up.
+    pub fn project(&self) -> Project<'_> {
+        Project { index: self.index.as_deref(), root: self.context.as_ref().map(|context| context.root.path()) }
+    }
+
     /// The model that plays `role`, loaded now if it is not yet; progress goes to the host.
     pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Leased, TurnError> {
         if let Some(leased) = self.pool.resident(role) {

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::tools::clues::Clues;
 use crate::tools::spec::ToolSpec;
 use crate::tools::thesaurus;
+use crate::tools::value_kinds::Clues;
 use crate::tools::words;
 
 /// Parameters of BM25 (Robertson and Zaragoza, 2009) at their usual values.
@@ -87,7 +87,7 @@ struct Tool {
 pub struct Seen<'s> {
     /// As written; kinds of values are detected in it.
     pub step: &'s str,
-    /// With paths and identifiers replaced, see [`crate::tools::clues::without_values`].
+    /// With paths and identifiers replaced, see [`crate::tools::value_kinds::without_values`].
     pub plain: &'s str,
     /// Cosines to every tool's whole text and to every description's first sentence; empty without an embedder.
     pub dense: &'s [f32],

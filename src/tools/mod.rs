@@ -7,11 +7,11 @@ pub mod catalog;
 pub mod schema;
 
 pub mod adapter;
-pub mod clues;
 pub mod features;
 pub mod head;
 pub mod prefilter;
 pub mod thesaurus;
+pub mod value_kinds;
 pub mod words;
 
 pub mod call;

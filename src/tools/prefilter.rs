@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use crate::base::Cancel;
 use crate::embed::{EmbedError, Embedder};
 use crate::tools::adapter::{self, Adapter};
-use crate::tools::clues;
 use crate::tools::features::{self, Features, Lexicon, Seen};
 use crate::tools::head;
 use crate::tools::spec::ToolSpec;
+use crate::tools::value_kinds;
 use crate::tools::words;
 
 /// One place in this many of a selection is filled by cosine alone.
@@ -79,7 +79,7 @@ impl Prefilter {
 
     /// The step as it should be embedded: paths and identifiers replaced, names of tools kept.
     pub fn without_values(&self, step: &str) -> String {
-        clues::without_values(step, |name| self.names.contains(name))
+        value_kinds::without_values(step, |name| self.names.contains(name))
     }
 
     /// The features of `step` with each tool. `step_vector`: the step's unit vector.

@@ -2,8 +2,8 @@
 
 use monobloc::base::Cancel;
 use monobloc::embed::{Embedder, Options};
-use monobloc::orchestrate::decompose;
-use monobloc::orchestrate::forms;
+use monobloc::language::clauses;
+use monobloc::request::forms;
 use monobloc::tools::{Catalog, Prefilter};
 
 use crate::models;
@@ -61,7 +61,7 @@ fn requests_about_code_get_the_right_tool() {
     let filter = Prefilter::embedded(catalog.specs(), Some(&embedder), &Cancel::new()).expect("vectors");
     let mut wrong = Vec::new();
     for (request, right) in TABLE {
-        let part = decompose::parts(request).remove(0);
+        let part = clauses::parts(request).remove(0);
         let vector = embedder.embed_one(&filter.without_values(request)).expect("a vector");
         let best = filter.select(request, Some(&vector), 15)[0];
         let name = forms::symbol(&part, None);

@@ -11,7 +11,7 @@ use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
 use monobloc::engine::pool::{EngineMemory, Pool, PoolOptions};
 use monobloc::models::Registry;
-use monobloc::orchestrate::names::Names;
+use monobloc::orchestrate::private_names::Names;
 
 use crate::cli::{Project, Run};
 use crate::models;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::{CONSTANTS, Example};
-use crate::edit::checks::quoted;
+use crate::edit::testing::quoted;
 
 /// Separates a call from its result in the output of [`command`].
 const WRONG: &str = " gives ";

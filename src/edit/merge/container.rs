@@ -2,7 +2,7 @@
 
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope, What};
-use crate::edit::marks::has_marks;
+use crate::edit::omissions::has_marks;
 use crate::edit::text::line_of;
 use crate::index::parts::{Part, Sort};
 
@@ -178,7 +178,7 @@ impl<'a> Job<'a> {
         };
         let base = crate::edit::text::indent_at(self.old, old.core.start).to_owned();
         let now = self.piece(new.core.start..new_body.start, &base);
-        let now = super::form::with_modifiers(self.language, &was, now);
+        let now = crate::edit::merge::function_form::with_modifiers(self.language, &was, now);
         let (was_words, now_words) = (words(&was), words(&now));
         let says_more = was_words.iter().all(|word| now_words.contains(word)) && was_words.len() < now_words.len();
         let is_class = old.sort == Sort::Class && old.variant.is_empty();

@@ -1,9 +1,9 @@
 //! Adds new parts to a file beside similar ones, with the file's spacing.
 
 use super::container::Target;
-use super::form::{Form, as_function, as_method, form_of};
 use super::place::{is_module, same_name};
 use super::{Job, MergeError, Scope, What};
+use crate::edit::merge::function_form::{Form, as_function, as_method, form_of};
 use crate::edit::text::{indent_at, line_end, line_of, line_start};
 use crate::index::parts::{Part, Sort};
 

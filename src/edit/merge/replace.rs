@@ -1,8 +1,8 @@
 //! Replaces one definition, and keeps what the model left out: comments, decorators, lines that a mark stands for.
 
-use super::form::{Fitted, fitted, form_of, has_forms, with_modifiers};
 use super::{Job, MergeError, Scope, What};
-use crate::edit::marks::{Body, has_marks, is_left_out, is_mark, splice};
+use crate::edit::merge::function_form::{Fitted, fitted, form_of, has_forms, with_modifiers};
+use crate::edit::omissions::{Body, has_marks, is_left_out, is_mark, splice};
 use crate::edit::text::indent_at;
 use crate::index::parts::Part;
 

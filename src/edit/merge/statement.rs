@@ -5,7 +5,7 @@ use similar::TextDiff;
 use super::container::Target;
 use super::insert::{Anchor, first_line};
 use super::{Job, MergeError, What};
-use crate::edit::marks::has_marks;
+use crate::edit::omissions::has_marks;
 use crate::edit::text::indent_at;
 use crate::index::parts::{Part, Sort};
 

@@ -6,14 +6,14 @@
 //! which is restored before the attention layers are cut; sliding windows can be cut, because they keep all cells
 //! (`swa_full`).
 
-mod ahead;
+mod buffer_overrides;
 mod context;
-mod count;
 mod decoder;
 pub mod devices;
-mod elsewhere;
 mod lora;
 mod mapping;
+mod read_ahead;
+mod thread_count;
 mod threads;
 mod weights;
 

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use llama_cpp_sys_2 as sys;
 
-use super::count::ThreadCount;
 use super::int;
+use crate::engine::llama::thread_count::ThreadCount;
 
 /// How long threads spin before they sleep: 131,072 turns a unit, about 9 ms. The next token comes sooner.
 const POLL: u32 = 1;

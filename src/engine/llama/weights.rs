@@ -8,14 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
-use super::ahead::Ahead;
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
-use super::elsewhere::Elsewhere;
 use super::lora::Overlay;
 use super::{LlamaError, Shape, backend, mapping, system_info};
 use crate::budget::cache;
 use crate::engine::decoder::{Token, Vocabulary};
+use crate::engine::llama::buffer_overrides::Elsewhere;
+use crate::engine::llama::read_ahead::Ahead;
 use crate::models::dialect::{Piece, Prompt};
 use crate::models::gguf;
 

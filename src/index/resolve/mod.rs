@@ -1,17 +1,17 @@
 //! Resolves imports, calls and base classes to edges between definitions, each with a confidence and a reason.
 
 mod go;
-mod leads;
 mod modules;
 mod names;
 mod project;
 mod python;
+mod queries;
 mod references;
 mod types;
 
-pub use leads::Lead;
 pub use modules::is_manifest;
 pub use project::{Facts, Project};
+pub use queries::Lead;
 
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 mod graph;
 mod names;
 mod read;
-mod waiting;
+mod unembedded;
 mod write;
 
 use std::fs;
@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 pub use names::{HandedOn, Named};
 pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow};
 pub use rusqlite::Error as DatabaseError;
-pub use waiting::Waiting;
+pub use unembedded::Waiting;
 pub use write::FileRecord;
 
 use super::IndexError;

@@ -2,6 +2,8 @@
 
 mod ecmascript;
 mod go;
+mod import_sites;
+mod line_ranges;
 mod nodes;
 mod occurrences;
 mod outline;
@@ -9,9 +11,7 @@ pub mod parts;
 mod python;
 mod reader;
 mod rust;
-mod sites;
 mod spans;
-mod stretches;
 pub mod types;
 pub mod uses;
 
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+pub use import_sites::{ImportSite, SiteForm, SiteName, import_sites};
+pub use line_ranges::{Stretch, stretches};
 pub use nodes::{SyntaxNode, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use reader::Reader;
-pub use sites::{ImportSite, SiteForm, SiteName, import_sites};
 pub use spans::{Spans, spans};
-pub use stretches::{Stretch, stretches};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; this one stops and reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);

@@ -1,5 +1,7 @@
 //! `eval plans`: how often requests with several parts become the right steps with the right tools.
 
+use crate::request::Step;
+use crate::request::steps;
 use std::path::Path;
 use std::time::Instant;
 
@@ -89,8 +91,8 @@ async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
     let planner = toolkit.model(Role::Planner, host).await?;
     let generation = read::generation(&planner, &request, &[], READING_TOKENS);
     let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
-    let steps = read::read(&reading).into_iter().zip(1..);
-    let steps = steps.map(|((kind, text), id)| work::planned(&read::Step { id: StepId(id), kind, text }));
+    let steps = steps::read(&reading).into_iter().zip(1..);
+    let steps = steps.map(|((kind, text), id)| work::planned(&Step { id: StepId(id), kind, text }));
     Ok(Plan { steps: steps.collect(), questions: Vec::new() })
 }
 

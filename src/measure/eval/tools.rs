@@ -7,7 +7,9 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Case, Predictions, Silent, Suite, percentile, share};
-use crate::orchestrate::{self, Toolkit, call, classify, forms, plan};
+use crate::orchestrate;
+use crate::orchestrate::{Toolkit, call, plan};
+use crate::request::{classify, forms};
 use crate::tools::Ranked;
 
 /// Ranked names per case that are written to `--out`.
@@ -113,9 +115,9 @@ pub(super) fn by_form(toolkit: &Toolkit, step: &plan::Step, ranked: &[Ranked], f
         return Choice::default();
     };
     let is_built_in = toolkit.catalog.executor(&spec.name).is_some();
-    let symbol = forms::symbol_of(toolkit, &step.part);
+    let symbol = forms::symbol_of(toolkit.index.as_deref(), &step.part);
     if let Some(tool) = forms::asked(&step.part, symbol.as_deref()).filter(|_| is_built_in) {
-        let calls = forms::calls(toolkit, tool, &step.part).unwrap_or_default();
+        let calls = forms::calls(toolkit.project(), tool, &step.part).unwrap_or_default();
         let arguments = calls.into_iter().next().unwrap_or_default();
         return Choice { tool: Some(tool.name().to_owned()), arguments, ..Choice::default() };
     }

@@ -1,5 +1,7 @@
 //! Measures what a model can do by itself: read requests, answer from a passage and write small changes; once per model file.
 
+use crate::request::Kind;
+use crate::request::steps;
 use std::time::{Duration, Instant};
 
 use crate::edit::{self, Hints};
@@ -20,9 +22,9 @@ const CHANGE_PROMPT: &str = include_str!("../prompts/write.md");
 const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
 
 /// Requests, and the kinds of steps that they have to be read as.
-const READINGS: [(&str, &[read::Kind]); 2] = [
-    ("Set LIMIT to 9 in limits.py and then run the tests", &[read::Kind::Edit, read::Kind::Run]),
-    ("Where is the session closed?", &[read::Kind::Ask]),
+const READINGS: [(&str, &[Kind]); 2] = [
+    ("Set LIMIT to 9 in limits.py and then run the tests", &[Kind::Edit, Kind::Run]),
+    ("Where is the session closed?", &[Kind::Ask]),
 ];
 
 /// A passage with a question, and a text that the answer has to contain.
@@ -111,7 +113,7 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
     for (request, kinds) in READINGS {
         let generation = read::generation(model, request, &[], READING_TOKENS);
         let output = toolkit.generate(model, generation, "measuring the model", host).await?;
-        let read = read::kinds(&output.text);
+        let read = steps::kinds(&output.text);
         found.reading.add(read == kinds);
     }
     let answer = asked(toolkit, model, host, (ANSWER_PROMPT, QUESTION.0), READING_TOKENS).await?;
@@ -147,7 +149,7 @@ async fn asked(
 
 /// Whether the written code can be merged into the file and the result has every expected text.
 fn is_made(change: &Change, answer: &str) -> bool {
-    let blocks = crate::orchestrate::work::written::blocks(answer);
+    let blocks = crate::orchestrate::work::reply::blocks(answer);
     let Some(block) = blocks.first() else { return false };
     let merged = edit::merge(change.path, change.text, &block.code, &Hints::default());
     merged.is_ok_and(|merged| change.expected.iter().all(|any| any.iter().any(|text| merged.text.contains(text))))

@@ -2,18 +2,23 @@
 
 use crate::budget::permit::Priority;
 use crate::engine::{Finish, Piece, Request, Sampling};
+use crate::language::clauses::Part;
+use crate::language::grounding;
+use crate::language::grounding::Sentences;
+use crate::language::words;
 use crate::models::dialect::Message;
-use crate::orchestrate::check::{self, Sentences};
-use crate::orchestrate::decompose::Part;
+use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::{self, StepEnd};
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
-use crate::orchestrate::{conversation, forms, words};
 use crate::protocol::Event;
+use crate::request::Step;
+use crate::request::forms;
 use crate::tools::builtin::Builtin;
 
-use super::context::{Pack, Purpose};
-use super::{Job, read, users};
+use super::Job;
+use crate::context::callers;
+use crate::context::{Pack, Purpose};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
 /// Longest answer, in tokens: one to three sentences. With more room a model repeats itself.
@@ -55,15 +60,15 @@ fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
         let impact = tool == Builtin::IndexImpact;
         clause.iter().any(|word| MORE.contains(&word.to_lowercase().as_str()) && !(impact && *word == "if"))
     };
-    let symbol = forms::symbol_of(toolkit, part);
+    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
     forms::asked(part, symbol.as_deref())
         .filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
 }
 
 /// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
-pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) -> Result<String, TurnError> {
+pub async fn answer(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<String, TurnError> {
     let planned = super::planned(step);
-    let symbol = forms::symbol_of(job.scene.toolkit, &planned.part);
+    let symbol = forms::symbol_of(job.scene.toolkit.index.as_deref(), &planned.part);
     let tool = forms::asked(&planned.part, symbol.as_deref());
     let mut result = String::new();
     let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.to_lowercase().as_str()));
@@ -81,12 +86,12 @@ pub async fn answer(job: Job<'_>, step: &read::Step, evidence: &mut Evidence) ->
         }
     }
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
-    let users = users::of(job.scene.context, job.index, &mentions);
+    let users = callers::of(job.scene.context, job.index, &mentions);
     backed(job, step, &format!("{}{users}", pack.text), &pack, &result).await
 }
 
 /// Has the model answer, keeps the sentences that the code shown backs, and adds the places where it was found.
-async fn backed(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
+async fn backed(job: Job<'_>, step: &Step, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
     let Job { scene, model, .. } = job;
     let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
     let result = if result.is_empty() { String::new() } else { format!("A look into the project gave:\n{result}\n\n") };
@@ -102,7 +107,7 @@ async fn backed(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result
     let mut answer = String::new();
     let sources = [shown.as_str(), scene.request];
     let mut offer = |sentence: String| {
-        if check::has_known_marks(&sentence, &sources) && !answer.contains(sentence.trim()) {
+        if grounding::has_known_marks(&sentence, &sources) && !answer.contains(sentence.trim()) {
             scene.host.emit(Event::Token { text: sentence.clone() });
             answer.push_str(&sentence);
         } else {
@@ -138,7 +143,7 @@ async fn backed(job: Job<'_>, step: &read::Step, code: &str, pack: &Pack, result
 /// Places of the definitions that were found, those that the answer names first.
 fn places(pack: &Pack, answer: &str) -> Vec<String> {
     let all = pack.files.iter().flat_map(|file| file.found.iter().map(move |found| (file, found)));
-    let named = all.clone().filter(|(_, (_, _, name))| check::is_backed(answer, name));
+    let named = all.clone().filter(|(_, (_, _, name))| grounding::is_backed(answer, name));
     let mut places: Vec<String> =
         named.chain(all).map(|(file, (line, ..))| format!("- {}:{line}", file.path)).collect();
     let mut seen = std::collections::HashSet::new();

@@ -1,5 +1,6 @@
 //! Changes files: text passage by passage, code definition by definition, new files as a whole.
 
+use crate::edit::testing;
 use serde_json::{Map, Value, json};
 
 use crate::edit;
@@ -16,11 +17,13 @@ use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
 
-use super::context::{Pack, Purpose, Shown, is_declaration, text_of};
-use super::mentions::{self, Mentions};
 use super::passage::{self, Passage, Place};
-use super::read::Step;
-use super::{Done, Job, code, data, grammar, is_prose, pick, switch, verify, wording, written};
+use super::{Done, Job, code, data, grammar, is_prose, pick, switch, verify, wording};
+use crate::context::mentions;
+use crate::context::mentions::Mentions;
+use crate::context::{Pack, Purpose, Shown, is_declaration, text_of};
+use crate::orchestrate::work::reply;
+use crate::request::Step;
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
@@ -132,7 +135,7 @@ pub async fn perform(
 
 /// The code files of a pack, without tests and type declarations.
 pub fn code_of(pack: &Pack) -> impl Iterator<Item = &Shown> {
-    let is_code = |path: &str| has_grammar(path) && !verify::is_test(path) && !is_declaration(path);
+    let is_code = |path: &str| has_grammar(path) && !testing::is_test(path) && !is_declaration(path);
     pack.files.iter().filter(move |file| is_code(&file.path))
 }
 
@@ -231,7 +234,7 @@ async fn create(
         }
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(round, answer, "written");
-        let content = written::blocks(&answer).into_iter().next().map(|block| block.code + "\n").unwrap_or_default();
+        let content = reply::blocks(&answer).into_iter().next().map(|block| block.code + "\n").unwrap_or_default();
         let problems = verify::problems(job.index, path, "", &content, &[]);
         let Some(problem) = problems.first().filter(|_| round + 1 < ROUNDS_MAX) else {
             perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": content }), evidence).await?;
@@ -276,7 +279,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     messages.push(Message::user(passage_task(job, step, path, &before, &chosen, wanted)));
     for round in 0..ROUNDS_MAX {
         let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
-        let code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+        let code = reply::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?wanted, answer, "written");
         let mut code = passage::own(&before, &chosen, &code);
         // An answer that begins with the first line of the passage rewrites it.

@@ -1,24 +1,28 @@
 //! Changes code in a few rounds: the model names the items to write, writes each, and gets what the checks find in the next prompt.
 
+use crate::edit::testing;
+use crate::request::kind;
 use std::time::{Duration, Instant};
 
 use crate::edit::docstring;
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::{check, words};
 
 use super::change::{Ask, ask, opening};
-use super::context::Pack;
 use super::copy::Copy;
-use super::executed;
 use super::files::{Files, Refusal};
 use super::items::{self, Choices, Item, What};
-use super::mentions::Mentions;
-use super::read::{self, Step};
 use super::tested::{self, Before, CASES_MAX, Verdict};
-use super::within::Within;
-use super::{Done, Job, grammar, leftover, repair, verify, written};
+use super::{Done, Job, grammar, repair, verify};
+use crate::context::Pack;
+use crate::context::mentions::Mentions;
+use crate::edit::executed;
+use crate::edit::unchanged_value;
+use crate::orchestrate::work::line_edit::Within;
+use crate::orchestrate::work::reply;
+use crate::request::Step;
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
@@ -121,7 +125,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     }
     // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
     let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
-    let rounds = if is_clear && read::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX };
+    let rounds = if is_clear && kind::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX };
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     messages.push(Message::user(format!("{}{task}{tried}\n\n{NAME}", pack.text)));
     let asked_for = messages.len();
@@ -144,9 +148,9 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
     }
     // A report is about one mistake; a 1.5B model that may name more items changes correct code.
     let is_report = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
-    let most = if is_report && read::is_report(&asked) { 1 } else { items::ITEMS_MAX };
+    let most = if is_report && kind::is_report(&asked) { 1 } else { items::ITEMS_MAX };
     let mut may_be_data =
-        command.is_none() && !read::is_report(&asked) && !mentions.adds && mentions.new_names.is_empty();
+        command.is_none() && !kind::is_report(&asked) && !mentions.adds && mentions.new_names.is_empty();
     if may_be_data && files.missing_text(&asked).is_some() {
         // A quoted text that no file has belongs into the list that all named definitions use.
         let named = choices.pieces(mentions, &|path| files.text(path).to_owned());
@@ -202,7 +206,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
                 written = true;
                 let wrong = verify::examples_or_calls(job, step, &mut files, evidence).await?;
                 // For a reported mistake, small changes were tried before.
-                if let (Some(wrong), 0, false) = (&wrong, round, read::is_report(&asked))
+                if let (Some(wrong), 0, false) = (&wrong, round, kind::is_report(&asked))
                     && !wrong.is_vague
                     && let Some(mended) = repair::examples(job, step, wrong, None, TRIALS_TIME, evidence).await?
                 {
@@ -300,7 +304,7 @@ fn items_of(pieces: Vec<(Item, String)>) -> Vec<Item> {
 
 /// The items that a text names, or all of them if it names none.
 fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
-    let is_named = |item: &&Item| check::is_backed(text, item.name.rsplit('.').next().unwrap_or_default());
+    let is_named = |item: &&Item| grounding::is_backed(text, item.name.rsplit('.').next().unwrap_or_default());
     let named: Vec<Item> = items.iter().filter(is_named).cloned().collect();
     if named.is_empty() { items } else { named }
 }
@@ -385,7 +389,7 @@ async fn write(
         messages.push(Message::user(format!("{}\n{purpose}", order_of(&item, files))));
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
-            _ => grammar::of_code(&item, files.text(&item.path), leftover::speaks_of_words(text)),
+            _ => grammar::of_code(&item, files.text(&item.path), unchanged_value::speaks_of_words(text)),
         };
         let mut answer = String::new();
         let mut code = String::new();
@@ -395,10 +399,10 @@ async fn write(
             let form = Ask { grammar: grammar.clone(), tokens: most_tokens(&item, files), seed, phase: "writing code" };
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
-            code = written::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+            code = reply::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
             let is_cut = item.is_new_test() && code.lines().count() >= grammar::TEST_LINES_MAX;
             if is_cut || !answer.trim_end().ends_with("```") {
-                code = written::up_to_a_whole(&item.path, &code);
+                code = reply::up_to_a_whole(&item.path, &code);
             }
             if let What::Change(span) = &item.what {
                 let old = files.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
@@ -420,7 +424,7 @@ fn most_tokens(item: &Item, files: &Files) -> usize {
         What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
         What::Statement(text) => text,
         What::Add if item.is_new_test() => return TEST_TOKENS,
-        What::File if verify::is_test(&item.path) => return TEST_TOKENS,
+        What::File if testing::is_test(&item.path) => return TEST_TOKENS,
         _ => "",
     };
     CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
@@ -445,7 +449,7 @@ fn order_of(item: &Item, files: &Files) -> String {
         What::Add if item.is_new_test() => {
             format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
         }
-        What::File if verify::is_test(path) => {
+        What::File if testing::is_test(path) => {
             let form = files.form_of_tests().map(|form| format!(" A test is written as {form}")).unwrap_or_default();
             format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.{form}")
         }

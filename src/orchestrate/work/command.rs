@@ -1,24 +1,23 @@
 //! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
 
+use crate::request::kind;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Grammar, Request};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute;
-use crate::orchestrate::forms;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::StepStatus;
+use crate::request::forms;
 use crate::tools::ToolCall;
 use crate::tools::builtin::Builtin;
 
-use super::read::Step;
 use super::{Done, Job};
+use crate::request::Step;
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
 /// Longest command that a model writes, in tokens.
@@ -68,24 +67,9 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
     [("command".to_owned(), json!(line))].into_iter().chain(limit).collect()
 }
 
-/// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back
-/// quotes is no command.
-pub fn quoted(text: &str) -> Option<String> {
-    static FAILS: LazyLock<Regex> = LazyLock::new(|| {
-        let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
-        let first = r"(?:[^`,;\s]*[-./][^`,;\s]*|test|run|check|build|vet)";
-        let fails = r"(?:is|fails?|failed|breaks?|doesn't|schlägt|échoue|falla)";
-        Regex::new(&format!(r"(?:^|[\s:])({program} {first}(?: [^`,;\s]+)*?) {fails}\b")).expect("a pattern")
-    });
-    match text.split('`').nth(1).map(str::trim) {
-        Some(inside) => inside.contains(' ').then(|| inside.to_owned()),
-        None => FAILS.captures(text).map(|found| found[1].to_owned()),
-    }
-}
-
 /// The command that the step quotes, or that the project's manifest has for its words (tests, builds).
 fn spelled_out(job: Job<'_>, step: &Step) -> Option<String> {
-    if let Some(line) = quoted(&step.text) {
+    if let Some(line) = kind::quoted_command(&step.text) {
         return Some(line);
     }
     forms::project_command(&super::planned(step).part, job.scene.context.root.path())
@@ -122,20 +106,6 @@ fn is_command(line: &str, root: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_that_fails_is_named_with_or_without_quotes() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(quoted(text).as_deref(), expected, "{text}");
-        check("`make check` fails", Some("make check"));
-        check(
-            "node --test test/err.test.js is red since yesterday. Find the cause",
-            Some("node --test test/err.test.js"),
-        );
-        check("PYTHONPATH=src python3 -m unittest fails", Some("PYTHONPATH=src python3 -m unittest"));
-        check("cargo test is red since yesterday", Some("cargo test"));
-        check("the node that fails is wrong", None);
-        check("two tests fail", None);
-    }
 
     #[test]
     fn a_command_begins_with_an_existing_program() {

@@ -12,8 +12,9 @@ use crate::tools::confine::{Access, Root};
 use crate::tools::policy::Approved;
 use crate::tools::{Context, Outcome, ToolCall};
 
-use super::executed::{self, Executed};
 use super::{Job, command};
+use crate::edit::executed;
+use crate::edit::executed::Executed;
 
 /// Most files of a project that is copied, and most bytes of them.
 const FILES_MAX: usize = 20_000;

@@ -7,18 +7,18 @@ use regex::Regex;
 use serde_json::{Deserializer, Value, json};
 
 use crate::edit::keyed::{self, Change, Keys, Sort};
+use crate::language::words;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
 use crate::retrieve;
 use crate::tools::builtin::Builtin;
 
 use super::change::{Ask, ask, changed_meanwhile, opening, perform, task};
-use super::context::text_of;
 use super::passage::{self, Passage};
-use super::read::Step;
 use super::{Done, Job, verify};
+use crate::context::text_of;
+use crate::request::Step;
 
 const PROMPT: &str = include_str!("../prompts/entries.md");
 /// A sample request and its answer, which show the model the form.

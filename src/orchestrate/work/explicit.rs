@@ -1,23 +1,26 @@
 //! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports, derives, list entries.
 
+use crate::edit::testing;
 use serde_json::{Value, json};
 
 use crate::edit;
 use crate::index::Index;
-use crate::orchestrate::arguments::{removes, settle_edit, settle_removal};
+use crate::language::{grounding, words};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::{check, words};
 use crate::protocol::{Event, StepStatus};
+use crate::request::arguments::{removes, settle_edit, settle_removal};
 use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
 use super::change::{exists, has_grammar, perform};
-use super::context::text_of;
-use super::mentions::{self, Mentions};
-use super::read::Step;
-use super::{Done, substitution, verify};
+use super::{Done, verify};
+use crate::context::mentions;
+use crate::context::mentions::Mentions;
+use crate::context::text_of;
+use crate::request::Step;
+use crate::request::substitution;
 
 /// Most files that are searched for a list.
 const LISTED_FILES_MAX: usize = 200;
@@ -119,7 +122,7 @@ fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewri
         return None;
     };
     let is_all = !mentions.adds && words::split(&step.text).len() <= EXPORT_WORDS_MAX;
-    let from = symbol.nodes.iter().find(|node| !super::context::is_declaration(&node.path)).map(|node| &node.path);
+    let from = symbol.nodes.iter().find(|node| !crate::context::is_declaration(&node.path)).map(|node| &node.path);
     let from = from.filter(|_| is_all && edit::export::is_asked(&step.text))?;
     let before = text_of(context, path)?;
     let after = edit::export::add(path, &before, &symbol.name, from)?;
@@ -142,12 +145,12 @@ fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrit
 /// `emoji should be an uncountable word`: adds an entry to the list that is named so, in the named files or else in all. `None` if no file has
 /// such a list, or several have.
 fn listed(context: &Context, index: &Index, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
-    let (word, about) = edit::listing::asked(&step.text)?;
+    let (word, about) = edit::word_list::asked(&step.text)?;
     let all = if mentions.paths.is_empty() { index.paths().ok()? } else { mentions.paths.clone() };
-    let code = all.into_iter().filter(|path| has_grammar(path) && !verify::is_test(path)).take(LISTED_FILES_MAX);
+    let code = all.into_iter().filter(|path| has_grammar(path) && !testing::is_test(path)).take(LISTED_FILES_MAX);
     let mut found = code.filter_map(|path| {
         let before = text_of(context, &path)?;
-        let after = edit::listing::add(&path, &before, &word, &about)?;
+        let after = edit::word_list::add(&path, &before, &word, &about)?;
         Some((path, before, after))
     });
     found.next().filter(|_| found.next().is_none())
@@ -158,7 +161,7 @@ fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for path in index.paths().unwrap_or_default() {
         let text = text_of(context, &path).unwrap_or_default();
-        let lines = text.lines().enumerate().filter(|(_, line)| check::is_backed(line, name));
+        let lines = text.lines().enumerate().filter(|(_, line)| grounding::is_backed(line, name));
         found.extend(lines.map(|(at, _)| format!("{path}:{}", at + 1)).take(LEFT_MAX - found.len()));
         if found.len() == LEFT_MAX {
             break;
@@ -256,16 +259,16 @@ async fn reworded(
 /// The files that define the named symbols. If only declarations do, as for a field that a constructor sets, the code files that have the name.
 fn where_defined(context: &Context, index: &Index, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
-    let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| super::context::is_declaration(path));
+    let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| crate::context::is_declaration(path));
     if declared.is_empty() || !defined.is_empty() {
         return defined;
     }
     let has_name = |path: &String| {
         let text = text_of(context, path).unwrap_or_default();
-        mentions.symbols.iter().any(|symbol| check::is_backed(&text, &symbol.name))
+        mentions.symbols.iter().any(|symbol| grounding::is_backed(&text, &symbol.name))
     };
     let all = index.paths().unwrap_or_default().into_iter();
-    all.filter(|path| has_grammar(path) && !verify::is_test(path) && !super::context::is_declaration(path))
+    all.filter(|path| has_grammar(path) && !testing::is_test(path) && !crate::context::is_declaration(path))
         .filter(has_name)
         .collect()
 }
@@ -280,7 +283,7 @@ fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
     }
     paths.sort();
     paths.dedup();
-    paths.retain(|path| mentions.paths.contains(path) || !verify::is_test(path));
+    paths.retain(|path| mentions.paths.contains(path) || !testing::is_test(path));
     paths
 }
 

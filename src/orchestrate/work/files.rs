@@ -2,15 +2,18 @@
 
 mod doubts;
 
+use crate::edit::testing;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::json;
 
-use crate::edit::checks::Style;
-use crate::edit::own::{self, Own};
-use crate::edit::{self, Hints, losses};
+use crate::edit;
+use crate::edit::package_function;
+use crate::edit::package_function::Own;
+use crate::edit::testing::Style;
+use crate::edit::{Hints, restore};
 use crate::index::Index;
 use crate::index::parts::{Sort, Span};
 use crate::orchestrate::evidence::Evidence;
@@ -19,11 +22,12 @@ use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
 use super::change::{changed_meanwhile, exists, perform};
-use super::context::{Found, Pack, Shown, text_of};
 use super::items::{Choices, Item, Offered, What};
-use super::mentions::Mentions;
-use super::read::Step;
-use super::{Done, Job, Touched, entries, kept, leftover, new_test, verify};
+use super::{Done, Job, Touched, new_test, verify};
+use crate::context::mentions::Mentions;
+use crate::context::{Found, Pack, Shown, text_of};
+use crate::edit::{list_entries, preserve, unchanged_value};
+use crate::request::Step;
 
 /// The files of a code change.
 pub struct Files {
@@ -85,16 +89,16 @@ impl Files {
             }
         }
         let mut new: Vec<String> = mentions.new_paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
-        let has_test = shown.iter().any(|file| verify::is_test(&file.path));
+        let has_test = shown.iter().any(|file| testing::is_test(&file.path));
         if mentions.speaks_of_tests && !has_test && new.is_empty() {
             new.extend(shown.first().and_then(|file| new_test::test_path(&file.path)));
         }
         new.retain(|path| !exists(job.scene.context, path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
         let new_names = mentions.new_names.clone();
-        let style = new.iter().any(|path| verify::is_test(path)).then(|| new_test::style(job)).flatten();
+        let style = new.iter().any(|path| testing::is_test(path)).then(|| new_test::style(job)).flatten();
         let named = mentions.symbols.iter().filter_map(|symbol| {
-            let node = symbol.nodes.iter().find(|node| !verify::is_test(&node.path))?;
+            let node = symbol.nodes.iter().find(|node| !testing::is_test(&node.path))?;
             Some((node.name.clone(), node.path.clone()))
         });
         let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
@@ -114,7 +118,7 @@ impl Files {
             aside: None,
             written: BTreeMap::new(),
             touched: Vec::new(),
-            own: own::function_of(job.scene.context.root.path()),
+            own: package_function::function_of(job.scene.context.root.path()),
         }
     }
 
@@ -128,7 +132,7 @@ impl Files {
 
     /// The import lines of the new test file `path`; `None` if the runner or the code under test is not known.
     pub fn head_of_tests(&self, path: &str) -> Option<String> {
-        let style = self.style.filter(|_| verify::is_test(path))?;
+        let style = self.style.filter(|_| testing::is_test(path))?;
         let subjects = self.tested.iter().filter_map(|(name, path)| {
             let text = self.shown.iter().find(|file| file.path == *path)?.text.as_str();
             Some(new_test::Subject { name, path, text })
@@ -155,7 +159,7 @@ impl Files {
     /// Whether a file has the code of an item already, whatever its white space.
     pub fn has(&self, item: &Item, code: &str) -> bool {
         let texts = [self.before.get(&item.path), self.after.get(&item.path)];
-        texts.into_iter().flatten().any(|text| kept::has_code(text, code))
+        texts.into_iter().flatten().any(|text| preserve::has_code(text, code))
     }
 
     /// Corrects a new test that fails: puts the actual value in place of the expected one. Returns whether it did; never if more than tests is asked
@@ -195,7 +199,8 @@ impl Files {
 
     /// Whether a text defines a name at its top level, or exports the function of the package of that name.
     fn defines(&self, path: &str, text: &str, name: &str) -> bool {
-        let is_own = |own: &Own| own.name == name && own.path == path && own::handed_out(path, text).is_some();
+        let is_own =
+            |own: &Own| own.name == name && own.path == path && package_function::handed_out(path, text).is_some();
         let spans = crate::index::parts::definitions(path, text);
         spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
     }
@@ -206,7 +211,7 @@ impl Files {
         for (path, after) in &mut self.after {
             let Some(before) = self.before.get(path) else { continue };
             let faults = |text: &str| crate::index::parts::faults(path, text).len();
-            if let Some(text) = losses::put_back(before, after).filter(|text| faults(text) <= faults(before)) {
+            if let Some(text) = restore::put_back(before, after).filter(|text| faults(text) <= faults(before)) {
                 (*after, any) = (text, true);
             }
         }
@@ -248,19 +253,21 @@ impl Files {
         for (item, code) in pieces {
             let path = &item.path;
             let known = after.get(path).or(self.before.get(path)).cloned();
-            let beside = self.only_tests.then(|| kept::beside(path, self.text(path), code));
+            let beside = self.only_tests.then(|| preserve::beside(path, self.text(path), code));
             let code = beside.as_ref().unwrap_or(code);
             let only_docs = |span: &Span| {
                 let was = self.text(path).get(span.bytes.clone()).unwrap_or_default();
-                !leftover::speaks_of_words(asked) && leftover::without_words(was) == leftover::without_words(code)
+                !unchanged_value::speaks_of_words(asked)
+                    && unchanged_value::without_words(was) == unchanged_value::without_words(code)
             };
-            if matches!(&item.what, What::Change(span) if kept::has_code(self.text(path), code) || only_docs(span)) {
+            if matches!(&item.what, What::Change(span) if preserve::has_code(self.text(path), code) || only_docs(span))
+            {
                 unchanged.push(item.clone());
                 continue;
             }
             if let What::Change(span) = &item.what
                 && !self.may_remove
-                && kept::is_gutted(self.text(path).get(span.bytes.clone()).unwrap_or_default(), code, asked)
+                && preserve::is_gutted(self.text(path).get(span.bytes.clone()).unwrap_or_default(), code, asked)
             {
                 let name = &item.name;
                 return Err(format!(
@@ -271,7 +278,7 @@ impl Files {
             if let What::Change(span) = &item.what
                 && span.sort == Sort::Value
                 && let Some(old) = self.text(path).get(span.bytes.clone()).filter(|_| !self.may_remove)
-                && let Some(lost) = kept::lost_of_list(old, code, asked)
+                && let Some(lost) = preserve::lost_of_list(old, code, asked)
             {
                 let name = &item.name;
                 return Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.").into());
@@ -281,7 +288,7 @@ impl Files {
                 (_, None) => Err(format!("{path} is none of the files shown.")),
                 (What::File, Some(_)) => Err(format!("{path} is there already.")),
                 (What::Statement(old), Some(now)) => {
-                    replaced(path, &now, old, &kept::with_names(old, code, self.may_remove))
+                    replaced(path, &now, old, &preserve::with_names(old, code, self.may_remove))
                 }
                 (What::Remove(name), Some(now)) => {
                     may_go.push(name.clone());
@@ -304,7 +311,7 @@ impl Files {
             return Err(Refusal { message, unchanged });
         }
         for (item, _) in pieces.iter().filter(|(item, _)| {
-            matches!(item.what, What::Add) && !item.name.contains('.') && !verify::is_test(&item.path)
+            matches!(item.what, What::Add) && !item.name.contains('.') && !testing::is_test(&item.path)
         }) {
             for path in &self.exporting {
                 let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
@@ -325,7 +332,7 @@ impl Files {
             }
             let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
             let mut free =
-                nodes.iter().filter(|node| node.name == name && !verify::is_test(&node.path) && node.kind != "method");
+                nodes.iter().filter(|node| node.name == name && !testing::is_test(&node.path) && node.kind != "method");
             free.next().filter(|_| free.next().is_none()).map(|node| node.path.clone())
         };
         for (path, text) in &mut after {
@@ -360,18 +367,18 @@ impl Files {
             _ => self.hints(item),
         };
         let mut code = match hints.container {
-            None if !item.name.contains('.') => kept::without_receiver(path, code),
+            None if !item.name.contains('.') => preserve::without_receiver(path, code),
             _ => code.to_owned(),
         };
         if let What::Change(span) = &item.what
             && matches!(span.sort, Sort::Value | Sort::Record)
             && !self.may_remove
             && let Some(old) = self.text(path).get(span.bytes.clone())
-            && let Some(kept) = entries::kept(old, &code, asked)
+            && let Some(kept) = list_entries::kept(old, &code, asked)
         {
             code = kept.map_err(|lost| format!("{path}: `{}`: {lost}", item.name))?;
         }
-        if item.is_new_test() && !verify::is_test(path) && !now.contains("mod tests") {
+        if item.is_new_test() && !testing::is_test(path) && !now.contains("mod tests") {
             code = new_test::in_new_module(&code);
         }
         let merged = match edit::merge(path, now, &code, &hints) {
@@ -386,7 +393,7 @@ impl Files {
             lines: (change.line, change.line),
         }));
         let may_lose = |name: &str| self.may_remove && asked.contains(name);
-        edit::losses::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
+        edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
     }
 
     /// Where a new definition goes: into the container in its name, after the definition that was found for the request.
@@ -477,7 +484,7 @@ fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> 
         Some(format!("{begin}src/lib.rs")).filter(|root| exists(job.scene.context, root))
     };
     paths.extend(paths.iter().find_map(root));
-    paths.retain(|path| !verify::is_test(path));
+    paths.retain(|path| !testing::is_test(path));
     paths.sort();
     paths.dedup();
     paths

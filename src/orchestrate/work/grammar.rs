@@ -1,5 +1,6 @@
 //! Builds the grammars for code: each begins with the head of a definition, so that a small model writes that definition and nothing else.
 
+use crate::edit::testing;
 use serde_json::Value;
 
 use crate::edit::docstring;
@@ -127,7 +128,7 @@ fn new_head(item: &Item, text: &str) -> String {
         ),
     };
     match (container, language) {
-        (_, "python") if super::verify::is_test(&item.path) && name.starts_with("test_") => {
+        (_, "python") if testing::is_test(&item.path) && name.starts_with("test_") => {
             format!("(async )?def {name}")
         }
         (Some(_), "python") => format!("(async )?def {name}|{name}( =|:)"),

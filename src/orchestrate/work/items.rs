@@ -2,15 +2,16 @@
 //!
 //! A 1.5B model that may write anything repeats what it was shown; one that has to begin with the head of a definition writes that definition.
 
+use crate::edit::testing;
 use serde_json::Value;
 
 use crate::index::language_of;
 use crate::index::parts::{self, Part, Sort, Span};
-use crate::orchestrate::words;
+use crate::language::words;
 
-use super::executed::Executed;
-use super::mentions::{Mentions, TYPES};
 use super::passage;
+use crate::context::mentions::{Mentions, TYPES};
+use crate::edit::executed::Executed;
 
 /// Most definitions of one change.
 pub const ITEMS_MAX: usize = 3;
@@ -69,7 +70,7 @@ impl Item {
     /// Whether the item is a new test.
     pub fn is_new_test(&self) -> bool {
         let is_inner = || language_of(&self.path) == "rust" && self.name.split('.').next() == Some(RUST_TESTS);
-        matches!(self.what, What::Add) && (super::verify::is_test(&self.path) || is_inner())
+        matches!(self.what, What::Add) && (testing::is_test(&self.path) || is_inner())
     }
 }
 
@@ -103,7 +104,7 @@ impl Choices {
     pub fn of_tests(mut self, subject: Option<&(String, String)>) -> Choices {
         self.test_class = self.class_of_tests();
         self.old.clear();
-        let is_test = |path: &String| super::verify::is_test(path);
+        let is_test = |path: &String| testing::is_test(path);
         if self.paths.iter().chain(&self.new).any(is_test) {
             self.paths.retain(is_test);
         } else if let Some((_, path)) = subject.filter(|(_, path)| self.paths.contains(path)) {
@@ -125,7 +126,7 @@ impl Choices {
 
     /// The last class with tests, if all tests are methods of classes.
     fn class_of_tests(&self) -> Option<String> {
-        let tests = self.old.iter().filter(|item| super::verify::is_test(&item.path));
+        let tests = self.old.iter().filter(|item| testing::is_test(&item.path));
         let tests = tests.filter(|item| matches!(&item.what, What::Change(span) if span.name.starts_with("test_")));
         let classes: Option<Vec<&str>> = tests.map(|item| Some(item.name.rsplit_once('.')?.0)).collect();
         classes?.last().map(|class| (*class).to_owned())
@@ -153,7 +154,7 @@ impl Choices {
 
     /// Removes test files from the choice, unless there are no other files.
     pub fn without_tests(&mut self) {
-        let is_code = |path: &String| !super::verify::is_test(path);
+        let is_code = |path: &String| !testing::is_test(path);
         if self.paths.iter().any(is_code) {
             self.paths.retain(is_code);
             self.old.retain(|item| is_code(&item.path));
@@ -363,7 +364,7 @@ impl Choices {
             }
             ("add", None) => {
                 let class = self.test_class.as_ref().filter(|_| !name.contains('.'));
-                let is_home = |class: &&String| *class == RUST_TESTS || super::verify::is_test(&path);
+                let is_home = |class: &&String| *class == RUST_TESTS || testing::is_test(&path);
                 let name = class.filter(is_home).map_or(name.clone(), |class| format!("{class}.{name}"));
                 Some(Item { path, name, what: What::Add })
             }
@@ -396,7 +397,7 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
             // Of a long one, the lines that were shown can be changed.
             Sort::Function if is_shown(span) => true,
             // A longer one was not shown whole, so it cannot be rewritten whole.
-            _ => length(span) <= super::context::WHOLE_LINES_MAX,
+            _ => length(span) <= crate::context::WHOLE_LINES_MAX,
         };
         let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
         let reached = match inside.map(|outer| (outer.sort, length(outer))) {

@@ -6,22 +6,16 @@
 
 mod answer;
 mod change;
-mod characters;
 mod code;
 mod command;
-mod context;
 mod copy;
 mod data;
-mod entries;
-mod executed;
 mod explicit;
 mod files;
 mod fill;
 mod grammar;
 mod items;
-mod kept;
-mod leftover;
-mod mentions;
+mod line_edit;
 mod new_test;
 mod passage;
 mod pick;
@@ -29,18 +23,15 @@ pub mod read;
 mod relocate;
 mod rename;
 mod repair;
-mod spelled;
-mod substitution;
+pub mod reply;
 mod switch;
 mod tested;
 mod tool;
 mod trial;
-mod users;
 mod verify;
-mod within;
 mod wording;
-pub mod written;
 
+use crate::edit::testing;
 use crate::engine::pool::Leased;
 use crate::index::Index;
 use crate::models::{Role, Tier};
@@ -48,19 +39,20 @@ use crate::protocol::{Event, PlanStatus, StepState, StepStatus};
 use crate::tools::builtin::Builtin;
 
 use super::Host;
-use super::decompose::{self, Part};
 use super::evidence::{Entry, Evidence};
 use super::execute::Scene;
 use super::plan::{self, Plan};
 use super::probe;
 use super::synthesize;
 use super::toolkit::{Toolkit, TurnError};
-use super::words;
+use crate::context::mentions::{self, Mentions};
+pub use crate::context::text_of;
+use crate::context::{self, Pack, Purpose, Touched};
+use crate::language::clauses;
+use crate::language::clauses::Part;
+use crate::language::words;
+use crate::request::{Kind, Step, kind, renames, substitution};
 pub use change::exists;
-pub use context::text_of;
-use context::{Pack, Purpose};
-use mentions::Mentions;
-use read::{Kind, Step};
 
 /// Words of a request that put new tests into the file of the code.
 const SAME_FILE: &[&str] =
@@ -84,15 +76,6 @@ pub struct Job<'a> {
     pub touched: &'a [Touched],
     /// Whether the model was measured to be able to write; if not, only small changes are tried.
     pub writes: bool,
-}
-
-/// A definition that a step has changed or added.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Touched {
-    pub path: String,
-    pub name: String,
-    /// First and last line, from 1, in the file after the change.
-    pub lines: (usize, usize),
 }
 
 /// The result of a step.
@@ -195,7 +178,7 @@ pub async fn spelled_out(
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let Some(steps) = spelled::all(&step.text) else { return explicit::change(scene, index, step, evidence).await };
+    let Some(steps) = renames::all(&step.text) else { return explicit::change(scene, index, step, evidence).await };
     let mut all = Done::default();
     for (kind, text) in steps {
         let step = Step { id: step.id, kind, text };
@@ -219,7 +202,7 @@ pub async fn mended(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let is_fix = step.kind == Kind::Fix;
-    if step.text.contains('?') || !is_fix && !read::is_report(&step.text) {
+    if step.text.contains('?') || !is_fix && !kind::is_report(&step.text) {
         return Ok(None);
     }
     let model = scene.toolkit.model(Role::Planner, scene.host).await?;
@@ -247,8 +230,8 @@ fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
 
 /// Converts a step of a request to a step of a plan.
 pub fn planned(step: &Step) -> plan::Step {
-    let mut part = decompose::roles::plain(&step.text);
-    part.verb = decompose::parts(&step.text).into_iter().next().and_then(|part| part.verb);
+    let mut part = clauses::roles::plain(&step.text);
+    part.verb = clauses::parts(&step.text).into_iter().next().and_then(|part| part.verb);
     plan::Step { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
 }
 
@@ -276,8 +259,8 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         of_request.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
         if !mentions.speaks_of_tests {
             // Another step writes the tests.
-            of_request.paths.retain(|path| !verify::is_test(path));
-            of_request.new_paths.retain(|path| !verify::is_test(path));
+            of_request.paths.retain(|path| !testing::is_test(path));
+            of_request.new_paths.retain(|path| !testing::is_test(path));
         }
         of_request.likely = std::mem::take(&mut mentions.likely);
         mentions = of_request;

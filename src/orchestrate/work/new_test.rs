@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
 
-use crate::edit::checks::{self, Style};
+use crate::edit::testing;
+use crate::edit::testing::Style;
 use crate::index::language_of;
 
 use super::Job;
@@ -23,7 +24,7 @@ pub fn style(job: Job<'_>) -> Option<Style> {
     let runners =
         [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
     let named = runners.into_iter().find(|(name, _)| request.contains(name)).map(|(_, style)| style);
-    named.or_else(|| checks::script_style(job.scene.context.root.path()))
+    named.or_else(|| testing::script_style(job.scene.context.root.path()))
 }
 
 /// The import lines of the test file `path`. `None` if there is no subject, or its file exports none of the names.

@@ -1,7 +1,7 @@
 //! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
 
 use crate::index::language_of;
-use crate::orchestrate::words;
+use crate::language::words;
 
 /// A stretch of lines that belongs together.
 #[derive(Clone, Debug, PartialEq)]

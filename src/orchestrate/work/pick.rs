@@ -3,16 +3,17 @@
 use std::ops::Range;
 
 use crate::index::{is_string, syntax_nodes};
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::{check, words};
 
 use super::change::{Ask, ask, code_of, put, task};
-use super::context::{Pack, Shown};
-use super::read::Step;
-use super::substitution::{self, Substitution};
 use super::{Done, Job};
+use crate::context::{Pack, Shown};
+use crate::request::Step;
+use crate::request::substitution;
+use crate::request::substitution::Substitution;
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
@@ -120,7 +121,7 @@ fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
         return Some(at + 1..at + 1 + old.len());
     }
     let is_alone = |at: &usize| !line[..*at].ends_with('.') && !line[at + old.len()..].starts_with('.');
-    let at = check::places(line, old).find(is_alone).filter(|_| line.matches(old.as_str()).count() == 1)?;
+    let at = grounding::places(line, old).find(is_alone).filter(|_| line.matches(old.as_str()).count() == 1)?;
     Some(at..at + old.len())
 }
 

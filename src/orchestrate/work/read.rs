@@ -1,84 +1,34 @@
-//! Splits a request into steps, by rules if it is plain and else by the model: each has a kind and its words of the request.
+//! Has the model split a request into steps where rules cannot: each step has a kind and its words of the request.
 
-mod kind;
-mod whole;
-
-use crate::base::StepId;
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request};
+use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::Message;
+use crate::orchestrate::conversation;
 use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::{classify, conversation, decompose, words};
 use crate::protocol::Exchange;
-use serde_json::json;
-
-pub use kind::{Kind, begins_something, is_about_red_tests, is_report, ordered};
+use crate::request::complete;
+use crate::request::steps::{self, Step};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
-/// Most steps of one request; nobody approves a longer plan.
-const STEPS_MAX: usize = 12;
 /// Longest answer, in tokens: every step repeats its words of the request.
 const TOKENS_MAX: usize = 400;
 /// Longest request that is read, in characters: the grammar contains its words, and more of them make it slow.
 const REQUEST_CHARS: usize = 2_000;
 
-/// One step of a request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    pub id: StepId,
-    pub kind: Kind,
-    /// Words of the request; for a rename or a move `FROM -> TO`.
-    pub text: String,
-}
-
-/// Longest request, in words, that is read without a model.
-const PLAIN_WORDS: usize = 24;
-/// Verbs that begin a step that is no edit, or that may hide one.
-const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
-
-/// The step of a request that clearly is one step: a question, or one clause that says what to add, change or remove. `None` for any other.
-pub fn plain(request: &str) -> Option<Step> {
-    if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
-        return Some(Step { id: StepId(1), kind: Kind::Ask, text: request.trim().to_owned() });
-    }
-    let parts = decompose::parts(request);
-    let [part] = parts.as_slice() else { return None };
-    let text = request.trim();
-    let one_sentence = !text.trim_end_matches(['.', '?', '!']).contains([';', '\n', '?', '!']) && !text.contains(". ");
-    let joined = text.split_whitespace().any(|word| matches!(word, "and" | "then" | "und" | "et" | "y" | "и"));
-    let verb = part.verb.as_deref().unwrap_or_default();
-    if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, NOT_PLAIN) {
-        return None;
-    }
-    let kind = match classify::kind(&parts) {
-        classify::RequestKind::Change => Kind::Edit,
-        _ if kind::is_order(text) && text.ends_with('?') => kind::ordered(text),
-        classify::RequestKind::Question if text.ends_with('?') => Kind::Ask,
-        _ => return None,
-    };
-    Some(Step { id: StepId(1), kind, text: text.to_owned() })
-}
-
-/// The steps of a request. Rules read a plain step, a numbered list, and renames or moves; any other request is read by the model, and the clause
-/// rules add what it left out.
+/// The steps of a request. The clause rules add what the model left out.
 pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
-    let request: String = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some(steps) = steps::by_rules(scene.request) {
+        return Ok(steps);
+    }
+    let request = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");
     let request = words::shorten(&request, REQUEST_CHARS);
-    if let Some(step) = plain(scene.request) {
-        return Ok(whole::numbered(whole::tests_apart(vec![(step.kind, step.text)])));
-    }
-    if let Some(steps) = whole::listed(&request) {
-        return Ok(whole::numbered(whole::tests_apart(steps)));
-    }
-    if let Some(steps) = super::spelled::all(&request) {
-        return Ok(whole::numbered(steps));
-    }
     let planner = scene.toolkit.model(Role::Planner, scene.host).await?;
     let generation = generation(&planner, &request, &scene.toolkit.earlier, TOKENS_MAX);
     let output = scene.toolkit.generate(&planner, generation, "reading the request", scene.host).await?;
-    Ok(whole::covered(read(&output.text), &request))
+    Ok(complete::covered(steps::read(&output.text), &request))
 }
 
 /// The generation that has the model split `request` into steps, with at most `tokens` tokens.
@@ -87,95 +37,5 @@ pub fn generation(planner: &Leased, request: &str, earlier: &[Exchange], tokens:
     messages.extend(conversation::messages(earlier, &planner.engine));
     messages.push(Message::user(format!("Request: {request}")));
     let prompt = planner.dialect.render(&messages);
-    Request { grammar: Some(Grammar::Lark(grammar(request))), ..planner.engine.request(&prompt, tokens) }
-}
-
-/// The kinds of the steps that the model has read.
-pub fn kinds(text: &str) -> Vec<Kind> {
-    read(text).into_iter().map(|(kind, _)| kind).collect()
-}
-
-/// The grammar of an answer: lines of `kind: words of the request`. The words may include the space before an arrow.
-fn grammar(request: &str) -> String {
-    let text = json!({ "substring_words": request });
-    let most = STEPS_MAX - 1;
-    format!(
-        "start: step (\"\\n\" step){{0,{most}}}\n\
-         step: one | two\n\
-         one: (\"ask: \" | \"edit: \" | \"run: \" | \"fix: \") TEXT\n\
-         two: (\"rename: \" | \"move: \") TEXT (\" -> \" | \"-> \") TEXT\n\
-         TEXT: %regex {text}\n"
-    )
-}
-
-/// Parses an answer to [`generation`]; a kind that contradicts the words of its step is corrected.
-pub fn read(text: &str) -> Vec<(Kind, String)> {
-    let step = |line: &str| {
-        let (kind, text) = line.split_once(": ")?;
-        let text = text.trim().trim_end_matches([',', ';']).to_owned();
-        let kind = match Kind::by_name(kind.trim())? {
-            Kind::Ask if kind::is_order(&text) => kind::ordered(&text),
-            Kind::Edit if kind::begins_with_question(&text) => Kind::Ask,
-            kind => kind,
-        };
-        Some((kind, text)).filter(|(_, text)| !text.is_empty() && text != "->")
-    };
-    let mut steps: Vec<(Kind, String)> = text.lines().filter_map(step).take(STEPS_MAX).collect();
-    steps.dedup();
-    steps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_order_is_no_question() {
-        let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
-        assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
-        assert_eq!(kind("Passe la pénalité par défaut de 25 à 50"), Kind::Edit);
-        assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
-        assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
-        assert_eq!(kind("Treat form feeds as white space when splitting, too"), Kind::Edit);
-        assert_eq!(kind("support for yaml"), Kind::Ask);
-        assert_eq!(kind("I want a helper names(expr) that tells me which names an expression needs"), Kind::Edit);
-        assert_eq!(kind("Job braucht eine Methode untag(*tags). Rückgabe wie bei tag()"), Kind::Edit);
-        assert_eq!(kind("Ein negatives maxAge soll abgelehnt werden wie 0"), Kind::Edit);
-        assert_eq!(kind("can we have is_even(4), which says whether a number is?"), Kind::Edit);
-        assert_eq!(kind("Trim(\"a?\", \"?\") comes back as \"a?\""), Kind::Edit);
-        assert_eq!(kind("whats the highest port"), Kind::Ask);
-        assert_eq!(kind("I want to know which tests need a server"), Kind::Ask);
-        assert_eq!(kind("Find the function that returns None"), Kind::Ask);
-        assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
-        assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
-        assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
-    }
-
-    #[test]
-    fn a_numbered_list_is_split_without_a_model() {
-        let steps = |request: &str| whole::listed(request).unwrap_or_default();
-        let tags = steps("1) add a get_tags() method to Scheduler 2) also a module level get_tags() shortcut");
-        assert_eq!(tags.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Edit, Kind::Edit]);
-        assert_eq!(tags[1].1, "also a module level get_tags() shortcut");
-        assert_eq!(steps("Python 3. It is 2) of 4"), []);
-        assert_eq!(steps("run the tests, then 1) add f 2) add g"), []);
-        let both = steps("two things: 1. where is the port read? 2. set it to 5");
-        assert_eq!(both.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Ask, Kind::Edit]);
-    }
-
-    #[test]
-    fn only_a_plain_step_is_read_without_a_model() {
-        let kind = |request: &str| plain(request).map(|step| step.kind);
-        assert_eq!(kind("Where is the port read?"), Some(Kind::Ask));
-        assert_eq!(kind("Add a method clear to the Queue class"), Some(Kind::Edit));
-        for request in [
-            "Rename a to b",
-            "Set X to 5 in a.py and run the tests",
-            "It crashes. Fix it.",
-            "Read a.py, then set X to 5",
-            "Wo wird der Port gelesen",
-        ] {
-            assert_eq!(kind(request), None, "{request}");
-        }
-    }
+    Request { grammar: Some(Grammar::Lark(steps::grammar(request))), ..planner.engine.request(&prompt, tokens) }
 }

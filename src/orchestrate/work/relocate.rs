@@ -14,10 +14,11 @@ use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 
-use super::context::text_of;
-use super::mentions::{self, Mentions};
-use super::read::Step;
 use super::{Done, change};
+use crate::context::mentions;
+use crate::context::mentions::Mentions;
+use crate::context::text_of;
+use crate::request::Step;
 
 /// Most mentions, and most doubtful places, that are listed for the user.
 const LISTED_MAX: usize = 8;

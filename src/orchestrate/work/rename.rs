@@ -4,17 +4,17 @@ use serde_json::json;
 
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::index::Index;
+use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
-use super::context::text_of;
-use super::mentions;
-use super::read::Step;
 use super::{Done, change};
+use crate::context::mentions;
+use crate::context::text_of;
+use crate::request::Step;
 
 /// Most mentions, and most doubtful places, that are listed for the user.
 const LISTED_MAX: usize = 8;

@@ -1,23 +1,27 @@
 //! Repairs failing tests and reported bugs: runs the tests, tries small changes of the code that a failure points to, and has the model rewrite
 //! it if none helps.
 
+use crate::edit::testing;
+use crate::request::kind;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::edit::checks::is_test_file;
 use crate::edit::failures::{Kind, Report};
-use crate::edit::own;
+use crate::edit::package_function;
 use crate::edit::suspects::suspects;
+use crate::edit::testing::is_test_file;
 use crate::index::parts::{self, Sort};
 use crate::index::{Graph, Node};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 
-use super::context::{Purpose, text_of};
 use super::files::Files;
-use super::mentions::{self, Mentions};
-use super::read::{Step, is_report};
-use super::{Done, Job, Touched, code, command, trial, verify};
+use super::{Done, Job, Touched, code, trial, verify};
+use crate::context::mentions;
+use crate::context::mentions::Mentions;
+use crate::context::{Purpose, text_of};
+use crate::request::Step;
+use crate::request::kind::is_report;
 
 /// Time for small changes made by code, and the same again for lines that the model fills in.
 const TIME: Duration = Duration::from_secs(25);
@@ -30,7 +34,7 @@ const FILES_MAX: usize = 3;
 /// Runs the command that the step or the request quotes, else the test suite, and repairs the code until it passes. Changes that do not help
 /// are undone.
 pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let said = command::quoted(&step.text).or_else(|| command::quoted(job.scene.request));
+    let said = kind::quoted_command(&step.text).or_else(|| kind::quoted_command(job.scene.request));
     let Some(line) = said.or_else(|| verify::suite(job)) else {
         let note = "not done: nothing says how this project is tested; name the command, in backticks".to_owned();
         return Ok(Done { notes: vec![note], ..Done::default() });
@@ -58,7 +62,7 @@ pub async fn reported(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Res
     let named: Vec<String> = nodes.map(|node| node.path.clone()).chain(mentions.paths.iter().cloned()).collect();
     let found = pack.files.iter().take(1).map(|file| file.path.clone());
     let mut paths: Vec<String> = if named.is_empty() { found.collect() } else { named };
-    paths.retain(|path| crate::edit::has_grammar(path) && !verify::is_test(path));
+    paths.retain(|path| crate::edit::has_grammar(path) && !testing::is_test(path));
     let names: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
     let ran = verify::tests_of(job, step, &paths, &names, evidence).await?;
     let files = Files::of(job, &pack, &mentions, false);
@@ -93,7 +97,7 @@ pub async fn examples(
     let touched = |one: parts::Span| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines };
     let mut called: Vec<Touched> = named.map(touched).collect();
     // The unnamed function that a package exports seldom does the work itself, so two levels of calls are searched.
-    let own = own::handed_out(&wrong.path, &text).filter(|_| called.is_empty());
+    let own = package_function::handed_out(&wrong.path, &text).filter(|_| called.is_empty());
     let is_own = own.is_some();
     called.extend(own.map(touched));
     let mut places = with_what_they_name(job, called, &graph);
@@ -127,12 +131,12 @@ fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Touched], report: &R
 /// `places`, followed by the functions of the project that their code names.
 fn with_what_they_name(job: Job<'_>, mut places: Vec<Touched>, graph: &Graph) -> Vec<Touched> {
     let mut inner: Vec<Touched> = Vec::new();
-    for place in places.iter().filter(|place| !verify::is_test(&place.path)) {
+    for place in places.iter().filter(|place| !testing::is_test(&place.path)) {
         let Some(text) = text_of(job.scene.context, &place.path) else { continue };
         let lines = text.lines().skip(place.lines.0.saturating_sub(1)).take(place.lines.1 + 1 - place.lines.0);
         let names = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
         for name in names.filter(|name| name.len() > 2) {
-            let nodes = graph.named(name).into_iter().filter(|node| is_function(node) && !verify::is_test(&node.path));
+            let nodes = graph.named(name).into_iter().filter(|node| is_function(node) && !testing::is_test(&node.path));
             inner.extend(nodes.take(NODES_MAX).map(touched));
         }
     }
@@ -201,7 +205,7 @@ async fn repaired(
     }
     let job = Job { touched: &places, ..job };
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", step.text), Purpose::Change).await?;
-    let is_code = |path: &str| crate::edit::has_grammar(path) && !verify::is_test(path);
+    let is_code = |path: &str| crate::edit::has_grammar(path) && !testing::is_test(path);
     if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
         let note = format!(
             "not done: `{}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong",

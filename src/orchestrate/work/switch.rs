@@ -9,9 +9,9 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 
 use super::change::{code_of, put};
-use super::context::{Pack, Shown};
-use super::read::Step;
 use super::{Done, Job};
+use crate::context::{Pack, Shown};
+use crate::request::Step;
 
 /// Flips the option that `step` names. `None` if it names none, or the wrong value is set in no place of the code shown, or in several.
 pub async fn change(

@@ -7,9 +7,9 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 
 use super::files::Files;
-use super::read::Step;
 use super::verify::{self, Ran};
 use super::{Job, copy};
+use crate::request::Step;
 
 /// Most cases of a new test; without a limit a model goes on and on with further numbers.
 pub const CASES_MAX: usize = 5;

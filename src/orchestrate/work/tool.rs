@@ -6,8 +6,8 @@ use crate::orchestrate::execute;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::Ranked;
 
-use super::read::{Kind, Step};
 use super::{Done, Job};
+use crate::request::{Kind, Step};
 
 /// Has the model call a tool of a server for `step`. `None` if none is meant, so that built-in tools carry out the step.
 pub async fn call(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {

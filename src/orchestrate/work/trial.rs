@@ -1,6 +1,7 @@
 //! Repairs code by trial: small changes made by code, then lines filled in by the model, are tried on copies of the project until the failed
 //! check passes.
 
+use crate::edit::testing;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,20 +12,21 @@ use tokio::task::JoinSet;
 use crate::edit::failures::Report;
 use crate::edit::mutate::{self, Clues, Mutant};
 use crate::index::parts::{self, Sort, Span};
+use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
 use crate::protocol::StepStatus;
 use crate::tools::ToolCall;
 use crate::tools::builtin::Builtin;
 use crate::tools::policy::Approved;
 
 use super::change::{changed_meanwhile, perform};
-use super::context::text_of;
 use super::copy::{self, Copy};
-use super::executed::{self, Executed};
-use super::read::Step;
 use super::{Done, Job, Touched, fill, verify};
+use crate::context::text_of;
+use crate::edit::executed;
+use crate::edit::executed::Executed;
+use crate::request::Step;
 
 /// Most suspected definitions that are changed, and lines of the longest.
 const PLACES_MAX: usize = 8;
@@ -224,7 +226,7 @@ impl Mended {
 /// The innermost definitions around `places`, without tests, since a change of a test can make anything pass.
 fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
     let mut found: Vec<Arc<Place>> = Vec::new();
-    for place in places.iter().filter(|place| !place.name.is_empty() && !verify::is_test(&place.path)) {
+    for place in places.iter().filter(|place| !place.name.is_empty() && !testing::is_test(&place.path)) {
         let Some(text) = text_of(job.scene.context, &place.path) else { continue };
         let (first, last) = place.lines;
         let all = parts::definitions(&place.path, &text);
@@ -246,7 +248,7 @@ fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
 fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec<Arc<Place>> {
     let asked = words::content(job.scene.request);
     let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
-    for path in executed.paths().into_iter().filter(|path| !verify::is_test(path)).take(RAN_FILES_MAX) {
+    for path in executed.paths().into_iter().filter(|path| !testing::is_test(path)).take(RAN_FILES_MAX) {
         let Some(text) = text_of(job.scene.context, path) else { continue };
         let faults = parts::faults(path, &text).len();
         for one in parts::definitions(path, &text) {

@@ -7,19 +7,20 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use crate::edit::checks::{self, Checks, Task};
 use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
+use crate::edit::testing;
+use crate::edit::testing::{Checks, Task};
 use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::StepStatus;
 
-use super::context::text_of;
 use super::files::Files;
-use super::mentions::Mentions;
-use super::read::Step;
 use super::{Job, command};
+use crate::context::mentions::Mentions;
+use crate::context::text_of;
+use crate::request::Step;
 
 /// Most characters of a summary of failures.
 const SUMMARY_CHARS: usize = 700;
@@ -54,7 +55,7 @@ impl Ran {
 
 /// The commands that check the project: tests, builds and the like.
 pub fn checks_of(job: Job<'_>) -> Checks {
-    checks::of(job.scene.context.root.path())
+    testing::of(job.scene.context.root.path())
 }
 
 /// Runs the test files that cover the files `changed`, preferably those that mention `names` most often. `None` if there are none, or the user
@@ -71,7 +72,7 @@ pub async fn tests_of(
     let all = crate::index::files_of(root);
     let mut tests: Vec<String> = Vec::new();
     for path in changed {
-        tests.extend(checks::tests_of(path, &all, graph.as_deref()));
+        tests.extend(testing::tests_of(path, &all, graph.as_deref()));
     }
     tests.dedup();
     let by_mentions = |test: &String| {
@@ -87,14 +88,14 @@ pub async fn tests_of(
 
 /// Adds the test file that covers the code in question to the named paths, if no test file is named.
 pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
-    if mentions.paths.iter().chain(&mentions.new_paths).any(|path| is_test(path)) {
+    if mentions.paths.iter().chain(&mentions.new_paths).any(|path| testing::is_test(path)) {
         return;
     }
     let graph = job.index.graph().ok();
     let all = crate::index::files_of(job.scene.context.root.path());
     let symbols = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| symbol.nodes.iter().take(1));
     let code = job.touched.iter().map(|one| &one.path).chain(&mentions.paths).chain(symbols.map(|node| &node.path));
-    let tests = code.flat_map(|path| checks::tests_of(path, &all, graph.as_deref())).next();
+    let tests = code.flat_map(|path| testing::tests_of(path, &all, graph.as_deref())).next();
     mentions.paths.extend(tests);
 }
 
@@ -236,8 +237,9 @@ pub async fn failing(
     let graph = job.index.graph().ok();
     let is_imported = |path: &str| graph.as_ref().is_some_and(|graph| !graph.dependents(path).is_empty());
     let text = |path: &str| text_of(job.scene.context, path).unwrap_or_default();
-    let modules = changed.iter().filter(|path| !is_test(path));
-    let lines: Vec<String> = modules.filter_map(|path| checks::loading(path, &text(path), is_imported(path))).collect();
+    let modules = changed.iter().filter(|path| !testing::is_test(path));
+    let lines: Vec<String> =
+        modules.filter_map(|path| testing::loading(path, &text(path), is_imported(path))).collect();
     if lines.is_empty() {
         return Ok(None);
     }
@@ -297,11 +299,6 @@ pub fn keeps_tests(asked: &str) -> bool {
         Regex::new(&format!(r"(?i){refused}|{right}|{left}")).expect("a pattern")
     });
     KEEPS.is_match(asked)
-}
-
-/// Whether a file is a test of the project.
-pub fn is_test(path: &str) -> bool {
-    checks::is_test_file(path) || Path::new(path).components().any(|part| part.as_os_str() == "tests")
 }
 
 #[cfg(test)]

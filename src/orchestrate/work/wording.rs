@@ -7,15 +7,15 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::index::{is_string, syntax_nodes};
+use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::words;
 
 use super::change::{code_of, put};
-use super::context::{Pack, Shown};
 use super::pick::{self, Line};
-use super::read::Step;
 use super::{Done, Job, passage};
+use crate::context::{Pack, Shown};
+use crate::request::Step;
 
 /// Longest string literal that counts as a message.
 const TEXT_BYTES_MAX: usize = 240;

@@ -8,7 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Aside, Misled, pass};
+use super::{Aside, Misled};
+use crate::tools::sandbox::send_fd;
 
 /// Most rounds of killing what is left in the namespace, because a process can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
@@ -35,7 +36,7 @@ impl Group {
     /// Waits for the namespace. Call it after the start, once this process has closed its copy of the other end.
     pub fn started(&mut self, leader: Option<u32>) {
         self.leader = leader;
-        self.space = self.receiver.take().and_then(|receiver| pass::receive(receiver.as_raw_fd()));
+        self.space = self.receiver.take().and_then(|receiver| send_fd::receive(receiver.as_raw_fd()));
     }
 
     /// Returns when the command has more than `most` processes. Only root's are counted, because the system enforces

@@ -1,14 +1,14 @@
 //! The sandbox of commands and MCP servers: the operating system enforces which files, sockets and resources they use.
 
 mod entry;
+mod git_redirects;
 mod group;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-mod misled;
-mod pass;
 mod places;
+mod send_fd;
 
 use std::io;
 use std::path::Path;
@@ -17,13 +17,13 @@ use std::sync::OnceLock;
 
 use crate::base::config::Commands;
 
+pub use git_redirects::Aside;
+use git_redirects::Misled;
 pub use group::Group;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "macos")]
 use macos as system;
-pub use misled::Aside;
-use misled::Misled;
 
 /// The limits of one command.
 #[derive(Clone, Copy, Debug)]

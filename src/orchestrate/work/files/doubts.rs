@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::edit;
 
 use super::Files;
-use crate::orchestrate::work::leftover;
+use crate::edit::unchanged_value;
 
 /// A question about a change before it is made.
 pub struct Doubt {
@@ -30,7 +30,7 @@ impl Files {
     pub fn missing_text(&self, asked: &str) -> Option<String> {
         let is_there = |text: &str| {
             self.before.values().any(|file| file.contains(text))
-                || self.after.values().any(|file| leftover::has_in_code(file, text))
+                || self.after.values().any(|file| unchanged_value::has_in_code(file, text))
         };
         // The result of an example is computed, so no code has to contain it.
         let given = edit::examples::of(asked, &self.new_names, &|_| true);
@@ -57,7 +57,7 @@ impl Files {
             return Some(Doubt { question, same_place: false });
         }
         let (path, after) = self.after.iter().next()?;
-        let leftover::Value { old, new, line } = leftover::value(self.before.get(path)?, after)?;
+        let unchanged_value::Value { old, new, line } = unchanged_value::value(self.before.get(path)?, after)?;
         let question = format!(
             "`{old}` became `{new}`, but `{line}` still has `{old}`. If the request means it there too, write the definition again with both \
              changed; else write it as before."

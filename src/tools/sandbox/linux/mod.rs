@@ -2,7 +2,7 @@
 
 mod filter;
 mod landlock;
-mod spaces;
+mod mount_namespace;
 
 use std::io;
 use std::os::fd::RawFd;
@@ -15,7 +15,7 @@ use super::entry::{self, check};
 use super::{Confines, Group, Misled, places};
 use crate::base::config::Commands;
 use landlock::Ruleset;
-use spaces::Spaces;
+use mount_namespace::Spaces;
 
 /// Which of the three means are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Jail {
         // The command must not inherit files that this program or one of its libraries has left open.
         // SAFETY: the call takes three integers; the files stay open until the exec.
         check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) })?;
-        spaces::first_to_die();
+        mount_namespace::first_to_die();
         if let Some(spaces) = &self.spaces {
             spaces.enter(sender)?;
             // In a namespace of its own its processes are counted apart from the user's others.
@@ -61,7 +61,7 @@ impl Jail {
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())?;
         if let Some(files) = &self.files {
             if self.spaces.is_some() {
-                files.allow_mounted(spaces::SHARED_AT)?;
+                files.allow_mounted(mount_namespace::SHARED_AT)?;
             }
             files.enter()?;
         }

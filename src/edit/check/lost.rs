@@ -1,0 +1,144 @@
+//! Finds definitions that a change lost, defined twice, or wrote out again.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Pair, Problem};
+use crate::edit::check::unfinished::each;
+use crate::index::parts::{Part, Sort};
+
+/// Identifies a definition: the names of the definitions around it, with its owner type, and its own name.
+type Key = (Vec<String>, String);
+
+fn key(part: &Part, around: &[&Part]) -> Key {
+    let names = around.iter().filter(|part| part.is_definition()).map(|part| part.name.clone());
+    (names.chain(part.owner.clone()).collect(), part.name.clone())
+}
+
+/// A definition of the old text outside any function.
+struct Old {
+    key: Key,
+    /// It is a value directly inside a struct, enum or object.
+    is_entry: bool,
+}
+
+/// Definitions of the old text that the new text lacks. Moved ones, renamed entries and names in `asked` are not
+/// reported.
+pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
+    let mut old: Vec<Old> = Vec::new();
+    each(&pair.before_parts, &mut |part, around| {
+        let in_function = around.iter().any(|part| matches!(part.sort, Sort::Function | Sort::Value | Sort::Test));
+        if part.is_definition() && !in_function {
+            let is_entry = around.last().is_some_and(|part| part.sort == Sort::Record) && part.sort == Sort::Value;
+            old.push(Old { key: key(part, around), is_entry });
+        }
+    });
+    let mut new: HashSet<Key> = HashSet::new();
+    each(&pair.after_parts, &mut |part, around| {
+        if part.is_definition() {
+            new.insert(key(part, around));
+        }
+    });
+    let before: HashSet<&Key> = old.iter().map(|one| &one.key).collect();
+    let added: Vec<&Key> = new.iter().filter(|key| !before.contains(key)).collect();
+    let gone: Vec<&Old> = old.iter().filter(|one| !new.contains(&one.key)).collect();
+    let is_asked = |name: &str| asked.iter().any(|one| one == name || one.rsplit(['.', ':']).next() == Some(name));
+    let mut reported = HashSet::new();
+    let mut found = Vec::new();
+    for Old { key: (around, name), is_entry } in gone.iter().copied() {
+        // Not reported: members of a lost container, definitions that moved, and entries that got another name.
+        let with_container = gone.iter().any(|other| {
+            around.last() == Some(&other.key.1) && around.starts_with(&other.key.0) && other.key.0.len() < around.len()
+        });
+        let moved = added.iter().any(|(_, other)| other == name);
+        let renamed = *is_entry && added.iter().any(|(other, _)| other == around);
+        let allowed = is_asked(name) || around.iter().any(|outer| is_asked(outer));
+        if with_container || moved || renamed || allowed || !reported.insert((around, name)) {
+            continue;
+        }
+        let of = around.last().map(|outer| format!(" of `{outer}`")).unwrap_or_default();
+        let message = format!("`{name}`{of} was in {} and is gone; nobody asked for that, so keep it", pair.path);
+        found.push(Problem { line: 1, message });
+    }
+    found
+}
+
+/// Functions and types that are defined several times in the same place, and more often than before.
+pub fn doubled(pair: &Pair) -> Vec<Problem> {
+    let count = |items: &[Part], text: &str| {
+        let mut counts: HashMap<(Key, String), (usize, usize)> = HashMap::new();
+        each(items, &mut |part, around| {
+            if let Some(variant) = distinction(part, around, text, pair.language) {
+                let entry = counts.entry((key(part, around), variant)).or_default();
+                *entry = (entry.0 + 1, part.core.start);
+            }
+        });
+        counts
+    };
+    let before = count(&pair.before_parts, pair.before);
+    let mut found: Vec<Problem> = Vec::new();
+    for (key, (times, at)) in count(&pair.after_parts, pair.after) {
+        if times > 1 && before.get(&key).is_none_or(|(old, _)| times > *old) {
+            let message = format!("`{}` is defined {times} times in the same place; keep one", key.0.1);
+            found.push(pair.problem(at, message));
+        }
+    }
+    found.sort_by_key(|problem| problem.line);
+    found
+}
+
+/// Distinguishes definitions of one name in one place; `None` for those that may occur more than once.
+fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Option<String> {
+    let is_compared = matches!(part.sort, Sort::Function | Sort::Class | Sort::Record);
+    let may_repeat = matches!(part.variant.as_str(), "overload" | "register") || part.variant.starts_with("impl");
+    let special = matches!(part.name.as_str(), "_" | "init" | "default" | "module.exports" | "export {}");
+    // Branches of `if` and `else`, `cfg` variants, and Python functions with decorators such as `@x.setter` are
+    // alternatives. Definitions inside a function are not compared.
+    let has_cfg = |part: &&Part| part.attributes.iter().any(|a| text.get(a.clone()).is_some_and(|a| a.contains("cfg")));
+    let alternative = around.iter().any(|part| !part.is_definition() || part.sort == Sort::Function || has_cfg(part))
+        || part.attributes.iter().any(|range| {
+            let words = text.get(range.clone()).unwrap_or_default();
+            words.contains("cfg")
+                || language == "python"
+                    && !["property", "staticmethod", "classmethod"].iter().any(|w| words.contains(w))
+        });
+    // Two `impl` blocks, for two traits or type arguments, may each have a method of one name.
+    let impl_head = around.last().filter(|part| part.variant.starts_with("impl")).and_then(|part| {
+        let head = text.get(part.core.start..part.body.as_ref()?.start)?;
+        Some(head.split_whitespace().collect::<String>())
+    });
+    let impl_head = impl_head.unwrap_or_default();
+    if !is_compared || may_repeat || special || alternative {
+        return None;
+    }
+    let core = text.get(part.core.clone()).unwrap_or_default();
+    let is_static = core.split_whitespace().take(3).any(|word| word == "static");
+    // In some languages a type and a value of one name are two definitions, as are a declaration and an assignment.
+    let owner = part.owner.clone().unwrap_or_default();
+    Some(format!("{} {:?} {impl_head} {is_static} {owner}", part.variant, part.sort))
+}
+
+/// This many equal lines in a row are a copy; functions that are merely alike share fewer.
+const REPEATED_LINES: usize = 16;
+
+/// Reports a stretch of old lines that the new text has once more: the model wrote existing code again. Test files are
+/// skipped.
+pub fn repeated(pair: &Pair) -> Option<Problem> {
+    if crate::edit::testing::is_test_file(pair.path) {
+        return None;
+    }
+    fn lines(text: &str) -> Vec<&str> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+    }
+    fn counted<'t>(lines: &'t [&'t str]) -> HashMap<&'t [&'t str], usize> {
+        let mut found = HashMap::new();
+        lines.windows(REPEATED_LINES).for_each(|window| *found.entry(window).or_default() += 1);
+        found
+    }
+    let (before, after) = (lines(pair.before), lines(pair.after));
+    let (known, now) = (counted(&before), counted(&after));
+    let is_new = |window: &&[&str]| known.get(window).is_some_and(|times| now[window] > *times);
+    let first = after.windows(REPEATED_LINES).find(is_new)?[0];
+    let at = pair.after.rfind(first)?;
+    let message = format!("{} has the lines from `{first}` on already; write only what is new or changes", pair.path);
+    Some(pair.problem(at, message))
+}

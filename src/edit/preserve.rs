@@ -1,0 +1,156 @@
+//! Finds and restores what a model's rewrite must not lose (exports, tests, most lines, characters), and removes a wrong `self`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::index::language_of;
+use crate::index::parts::{self, Sort, Span};
+use crate::language::words;
+
+/// Shortest definition, in lines, that is checked for lost lines.
+const KEPT_LINES_MIN: usize = 10;
+/// Stems of words that may ask for less code.
+const LESS: &[&str] =
+    &["simpl", "refactor", "short", "rewrit", "reduc", "instead", "replac", "verein", "kürz", "réécri", "упрост"];
+
+/// `new` with all names of the export or import list `old`, unless names may be removed: `export { a, b } from './c'`.
+pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
+    static LIST: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$").expect("a pattern"));
+    let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };
+    if may_remove || was[3].trim_end_matches(';') != is[3].trim_end_matches(';') {
+        return new.to_owned();
+    }
+    let names = |list: &str| -> Vec<String> {
+        list.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+    };
+    let mut all = names(&was[2]);
+    all.extend(names(&is[2]).into_iter().filter(|name| !was[2].split(',').any(|other| other.trim() == name)));
+    format!("{}{{ {} }}{}", &is[1], all.join(", "), &is[3])
+}
+
+/// `code` with a new name for each test that would replace one in `text` and lose lines of it: `test_a` becomes `test_a_2`.
+pub fn beside(path: &str, text: &str, code: &str) -> String {
+    let functions = |text: &str| parts::definitions(path, text).into_iter().filter(|one| one.sort == Sort::Function);
+    let olds: Vec<Span> = functions(text).collect();
+    let mut beside = code.to_owned();
+    for new in functions(code) {
+        let lacks = |old: &&Span| old.name == new.name && is_less(&text[old.bytes.clone()], &code[new.bytes.clone()]);
+        if let Some(old) = olds.iter().find(lacks) {
+            let is_free = |name: &String| !text.contains(name.as_str());
+            let name = (2..).map(|number| format!("{}_{number}", old.name)).find(is_free).unwrap_or_default();
+            beside = beside.replacen(&format!("{}(", old.name), &format!("{name}("), 1);
+        }
+    }
+    beside
+}
+
+/// Whether `new` lacks a line of `old`; its first line does not count.
+fn is_less(old: &str, new: &str) -> bool {
+    let lines = |text: &str| -> Vec<String> {
+        let plain = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        plain.filter(|line| line.chars().any(char::is_alphanumeric)).collect()
+    };
+    let new = lines(new);
+    lines(old).iter().skip(1).any(|line| !new.contains(line))
+}
+
+/// Whether more than two thirds of a long definition are gone, though the request does not ask for less code.
+pub fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
+    let lines = |text: &str| text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).count();
+    let asked = asked.to_lowercase();
+    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
+}
+
+/// Removes the parameter `self` that a model gave a Python function outside of a class.
+pub fn without_receiver(path: &str, code: &str) -> String {
+    static HEAD: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^((?:async )?def \w+\()self(?:,\s*|(\)))").expect("a pattern"));
+    if language_of(path) == "python" && !code.contains("self.") {
+        HEAD.replace(code, "$1$2").into_owned()
+    } else {
+        code.to_owned()
+    }
+}
+
+/// Whether a text already has some code, white space and imports before the code aside.
+pub fn has_code(text: &str, code: &str) -> bool {
+    // A semicolon at the end of a line is a matter of style.
+    let plain = |text: &str| {
+        let lines = text.lines().map(|line| line.trim_end().trim_end_matches(';'));
+        lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    };
+    let is_import =
+        |line: &&str| line.trim().is_empty() || ["import ", "from ", "use "].iter().any(|word| line.starts_with(word));
+    let own: Vec<&str> = code.lines().skip_while(is_import).collect();
+    let own = if own.is_empty() { plain(code) } else { plain(&own.join("\n")) };
+    plain(text).contains(&own)
+}
+
+/// The characters that a one-line value with `[…]`, a list or a set of characters, has lost although the request only adds to it.
+pub fn lost_of_list(old: &str, new: &str, asked: &str) -> Option<String> {
+    const ADDS: &[&str] = &["also", "too", "additionally", "well", "auch", "aussi", "también"];
+    let adds = words::split(asked).iter().any(|word| ADDS.contains(&word.to_lowercase().as_str()));
+    let (_, old) =
+        old.trim_end().split_once('=').filter(|(_, old)| adds && old.contains('[') && !old.contains('\n'))?;
+    let mut left: Vec<char> = new.split_once('=').map_or("", |(_, value)| value).chars().collect();
+    let mut is_lost = |letter: &char| match left.iter().position(|other| other == letter) {
+        Some(at) => {
+            left.swap_remove(at);
+            false
+        }
+        None => !letter.is_whitespace(),
+    };
+    let lost: String = old.chars().filter(|letter| is_lost(letter)).collect();
+    (!lost.is_empty()).then_some(lost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_has_no_receiver() {
+        assert_eq!(without_receiver("a.py", "def f(self, x):\n    return x\n"), "def f(x):\n    return x\n");
+        assert_eq!(without_receiver("a.py", "def f(self):\n    return 1\n"), "def f():\n    return 1\n");
+        let method = "def f(self):\n    return self.x\n";
+        assert_eq!(without_receiver("a.py", method), method);
+    }
+
+    #[test]
+    fn a_long_definition_is_not_gutted_unasked() {
+        let old = "def f(x):\n".to_owned() + &"    x = g(x)\n".repeat(12);
+        assert!(is_gutted(&old, "def f(x):\n    return g(x)\n", "f fails for 3"));
+        assert!(!is_gutted(&old, "def f(x):\n    return g(x)\n", "Simplify f"));
+        assert!(!is_gutted(&old, &old[..old.len() - 30], "f fails for 3"));
+    }
+
+    #[test]
+    fn exported_names_are_kept() {
+        let (old, new) = ("export { a, b } from './c.js';", "export { d } from './c.js';");
+        assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
+        assert_eq!(with_names(old, new, true), new);
+        assert_eq!(with_names(old, "export { d } from './e.js';", false), "export { d } from './e.js';");
+    }
+
+    #[test]
+    fn a_value_that_is_added_to_loses_no_character() {
+        let old = "const S = /[_.\\- ]+/;";
+        assert_eq!(lost_of_list(old, "const S = /\\/|_/g;", "also treat / as one").as_deref(), Some("[.-]+"));
+        assert_eq!(lost_of_list(old, "const S = /[-/_.\\ ]+/;", "also treat / as one"), None);
+        assert_eq!(lost_of_list(old, "const S = /_/;", "treat only _ as one"), None);
+        assert_eq!(lost_of_list("LIMIT = 10", "LIMIT = 20", "also set LIMIT to 20"), None);
+    }
+
+    #[test]
+    fn a_new_test_does_not_replace_an_existing_one() {
+        let text = "def test_a():\n    assert f(1) == 2\n\n\ndef test_a_2():\n    pass\n";
+        assert_eq!(
+            beside("t.py", text, "def test_a():\n    assert f(3) == 4\n"),
+            "def test_a_3():\n    assert f(3) == 4\n"
+        );
+        let more = "def test_a():\n    assert f(1) == 2\n    assert f(3) == 4\n";
+        assert_eq!(beside("t.py", text, more), more);
+    }
+}

@@ -1,0 +1,108 @@
+//! Derives the commands that test, compile, build, lint and format a project from its manifests and files.
+
+mod cargo;
+mod files;
+mod golang;
+mod loading;
+mod make;
+mod python;
+mod script;
+mod tests_of;
+
+use std::path::Path;
+
+use files::Files;
+pub use files::quoted;
+pub use loading::loading;
+pub use script::Style;
+pub use tests_of::{is_test, is_test_file, tests_of};
+
+/// A kind of check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    Test,
+    /// Only whether the code compiles.
+    Compile,
+    Build,
+    Lint,
+    Format,
+}
+
+/// A shell command, to be run in the project's root folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub task: Task,
+    pub line: String,
+}
+
+/// The commands for projects of one language or build tool.
+trait Kit {
+    /// The command for the whole project.
+    fn whole(&self, task: Task) -> Option<String>;
+    /// Whether this test file is one that [`Kit::covering`] can run.
+    fn runs(&self, path: &str) -> bool;
+    /// The narrowest command that runs these test files, which are at least one.
+    fn covering(&self, files: &[&str]) -> Option<String>;
+}
+
+/// The commands that check a project; earlier kits are asked first.
+pub struct Checks {
+    kits: Vec<Box<dyn Kit>>,
+    /// Why a check cannot run, in words for a person.
+    notes: Vec<String>,
+}
+
+/// The framework that the project's JavaScript and TypeScript tests use; `None` if nothing shows it.
+pub fn script_style(root: &Path) -> Option<Style> {
+    script::kit(&Files::new(root, crate::index::files_of(root)))?.style()
+}
+
+/// The commands that check the project at `root`.
+pub fn of(root: &Path) -> Checks {
+    of_files(root, crate::index::files_of(root), &python::imports_pytest)
+}
+
+/// Like [`of`] for known `paths`, which are all files of the project. `imports_pytest(root, python)` says whether that
+/// Python has pytest; it is called only if tests need it.
+pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, &str) -> bool) -> Checks {
+    let files = Files::new(root, paths);
+    let mut notes = Vec::new();
+    let kits: [Option<Box<dyn Kit>>; 5] = [
+        cargo::kit(&files).map(boxed),
+        script::kit(&files).map(boxed),
+        golang::kit(&files).map(boxed),
+        python::kit(&files, imports_pytest, &mut notes).map(boxed),
+        make::kit(&files).map(boxed),
+    ];
+    Checks { kits: kits.into_iter().flatten().collect(), notes }
+}
+
+fn boxed(kit: impl Kit + 'static) -> Box<dyn Kit> {
+    Box::new(kit)
+}
+
+impl Checks {
+    /// The command for the whole project; `None` if no manifest and no file suggests one.
+    pub fn command(&self, task: Task) -> Option<Command> {
+        let line = self.kits.iter().find_map(|kit| kit.whole(task))?;
+        Some(Command { task, line })
+    }
+
+    /// The narrowest command that runs these test files (see [`tests_of`]). If they are in several languages, only the
+    /// files of the first kit that can run any of them.
+    pub fn covering(&self, files: &[String]) -> Option<Command> {
+        let line = self.kits.iter().find_map(|kit| {
+            let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| kit.runs(path)).collect();
+            if own.is_empty() { None } else { kit.covering(&own) }
+        });
+        line.map(|line| Command { task: Task::Test, line })
+    }
+
+    /// Why a check cannot run, in words for a person.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+#[cfg(test)]
+mod tests;

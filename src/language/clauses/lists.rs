@@ -1,0 +1,241 @@
+//! Splits a request into sentences and list items, whatever its language.
+
+use super::openings;
+use super::scan::{Kind, Token};
+use super::words::{is_determiner, is_preposition};
+use crate::language::clauses::lookahead;
+
+/// A sentence or a list item: tokens `from..to`, without its marker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    pub from: usize,
+    pub to: usize,
+    pub item: Item,
+    /// Ends in a colon, so it may introduce a list.
+    pub introduces: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    None,
+    Numbered,
+    Bullet,
+}
+
+/// A list marker: tokens `at..body` are the marker itself.
+#[derive(Clone, Copy)]
+struct Marker {
+    at: usize,
+    body: usize,
+    item: Item,
+    /// It begins a line, so its item may have several sentences.
+    own_line: bool,
+    /// It comes after punctuation; otherwise only the numbering shows that it is a marker.
+    fresh: bool,
+}
+
+/// The sentences and list items of a request, in order.
+pub(super) fn units(tokens: &[Token]) -> Vec<Unit> {
+    let markers = markers(tokens);
+    let mut units = Vec::new();
+    let mut at = 0;
+    for (i, marker) in markers.iter().enumerate() {
+        sentences(tokens, at, marker.at, &mut units);
+        let next = markers.get(i + 1).map_or(tokens.len(), |next| next.at);
+        let end = item_end(tokens, marker, next, i + 1 < markers.len());
+        push(tokens, marker.body, end, marker.item, &mut units);
+        at = end;
+    }
+    sentences(tokens, at, tokens.len(), &mut units);
+    units
+}
+
+/// End of an item: the next marker; for the last item the end of its line, or of its sentence if the list is inline.
+fn item_end(tokens: &[Token], marker: &Marker, next: usize, followed: bool) -> usize {
+    let stops = |kind: Kind| match (marker.own_line, followed) {
+        (_, true) => kind == Kind::Blank,
+        (true, false) => matches!(kind, Kind::Blank | Kind::Newline),
+        (false, false) => matches!(kind, Kind::Blank | Kind::Newline | Kind::Stop | Kind::Question | Kind::Bang),
+    };
+    let end = (marker.body..next).find(|&i| stops(tokens[i].kind)).map_or(next, |i| i + 1);
+    end.min(next)
+}
+
+/// Adds a unit without blank tokens around it, if it has a word.
+fn push(tokens: &[Token], from: usize, to: usize, item: Item, units: &mut Vec<Unit>) {
+    let blank = |i: usize| matches!(tokens[i].kind, Kind::Newline | Kind::Blank);
+    let (mut from, mut to) = (from, to);
+    while from < to && (blank(from) || matches!(tokens[from].kind, Kind::Comma | Kind::Semicolon | Kind::Stop)) {
+        from += 1;
+    }
+    while to > from && blank(to - 1) {
+        to -= 1;
+    }
+    let says = |i: usize| matches!(tokens[i].kind, Kind::Word | Kind::Opaque | Kind::Mark);
+    if (from..to).any(says) {
+        units.push(Unit { from, to, item, introduces: tokens[to - 1].kind == Kind::Colon });
+    }
+}
+
+fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
+    let mut start = from;
+    for i in from..to {
+        let ends = match tokens[i].kind {
+            Kind::Newline => breaks_line(tokens, start, i, to),
+            Kind::Colon => introduces(tokens, start, i, to),
+            Kind::Stop | Kind::Question | Kind::Bang => {
+                !tokens.get(i + 1).is_some_and(|next| next.kind == Kind::Close && next.start == tokens[i].end)
+            }
+            _ => tokens[i].ends_sentence(),
+        };
+        if ends {
+            push(tokens, start, i + 1, Item::None, units);
+            start = i + 1;
+        }
+    }
+    push(tokens, start, to, Item::None, units);
+}
+
+/// Whether a single line end also ends a sentence, and the text is not just wrapped there.
+fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
+    let Some(next) = tokens.get(at + 1).filter(|_| at + 1 < to) else { return true };
+    let Some(last) = at.checked_sub(1).filter(|&last| last >= start).map(|last| &tokens[last]) else { return true };
+    let open = matches!(last.kind, Kind::Comma | Kind::Open)
+        || is_determiner(&last.low)
+        || is_preposition(&last.low)
+        || matches!(last.low.as_str(), "and" | "or" | "to" | "is" | "are" | "и" | "или" | "в" | "на" | "с");
+    if open {
+        return false;
+    }
+    let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();
+    last.kind == Kind::Colon
+        || next.is_capitalised()
+        || next.kind == Kind::Opaque && next.text.starts_with("```")
+        || lookahead::verb_at(&line, 0).is_some()
+        || lookahead::opens_question(&line, 0)
+        || super::russian::is_imperative(&next.low)
+}
+
+/// Whether a colon ends an introduction without content of its own: `Do the following: …`.
+fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
+    let pointing = |token: &Token| {
+        matches!(
+            token.low.as_str(),
+            "following"
+                | "steps"
+                | "things"
+                | "tasks"
+                | "todo"
+                | "todos"
+                | "these"
+                | "below"
+                | "следующее"
+                | "шаги"
+                | "задачи"
+        )
+    };
+    let line: Vec<&Token> = tokens[(at + 1).min(to)..to.min(at + 12)].iter().collect();
+    let opens = !line.is_empty()
+        && (lookahead::verb_at(&line, 0).is_some()
+            || lookahead::opens_question(&line, 0)
+            || openings::skip_connectives(&line, 0) > 0
+            || super::russian::is_imperative(&line[0].low));
+    at - start <= 12 && opens && tokens[start..at].iter().any(pointing)
+}
+
+/// How many markers after a `1.` are searched for its `2.`.
+const MARKERS_AHEAD_MAX: usize = 50;
+
+/// The markers that really belong to a list.
+fn markers(tokens: &[Token]) -> Vec<Marker> {
+    let found: Vec<(Marker, u32, bool)> = (0..tokens.len()).filter_map(|i| marker(tokens, i)).collect();
+    let mut kept: Vec<Marker> = Vec::new();
+    let mut expected = 1;
+    for (i, (marker, value, letter)) in found.iter().enumerate() {
+        if marker.item == Item::Bullet {
+            kept.push(*marker);
+            continue;
+        }
+        let continued =
+            found.iter().skip(i + 1).take(MARKERS_AHEAD_MAX).any(|(_, next, l)| *next == value + 1 && l == letter);
+        if *value == 1 && (continued && marker.fresh || marker.own_line) {
+            kept.push(*marker);
+            expected = 2;
+        } else if *value == expected && expected > 1 && (marker.fresh || opens(tokens, marker.body)) {
+            kept.push(*marker);
+            expected += 1;
+        } else if marker.own_line && *value > 0 {
+            kept.push(*marker);
+            expected = value + 1;
+        }
+    }
+    kept
+}
+
+/// Whether a capital letter or a verb follows a marker in the middle of a line.
+fn opens(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at).is_some_and(|t| {
+        t.is_capitalised() || super::verbs::class(&t.low).is_some() || super::russian::is_imperative(&t.low)
+    })
+}
+
+/// The marker at `at` (`1.`, `1)`, `(1)`, `a)`, `Step 1:`, `-`, `*`, `•`), with its number and whether it is a letter.
+fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
+    let before = at.checked_sub(1).map(|i| tokens[i].kind);
+    let own_line = matches!(before, None | Some(Kind::Newline | Kind::Blank));
+    let fresh = own_line
+        || before.is_some_and(|kind| {
+            matches!(
+                kind,
+                Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Colon | Kind::Comma | Kind::Close
+            )
+        });
+    let kind = |i: usize| tokens.get(i).map(|token| token.kind);
+    let glued = |i: usize| tokens.get(i).is_some_and(|token| i > 0 && token.start == tokens[i - 1].end);
+    let apart =
+        |i: usize| tokens.get(i).is_some_and(|token| token.start > tokens[i - 1].end || token.kind == Kind::Opaque);
+    let bullet = kind(at) == Some(Kind::Dash)
+        || kind(at) == Some(Kind::Mark) && matches!(tokens[at].text, "*" | "•" | "+" | "·" | "‣" | "●");
+    if own_line && bullet && apart(at + 1) {
+        let boxed = kind(at + 1) == Some(Kind::Open)
+            && tokens.get(at + 2..at + 4).is_some_and(|two| two.iter().any(|t| t.kind == Kind::Close));
+        let close = (at + 2..(at + 4).min(tokens.len())).find(|&i| kind(i) == Some(Kind::Close));
+        let body = if boxed { close.map_or(at + 1, |i| i + 1) } else { at + 1 };
+        return Some((Marker { at, body, item: Item::Bullet, own_line, fresh }, 0, false));
+    }
+    let numbered = |at: usize, body: usize, value: u32, letter: bool| {
+        Some((Marker { at, body, item: Item::Numbered, own_line, fresh }, value, letter))
+    };
+    let value = |i: usize| {
+        tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() <= 3).and_then(|t| t.text.parse::<u32>().ok())
+    };
+    let letter = |i: usize| {
+        let token = tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() == 1)?;
+        let byte = token.low.bytes().next().filter(u8::is_ascii_lowercase)?;
+        Some(u32::from(byte - b'a') + 1)
+    };
+    let closes = |i: usize| kind(i) == Some(Kind::Close) && glued(i);
+    if kind(at) == Some(Kind::Open) && glued(at + 1) && closes(at + 2) && apart(at + 3) {
+        return match (value(at + 1), letter(at + 1)) {
+            (Some(n), _) => numbered(at, at + 3, n, false),
+            (_, Some(n)) => numbered(at, at + 3, n, true),
+            _ => None,
+        };
+    }
+    if matches!(tokens[at].low.as_str(), "step" | "task" | "шаг") && fresh {
+        let n = value(at + 1)?;
+        return (kind(at + 2) == Some(Kind::Colon) || kind(at + 2) == Some(Kind::Stop))
+            .then(|| numbered(at, at + 3, n, false))?;
+    }
+    if matches!(before, Some(Kind::Open)) {
+        return None;
+    }
+    match (value(at), letter(at)) {
+        (Some(n), _) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, false),
+        (Some(n), _) if kind(at + 1) == Some(Kind::Stop) && glued(at + 1) && apart(at + 2) => {
+            numbered(at, at + 2, n, false)
+        }
+        (_, Some(n)) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, true),
+        _ => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! Splits a request into parts, each one thing that it asks for; they are the steps of a plan made without a model. Pure.
+//!
+//! `Read src/a.rs and tell me what it does, then run the tests.` has three parts: an act, an answer that only tells
+//! what the first found, and an act. English and Russian have clause rules; in every other language a sentence or a
+//! list item is a part.
+
+mod english;
+mod head;
+mod lists;
+mod lookahead;
+pub mod names;
+mod openings;
+mod refer;
+pub mod roles;
+mod russian;
+pub mod scan;
+mod tongue;
+pub mod verbs;
+pub mod words;
+
+#[cfg(test)]
+mod tests;
+
+/// What a part means for a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Work for a tool: something to do or to find out.
+    Act,
+    /// Only asks to be told what earlier parts found; the turn's answer covers it.
+    Answer,
+    /// Only states facts. A part of its own only if the request asks for nothing.
+    Given,
+}
+
+/// One thing a request asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The clause as written, without the connective before it, its first letter a capital.
+    pub text: String,
+    /// Sentences around the clause that only state facts about it.
+    pub context: String,
+    /// The verb: in English its base form, in Russian the form that was written.
+    pub verb: Option<String>,
+    /// Paths, file names and URLs in clause and context.
+    pub paths: Vec<String>,
+    /// Quoted texts, without their quotation marks or backticks.
+    pub quoted: Vec<String>,
+    /// Refers to something that an earlier part names or makes (`it`, `them`, `this`, `each`).
+    pub refers_back: bool,
+    pub kind: PartKind,
+    /// Indexes of earlier parts whose outcome this one needs.
+    pub depends_on: Vec<usize>,
+}
+
+impl Part {
+    /// Context and clause together: everything the user wrote about this part.
+    pub fn full_text(&self) -> String {
+        if self.context.is_empty() { self.text.clone() } else { format!("{} {}", self.context, self.text) }
+    }
+}
+
+/// How much of a request is split into clauses; the rest is added to the last part's context.
+const SCANNED_BYTES_MAX: usize = 64 << 10;
+
+/// Most parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
+const PARTS_MAX: usize = 100;
+
+/// The parts of `request`, in order. Empty only for a blank request; takes time linear in its length.
+pub fn parts(request: &str) -> Vec<Part> {
+    let cut = (0..=SCANNED_BYTES_MAX.min(request.len())).rev().find(|&at| request.is_char_boundary(at)).unwrap_or(0);
+    let (scanned, rest) = request.split_at(cut);
+    let tokens = scan::scan(scanned);
+    let mut parts = roles::assemble(tongue::pieces(scanned, &tokens));
+    match parts.last_mut() {
+        Some(last) if !rest.trim().is_empty() => {
+            last.context = format!("{} {}", last.context, rest.trim()).trim().to_owned()
+        }
+        None if !request.trim().is_empty() => parts.push(roles::plain(request.trim())),
+        _ => {}
+    }
+    parts
+}

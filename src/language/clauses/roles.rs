@@ -1,0 +1,306 @@
+//! Decides what each clause is in a plan: an act, an answer to give at the end, or a stated fact.
+
+use super::head::Mode;
+use super::lists::Item;
+use super::names::Mentions;
+use super::refer::{is_proper, is_russian_looking, is_russian_pronoun, produces, refers_back, shows_outcome};
+use super::tongue::Piece;
+use super::{PARTS_MAX, Part, PartKind, verbs, words};
+
+/// The parts made from `pieces`, in order.
+pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
+    let mut state = Assembly::default();
+    for (i, piece) in pieces.iter().enumerate() {
+        if state.parts.len() == PARTS_MAX {
+            state.wait(piece);
+            continue;
+        }
+        let listed = pieces.get(i + 1).filter(|_| piece.introduces).map(|next| (next.item, next.mode));
+        state.take(piece, listed);
+    }
+    state.finish()
+}
+
+/// A part for a text without a recognised structure.
+pub fn plain(text: &str) -> Part {
+    Part {
+        text: text.to_owned(),
+        context: String::new(),
+        verb: None,
+        paths: Vec::new(),
+        quoted: Vec::new(),
+        refers_back: false,
+        kind: PartKind::Given,
+        depends_on: Vec::new(),
+    }
+}
+
+/// Words that only say where to look.
+const POINTING: &str = "look, see, check, read, open, use, please, have, take, a, at, in, into, inside, the, file, it, is, should, be, stands";
+
+#[derive(Default)]
+struct Assembly {
+    parts: Vec<Part>,
+    /// The words of each part, for references between parts.
+    words: Vec<Vec<String>>,
+    /// Stated facts that wait for the part they belong to: text, mentions, words.
+    waiting: Vec<(String, Mentions, Vec<String>)>,
+    /// The introduction of the list being read.
+    intro: Option<Intro>,
+}
+
+/// The introduction of a list.
+#[derive(Clone)]
+struct Intro {
+    text: String,
+    /// The verb that applies to items without one of their own.
+    verb: Option<String>,
+    /// Each item is an act: `Fix these bugs:`.
+    each: bool,
+}
+
+impl Assembly {
+    /// Sorts in a piece. `listed` is the first item of the list that the piece introduces.
+    fn take(&mut self, piece: &Piece, listed: Option<(Item, Mode)>) {
+        if piece.item == Item::None {
+            self.intro = None;
+        }
+        if let Some((item, mode)) = listed.filter(|(item, _)| *item != Item::None) {
+            if self.introduce(piece, item, mode) {
+                return;
+            }
+        } else if piece.introduces && self.says_nothing(piece) {
+            return self.wait(piece);
+        }
+        let asks = matches!(piece.mode, Mode::Request | Mode::Question);
+        match piece.item {
+            Item::None if asks => self.act(piece),
+            Item::None => self.given(piece),
+            Item::Numbered => self.item(piece, asks),
+            Item::Bullet if asks || self.intro.as_ref().is_some_and(|intro| intro.each) => self.item(piece, asks),
+            Item::Bullet => self.given(piece),
+        }
+    }
+
+    /// Keeps the introduction of a list; `false` if it is itself an act, which its items only describe.
+    fn introduce(&mut self, piece: &Piece, item: Item, mode: Mode) -> bool {
+        let asks = piece.mode == Mode::Request;
+        let many = |word: &String| {
+            matches!(
+                word.as_str(),
+                "following" | "these" | "below" | "steps" | "things" | "those" | "следующие" | "эти" | "следующее"
+            )
+        };
+        let each = item == Item::Numbered || piece.words.iter().any(many);
+        let named = asks && !self.says_nothing(piece) && !matches!(mode, Mode::Request | Mode::Question);
+        self.intro = Some(Intro {
+            text: piece.text.trim_end_matches(':').to_owned(),
+            verb: piece.verb.clone().filter(|_| named),
+            each,
+        });
+        if named && !each {
+            return false;
+        }
+        self.wait(piece);
+        true
+    }
+
+    /// Whether an introduction has no content of its own: `Do the following`, `Please do these things`, `I need you to`.
+    fn says_nothing(&self, piece: &Piece) -> bool {
+        piece.mode != Mode::Question
+            && piece.mentions.paths.is_empty()
+            && piece.words.len() <= 12
+            && (piece.verb.as_deref().is_none_or(|verb| {
+                matches!(verb, "do" | "follow" | "perform" | "complete" | "execute" | "help" | "сделай" | "выполни")
+            }) || piece.words.iter().any(|word| matches!(word.as_str(), "following" | "steps" | "tasks"))
+                && piece.words.len() <= 6
+                && piece
+                    .verb
+                    .as_deref()
+                    .is_some_and(|verb| matches!(verb, "do" | "take" | "run" | "perform" | "complete" | "follow")))
+    }
+
+    fn item(&mut self, piece: &Piece, asks: bool) {
+        let intro = self.intro.clone().filter(|intro| !asks && intro.verb.is_some());
+        match intro {
+            Some(intro) => {
+                let piece =
+                    Piece { text: format!("{}: {}", intro.text, piece.text), verb: intro.verb, ..piece.clone() };
+                self.act(&piece);
+            }
+            None => self.act(piece),
+        }
+    }
+
+    /// Keeps a piece for the next part.
+    fn wait(&mut self, piece: &Piece) {
+        self.waiting.push((piece.text.clone(), piece.mentions.clone(), piece.words.clone()));
+    }
+
+    /// Adds a stated fact to the part before, if it is about that, else keeps it for the next part.
+    fn given(&mut self, piece: &Piece) {
+        let first = piece.words.first().map_or("", String::as_str);
+        let about_before = piece.mode == Mode::Constraint
+            || piece.item == Item::Bullet
+            || piece.continues
+            || matches!(
+                first,
+                "it" | "they"
+                    | "this"
+                    | "that"
+                    | "these"
+                    | "those"
+                    | "both"
+                    | "also"
+                    | "он"
+                    | "она"
+                    | "они"
+                    | "это"
+                    | "оно"
+            );
+        match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
+            Some(part) => {
+                part.context = join(&part.context, &piece.text);
+                merge(part, &piece.mentions);
+            }
+            None => self.wait(piece),
+        }
+    }
+
+    /// Adds a part, with the facts that waited for it.
+    fn act(&mut self, piece: &Piece) {
+        let mut part = Part { text: piece.text.clone(), verb: piece.verb.clone(), ..plain("") };
+        let mut words = piece.words.clone();
+        for (text, mentions, said) in self.waiting.drain(..) {
+            part.context = join(&part.context, &text);
+            merge(&mut part, &mentions);
+            words.extend(said);
+        }
+        merge(&mut part, &piece.mentions);
+        part.refers_back = !self.parts.is_empty() && refers_back(piece);
+        part.kind = if self.is_answer(piece, &part) { PartKind::Answer } else { PartKind::Act };
+        part.depends_on = self.needs(&part, &piece.words);
+        self.parts.push(part);
+        self.words.push(words);
+    }
+
+    /// Whether the clause only asks to be told what earlier parts find.
+    fn is_answer(&self, piece: &Piece, part: &Part) -> bool {
+        let Some(before) = self.parts.iter().rev().find(|part| part.kind == PartKind::Act) else { return false };
+        if piece.item == Item::Numbered {
+            return false;
+        }
+        let known = |path: &String| self.parts.iter().any(|part| part.paths.contains(path));
+        if !part.paths.iter().all(known) {
+            return false;
+        }
+        let looks = before.verb.as_deref().is_some_and(verbs::only_looks)
+            || !before.paths.is_empty()
+            || before.verb.as_deref().is_some_and(is_russian_looking);
+        let new_name = piece.names.iter().any(|name| is_proper(name) && !self.was_mentioned(name));
+        if piece.only_tells {
+            let asks_back = piece
+                .words
+                .iter()
+                .skip(1)
+                .any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
+            return (asks_back || looks) && !new_name;
+        }
+        if piece.mode == Mode::Question {
+            return looks
+                && piece.words.iter().any(|word| {
+                    matches!(word.as_str(), "it" | "they" | "them" | "its" | "он" | "она" | "они" | "оно")
+                });
+        }
+        let shows = matches!(
+            part.verb.as_deref(),
+            Some("show" | "give" | "print" | "report" | "display" | "return" | "list" | "send" | "покажи" | "выведи")
+        );
+        shows && piece.continues && part.quoted.is_empty() && shows_outcome(&piece.words)
+    }
+
+    fn was_mentioned(&self, name: &str) -> bool {
+        let low = name.to_lowercase();
+        self.words.iter().flatten().any(|word| *word == low)
+    }
+
+    /// Indexes of earlier parts whose outcome the clause needs.
+    fn needs(&self, part: &Part, words: &[String]) -> Vec<usize> {
+        if self.parts.is_empty() {
+            return Vec::new();
+        }
+        if part.kind == PartKind::Answer {
+            return (0..self.parts.len()).filter(|&i| self.parts[i].kind == PartKind::Act).collect();
+        }
+        let mut needed = Vec::new();
+        if part.refers_back {
+            needed.extend(self.parts.iter().rposition(|part| part.kind == PartKind::Act));
+        }
+        for (i, earlier) in self.words.iter().enumerate() {
+            if produces(earlier, words) && !needed.contains(&i) {
+                needed.push(i);
+            }
+        }
+        needed.sort_unstable();
+        needed
+    }
+
+    /// Merges a last part that only names the file to look in with the question before it: `How many …? Look in src/a.rs`.
+    fn point_back(&mut self) {
+        let [.., question, pointer] = self.parts.as_mut_slice() else { return };
+        let mut words =
+            pointer.text.split_whitespace().map(|word| word.trim_end_matches(['.', '!', ',']).to_lowercase());
+        let points = |word: String| words::listed(POINTING, &word) || super::names::is_path(&word);
+        if !(question.text.ends_with('?') && question.paths.is_empty() && pointer.paths.len() == 1 && words.all(points))
+        {
+            return;
+        }
+        question.context = join(&question.context, &pointer.text);
+        question.paths.append(&mut pointer.paths);
+        self.parts.pop();
+    }
+
+    /// The finished parts. Facts left over go to the last part, or are the only one.
+    fn finish(mut self) -> Vec<Part> {
+        self.point_back();
+        if self.waiting.is_empty() {
+            return self.parts;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        if self.parts.is_empty() {
+            let mut lone = plain("");
+            for (text, mentions, _) in waiting {
+                lone.text = join(&lone.text, &text);
+                merge(&mut lone, &mentions);
+            }
+            self.parts.push(lone);
+        } else if let Some(last) = self.parts.last_mut() {
+            for (text, mentions, _) in waiting {
+                last.context = join(&last.context, &text);
+                merge(last, &mentions);
+            }
+        }
+        self.parts
+    }
+}
+
+/// Two sentences, with the full stop between them that splitting removed.
+fn join(first: &str, second: &str) -> String {
+    match first.chars().next_back() {
+        None => second.to_owned(),
+        Some('.' | '?' | '!' | ':' | ';') => format!("{first} {second}"),
+        Some(_) => format!("{first}. {second}"),
+    }
+}
+
+/// Adds paths and quotations to a part, each once.
+fn merge(part: &mut Part, mentions: &Mentions) {
+    let lists = [(&mut part.paths, &mentions.paths), (&mut part.quoted, &mentions.quoted)];
+    for (into, from) in lists {
+        for one in from {
+            if !into.contains(one) {
+                into.push(one.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The single-model loop: one model calls tools until it answers.
+//!
+//! It is the plain mode, and it takes over when a phase of the orchestrated path cannot go on; it then continues with that path's plan
+//! and evidence and repeats no call.
+
+mod ending;
+mod lessons;
+mod offer;
+mod prompt;
+mod talk;
+mod watch;
+
+use serde_json::Value;
+
+use crate::engine::pool::Leased;
+use crate::engine::slot::Reuse;
+use crate::engine::{EngineError, Finish, Output, Request, Sampling};
+use crate::models::dialect::{Message, RawCall};
+use crate::models::{ModelCapability, Role};
+use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
+use crate::tools::call::{self, Tier, check};
+use crate::tools::{Context, ToolSpec};
+
+use super::Host;
+use super::evidence::Evidence;
+use super::execute::{self, Scene};
+use super::gate::{self, Cell};
+use super::graph::Transitions;
+use super::notation::{self, Reply};
+use super::plan::{Plan, Step};
+use super::toolkit::{Toolkit, TurnError};
+use super::{conversation, probe};
+use crate::language::{clauses, words};
+use crate::request::classify;
+use offer::Shelf;
+pub use talk::reply;
+use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
+
+/// Longest reply of one iteration of a capable and of a small model, in tokens.
+const REPLY_TOKENS: usize = 1_500;
+const SMALL_REPLY_TOKENS: usize = 80;
+/// Longest part of a result that the model reads, in characters; the evidence keeps all of it.
+const RESULT_CHARS: usize = 3_000;
+
+/// What a loop starts with.
+pub struct Task<'a> {
+    pub request: &'a str,
+    pub plan: &'a Plan,
+    pub evidence: &'a mut Evidence,
+    /// Why the orchestrated path stopped; empty in plain mode.
+    pub trouble: &'a str,
+    /// Each iteration is a transition of the turn.
+    pub transitions: &'a mut Transitions,
+}
+
+/// Runs the loop. Returns the model's last reply, if there is one that was not cut off.
+pub async fn run(
+    toolkit: &Toolkit,
+    context: &Context,
+    task: Task<'_>,
+    host: &dyn Host,
+) -> Result<Option<String>, TurnError> {
+    let Task { request, plan, evidence, trouble, transitions } = task;
+    let model = toolkit.model(Role::Planner, host).await?;
+    let (capability, measured) = probe::capability(toolkit, &model, host).await?;
+    transitions.limit(&capability);
+    let capable = capability.supports_advanced_orchestration;
+    // A model that was not measured to write changes may not change files in a loop.
+    let reads = capable && probe::tier(toolkit, host).await? < crate::models::Tier::Writes;
+    let cell = gate::cell(capable, if reads { Mode::Chat } else { toolkit.mode });
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
+    let kind = classify::kind(&clauses::parts(request));
+    let acts = matches!(kind, classify::RequestKind::Change | classify::RequestKind::Command);
+    let changes = acts && cell.mode == Mode::Agent;
+    if acts && !changes {
+        host.notice(&ending::why_not(toolkit.mode, &model.engine, trouble));
+    }
+    let mut opening = prompt::opening(request, plan, evidence, trouble);
+    if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {
+        opening.push_str(&format!("\n\nFrom the project:\n{known}"));
+    }
+    let shelf = Shelf::of(toolkit, request, vector.as_deref(), changes, cell);
+    let mut memory = lessons::Memory::of(toolkit, plan, evidence).await;
+    let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
+    let lessons_text = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
+    opening.push_str(&lessons_text.unwrap_or_default());
+    let mut this = Loop {
+        scene: Scene { toolkit, context, request, host },
+        plan,
+        evidence,
+        transitions,
+        shelf,
+        model,
+        capability,
+        constrained: measured.is_some_and(|measured| measured.grammar_helps()),
+        cell,
+        changes,
+        watch: Watch::default(),
+        messages: vec![Message::system(String::new())],
+        request_at: 1,
+    };
+    let conversation = conversation::messages(&toolkit.earlier, &this.model.engine);
+    this.messages.extend(conversation);
+    this.request_at = this.messages.len();
+    this.messages.push(Message::user(opening));
+    let (ended, last_words) = this.turn().await?;
+    // Chat mode teaches nothing: a loop that may only read makes other calls than one that may act.
+    if let Some(memory) = memory.filter(|_| cell.mode == Mode::Agent) {
+        memory.learn(toolkit, this.evidence).await;
+    }
+    if let Some(stall) = ended {
+        this.end_well(stall, trouble.is_empty()).await?;
+    }
+    Ok(last_words)
+}
+
+/// One run of the loop.
+struct Loop<'a> {
+    scene: Scene<'a>,
+    plan: &'a Plan,
+    evidence: &'a mut Evidence,
+    transitions: &'a mut Transitions,
+    shelf: Shelf,
+    model: Leased,
+    capability: ModelCapability,
+    /// Calls are generated inside a grammar, because that was measured to help.
+    constrained: bool,
+    cell: Cell,
+    /// The request asks for a change or a command, and the loop may carry it out.
+    changes: bool,
+    watch: Watch,
+    messages: Vec<Message>,
+    /// Index of the request in `messages`, after earlier turns.
+    request_at: usize,
+}
+
+impl<'a> Loop<'a> {
+    /// Iterates until the model gives its last reply or stalls. Returns the stall, if any, and that reply, if it is complete.
+    async fn turn(&mut self) -> Result<(Option<Stall>, Option<String>), TurnError> {
+        let most = self.scene.toolkit.iterations_max.unwrap_or(self.capability.recommended_max_iterations);
+        for iteration in 1..=most {
+            if !self.transitions.spend() {
+                break;
+            }
+            self.watch.iteration = iteration;
+            let offered = self.shelf.offered(self.scene.toolkit, &self.watch.offer);
+            let reply = self.reply(&offered).await?;
+            let toolkit = self.scene.toolkit;
+            let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
+            let reading = call::read(&reply.text, Some(&*self.model.dialect), toolkit.catalog.specs(), until);
+            self.messages.push(Message::assistant(reply.text.clone()));
+            let silent = reading.calls.is_empty();
+            let verdict = if silent {
+                let silence = Silence {
+                    text: &reply.text,
+                    patterns: call::textual_patterns(&reply.text),
+                    circles: reply.finish == Finish::Repetition,
+                };
+                let open = self.open();
+                self.watch.silent(silence, still_open(self.scene.toolkit, &open))
+            } else {
+                let textual = if reading.tier == Some(Tier::Strict) { 0 } else { reading.calls.len() };
+                let batch = Batch { textual, ..self.calls(reading.calls).await? };
+                let open = self.open();
+                self.watch.called(&batch, still_open(self.scene.toolkit, &open))
+            };
+            self.report();
+            match verdict {
+                Verdict::Go => {}
+                Verdict::Done => return Ok((None, last_words(reply))),
+                Verdict::End(stall) => return Ok((Some(stall), last_words(reply).filter(|_| silent))),
+                Verdict::Say(stall, remedy) => {
+                    let example = prompt::example(&*self.model.dialect, &offer::texts(&offered));
+                    let open = self.open();
+                    let text = prompt::correction(stall, remedy, self.changes, &open, &example);
+                    self.messages.push(Message::user(text));
+                }
+            }
+        }
+        Ok((Some(self.watch.exhausted()), None))
+    }
+
+    /// Steps not done yet that this loop may do something about.
+    fn open(&self) -> Vec<&'a Step> {
+        let mut open = offer::open(self.plan, self.evidence);
+        open.retain(|step| self.cell.mode == Mode::Agent || !offer::executes(step));
+        open
+    }
+
+    /// Generates one reply, inside a grammar if that helps this model.
+    async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
+        let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
+        let system = prompt::system(self.changes, self.cell.short, &*model.dialect, &tools);
+        self.messages[0] = Message::system(system);
+        let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
+        let context = model.engine.limits().context.min(capability.max_context_tokens);
+        let count = |messages: &[Message]| model.engine.tokenize(&model.dialect.render(messages)).len();
+        prompt::make_room(&mut self.messages, &mut self.request_at, context, reply, &count);
+        let free = Request {
+            sampling: Sampling::prose(),
+            reuse: Reuse::Continue,
+            lookup: true,
+            ..model.engine.request(&model.dialect.render(&self.messages), reply)
+        };
+        let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools, Reply::Either));
+        let request = Request { grammar, ..free.clone() };
+        let mut output = match self.scene.toolkit.generate(model, request, "thinking", self.scene.host).await {
+            // The call marks are no tokens of this model file: go on without a grammar.
+            Err(TurnError::Engine(EngineError::Grammar(_))) => {
+                self.constrained = false;
+                self.scene.toolkit.generate(model, free, "thinking", self.scene.host).await?
+            }
+            output => output?,
+        };
+        let host = self.scene.host;
+        output.text = prompt::without_reasoning(&output.text, |thought| {
+            host.emit(Event::Thinking { text: thought.to_owned() });
+        });
+        Ok(output)
+    }
+
+    /// Runs the calls of one reply, and adds a message with the result of each.
+    async fn calls(&mut self, calls: Vec<RawCall>) -> Result<Batch, TurnError> {
+        let mut batch = Batch { calls: calls.len(), ..Batch::default() };
+        for raw in calls {
+            let mut result = match check::check(&raw, self.scene.toolkit.catalog.specs()) {
+                Err(problem) => problem.to_string(),
+                Ok(checked) => {
+                    let spec = self.scene.toolkit.catalog.get(&checked.call.tool);
+                    match spec.filter(|spec| self.shelf.allows(spec, &self.watch.offer)) {
+                        None => format!("`{}` is not offered now; use one of the listed tools", checked.call.tool),
+                        Some(spec) => self.call(checked, spec, &mut batch).await?,
+                    }
+                }
+            };
+            if self.changes && batch.executed == 0 && self.watch.reading_calls + batch.usable >= watch::NUDGE_AFTER {
+                result.push_str(&format!("\n{}", prompt::HINT));
+            }
+            self.messages.push(Message::tool(result));
+        }
+        Ok(batch)
+    }
+
+    /// Runs one call, unless the evidence has its result. Returns the text for the model.
+    async fn call(&mut self, checked: check::Checked, spec: &ToolSpec, batch: &mut Batch) -> Result<String, TurnError> {
+        for repair in &checked.repairs {
+            self.scene.host.notice(&format!("{}: {repair}", spec.name));
+        }
+        let call = checked.call;
+        let (tool, arguments) = (call.tool.clone(), call.arguments.clone());
+        batch.usable += 1;
+        batch.servers.insert(spec.server.clone());
+        batch.signature.push_str(&self.evidence.signature(&tool, &arguments));
+        if let Some(entry) = self.evidence.just_done(&tool, &arguments) {
+            batch.repeated += 1;
+            return Ok(format!("Already done: {}", entry.summary()));
+        }
+        let known = self.evidence.repeated(&tool, &arguments).is_some();
+        let open = self.open();
+        let step = prompt::step_of(&Value::Object(arguments.clone()).to_string(), &open);
+        self.scene.host.emit(Event::StepExecuting { step, description: tool.clone() });
+        self.scene.host.emit(Event::StepState { step, state: StepState::Deciding });
+        let status = execute::perform(self.scene, step, call, spec, self.evidence).await?;
+        batch.repeated += usize::from(known);
+        batch.executed += usize::from(spec.mutates && !known);
+        let text = self.evidence.repeated(&tool, &arguments).or(self.evidence.entries().last());
+        let text = text.map_or(String::new(), |entry| words::shorten(&entry.outcome.text, RESULT_CHARS));
+        Ok(match status {
+            StepStatus::Succeeded if known => format!("The same as before:\n{text}"),
+            StepStatus::Succeeded => text,
+            StepStatus::Rejected => "The user said no to this call.".to_owned(),
+            StepStatus::Failed | StepStatus::Skipped => format!("Failed: {text}"),
+        })
+    }
+
+    /// Emits the counters, and what was noticed since the last report.
+    fn report(&mut self) {
+        let (miss, repeat) = self.watch.counts();
+        self.scene.host.emit(Event::ToolMiss(miss));
+        self.scene.host.emit(Event::Repeat(repeat));
+        for noticed in std::mem::take(&mut self.watch.events) {
+            self.scene.host.emit(match noticed {
+                Noticed::Detection(detection) => Event::Detection(detection),
+                Noticed::Recovery(recovery) => Event::Recovery(recovery),
+            });
+        }
+    }
+}
+
+/// The text of a reply that came to its end; `None` if it was cut off.
+fn last_words(reply: Output) -> Option<String> {
+    (reply.finish == Finish::End).then_some(reply.text)
+}
+
+fn still_open<'a>(toolkit: &'a Toolkit, open: &[&Step]) -> Open<'a> {
+    Open {
+        any: !open.is_empty(),
+        executing: open.iter().any(|step| offer::executes(step)),
+        elsewhere: open.first().and_then(|step| offer::server_for(toolkit, step)),
+    }
+}

@@ -1,0 +1,13 @@
+//! Reads from a clause, without a model, what it spells out: an edit (`change X from A to B`), a removal, or a command. Pure.
+
+mod edit;
+mod intent;
+mod object;
+mod phrases;
+mod places;
+mod removal;
+mod tokenised;
+
+pub use edit::{Edit, settle_edit};
+pub use phrases::{command, names_command, shows_command};
+pub use removal::{removes, settle_removal};

@@ -1,0 +1,244 @@
+//! Removes from a file what a step names: lines by number, a quoted text, a definition by name, or the one line that fits a
+//! description. Any other removal needs a model.
+
+use crate::edit::remove;
+use crate::index::language_of;
+use crate::language::clauses::names;
+use crate::language::clauses::scan::{Kind, Token};
+use crate::language::clauses::words::{is_determiner, listed};
+
+use super::edit::{Edit, FILE_BYTES_MAX};
+use super::object::object;
+use super::{intent, places};
+
+const LINES: &str = "line, lines, row, rows, строку, строки";
+const RANGES: &str = "to, through, по";
+const TEXTS: &str = "word, words, phrase, text, string, term, слово, слова, фразу, текст";
+const DEFINITIONS: &str =
+    "function, method, test, macro, class, struct, enum, trait, interface, type, функцию, метод, класс";
+
+/// Words that say why a definition is removed, not which one.
+const REASONS: &str = "unused, old, obsolete, deprecated, dead, whole, entire, unnötige, alte";
+/// Nouns for what is usually one line.
+const ENTRIES: &str = "\
+    line, row, entry, item, bullet, comment, todo, fixme, import, include, dependency, requirement, classifier, keyword, rule, \
+    строку, пункт, комментарий";
+/// Words around such a noun that say nothing about the line's content.
+const FILLERS: &str = "\
+    about, containing, contains, that, which, who, says, say, saying, mentioning, mentions, with, for, on, of, to, in, from, named, called, \
+    starting, starts, beginning, begins, is, are, there, file, про, о, об, со, с, где";
+/// Words that choose a line by order, number, form or exclusion, which the file's text cannot answer: such a step is refused.
+const SELECTORS: &str = "\
+    not, no, without, except, but, unless, other, than, after, before, above, below, until, between, first, second, third, last, top, \
+    bottom, middle, next, previous, some, few, all, every, each, any, both, either, empty, blank, duplicate, duplicated, unused, obsolete, \
+    old, new, trailing, leading, and, or, не, кроме, без, после, до, все, и, или";
+
+/// Whether `step` asks to remove something.
+pub fn removes(step: &str) -> bool {
+    object(&intent::tokens(step)).is_some()
+}
+
+/// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
+///
+/// # Errors
+/// Why it is unclear what to remove, and how to name it instead.
+pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit, String>> {
+    let tokens = intent::tokens(step);
+    let object = object(&tokens)?;
+    let after = if file.len() > FILE_BYTES_MAX {
+        Err(format!("it is larger than {FILE_BYTES_MAX} bytes"))
+    } else {
+        without_lines(&object, file)
+            .or_else(|| without_quoted(&object, file))
+            .or_else(|| without_definition(&object, path, file))
+            .or_else(|| without_described(&object, path, file))
+            .unwrap_or_else(|| Err("what is to go cannot be told for sure".to_owned()))
+    };
+    let edit = after.and_then(|after| {
+        between(file, &after).ok_or_else(|| "the lines that are to go cannot be told from others".to_owned())
+    });
+    let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
+    Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
+}
+
+/// The file without `line 3`, `lines 3 to 5`, `lines 3-5`.
+fn without_lines(object: &[Token], file: &str) -> Option<Result<String, String>> {
+    let mut words = object.iter().filter(|token| !is_determiner(&token.low));
+    words.next().filter(|noun| listed(LINES, &noun.low))?;
+    let numbers = words.filter(|token| token.kind != Kind::Dash && !listed(RANGES, &token.low));
+    let numbers: Option<Vec<usize>> =
+        numbers.flat_map(|token| token.text.split(['-', '–'])).map(|number| number.parse().ok()).collect();
+    let (from, to) = match numbers?.as_slice() {
+        [one] => (*one, *one),
+        [from, to] => (*from, *to),
+        _ => return None,
+    };
+    let lines: Vec<&str> = file.split_inclusive('\n').collect();
+    if from == 0 || from > to || to > lines.len() {
+        return Some(Err(format!("it has {} lines", lines.len())));
+    }
+    Some(Ok(lines[..from - 1].concat() + &lines[to..].concat()))
+}
+
+/// The file without a quoted text that occurs once; without its whole line if the text is all of it or the step says `line`.
+fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>> {
+    let (quoted, others): (Vec<&Token>, Vec<&Token>) = object.iter().partition(|token| token.kind == Kind::Opaque);
+    let [text] = quoted.as_slice() else { return None };
+    let counts =
+        |token: &&&Token| !is_determiner(&token.low) && !listed("with, that, says, saying, containing", &token.low);
+    let nouns: Vec<&&Token> = others.iter().filter(counts).collect();
+    if !nouns.iter().all(|noun| listed(LINES, &noun.low) || listed(TEXTS, &noun.low)) {
+        return None;
+    }
+    let text = names::unquoted(text);
+    let (start, end) = match places::whole(file, text).as_slice() {
+        [at] => (*at, at + text.len()),
+        all => return Some(Err(format!("`{text}` occurs {} times", all.len()))),
+    };
+    let line_start = file[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = file[end..].find('\n').map_or(file.len(), |at| end + at + 1);
+    let is_whole = file[line_start..line_end].trim() == text.trim();
+    if is_whole || nouns.iter().any(|noun| listed(LINES, &noun.low)) {
+        return Some(Ok(format!("{}{}", &file[..line_start], &file[line_end..])));
+    }
+    // Of the spaces on both sides only one is kept.
+    let behind = if file[..start].ends_with([' ', '\n']) || start == 0 {
+        file[end..].strip_prefix(' ').unwrap_or(&file[end..])
+    } else {
+        &file[end..]
+    };
+    Some(Ok(format!("{}{behind}", &file[..start])))
+}
+
+/// The file without `the function f`, `method A.b`.
+fn without_definition(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
+    let mut words = object.iter().filter(|token| !is_determiner(&token.low) && !listed(REASONS, &token.low));
+    words.next().filter(|noun| listed(DEFINITIONS, &noun.low))?;
+    let name = words.next().filter(|name| matches!(name.kind, Kind::Word | Kind::Opaque))?;
+    if words.next().is_some() {
+        return None;
+    }
+    let name = if name.kind == Kind::Opaque { names::unquoted(name) } else { name.text };
+    let name = name.trim_end_matches("()").rsplit(['.', ':']).next().unwrap_or_default();
+    Some(remove::definition(path, file, name))
+}
+
+/// The file without the only line that has all words of a description: `the line about retries`, `the TODO`, `the tox.ini entry`.
+fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<String, String>> {
+    let noun = object.iter().find(|token| listed(ENTRIES, &token.low))?;
+    if object.iter().any(|token| listed(SELECTORS, &token.low)) {
+        return None;
+    }
+    let is_mark = listed("todo, fixme", &noun.low);
+    let describes = |token: &&Token| {
+        (token.start != noun.start || is_mark) && !is_determiner(&token.low) && !listed(FILLERS, &token.low)
+    };
+    let about: Vec<String> = object.iter().filter(describes).flat_map(|token| places::parts(token.text)).collect();
+    let lines: Vec<&str> = file.split_inclusive('\n').collect();
+    let is_meant = |at: &usize| {
+        let words = places::parts(lines[*at]);
+        let is_comment = !is_mark && noun.low != "comment" || places::is_comment(lines[*at]);
+        let is_import = noun.low != "import" || brings_in(lines[*at]);
+        !about.is_empty() && is_comment && is_import && about.iter().all(|word| words.contains(word))
+    };
+    let found: Vec<usize> = (0..lines.len()).filter(is_meant).collect();
+    let [at] = found.as_slice() else { return Some(Err(format!("{} lines answer to that", found.len()))) };
+    let line = lines[*at].trim_end();
+    let goes_on = |at: Option<usize>| {
+        places::is_comment(line) && at.and_then(|at| lines.get(at)).is_some_and(|line| places::is_comment(line))
+    };
+    if line.ends_with(['{', '[', '(', ':', '\\']) || !is_mark && (goes_on(at.checked_sub(1)) || goes_on(Some(at + 1))) {
+        return Some(Err(format!("line {} belongs together with others", at + 1)));
+    }
+    let mut before = lines[..*at].concat();
+    let closes = lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with(['}', ']']));
+    if language_of(path) == "json" && closes && !line.ends_with(',') && before.trim_end().ends_with(',') {
+        // The entry that is now the last loses its comma.
+        let end = before.trim_end().len();
+        before.replace_range(end - 1..end, "");
+    }
+    Some(Ok(before + &lines[at + 1..].concat()))
+}
+
+/// Whether a line imports something.
+fn brings_in(line: &str) -> bool {
+    let line = line.trim_start();
+    ["import ", "from ", "use ", "pub use ", "#include", "require"].iter().any(|begin| line.starts_with(begin))
+        || line.contains("require(")
+}
+
+/// The edit that turns `file` into `after`, extended by lines around it until `old` is unique in the file.
+fn between(file: &str, after: &str) -> Option<Edit> {
+    let newline = if file.contains("\r\n") { "\r\n" } else { "\n" };
+    let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
+    let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
+    // Removing whole lines also removes a line end, so the edit includes the next line that stays.
+    let gone = old.len() - same;
+    let (from, to) = match (gone, new.len() == first + same) {
+        (gone, true) if gone < old.len() => (first, gone),
+        (gone, true) => (first.saturating_sub(1), gone.saturating_sub(1)),
+        (gone, false) => (first, gone.saturating_sub(1).max(first)),
+    };
+    let window = places::unmistakable(file, &old, newline, from, to)?;
+    let behind = old.len() - 1 - window.end();
+    let reason = format!("line {} is the first that changes", first + 1);
+    let new = new.get(*window.start()..new.len() - behind)?.join(newline);
+    Some(Edit { old: old[window].join(newline), new, line: first + 1, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTES: &str = "# Notes\n- one\n- two words here\n- one more\n";
+    const CODE: &str = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
+
+    /// The file after the removal, or why it was refused.
+    fn after(step: &str, path: &str, file: &str) -> Result<String, String> {
+        let edit = settle_removal(step, path, file).unwrap_or_else(|| panic!("no removal: {step}"))?;
+        assert_eq!(file.matches(edit.old.as_str()).count(), 1, "{step}: not unique: {}", edit.old);
+        Ok(file.replacen(&edit.old, &edit.new, 1))
+    }
+
+    #[test]
+    fn named_lines_texts_and_definitions_are_removed() {
+        let check = |step: &str, path: &str, file: &str, expected: &str| {
+            assert_eq!(after(step, path, file).as_deref(), Ok(expected), "{step}");
+        };
+        check("Delete line 2 of a.md", "a.md", NOTES, "# Notes\n- two words here\n- one more\n");
+        check("remove lines 2 to 3 from a.md", "a.md", NOTES, "# Notes\n- one more\n");
+        check("remove lines 2-4 from a.md", "a.md", NOTES, "# Notes\n");
+        check("delete the line \"two\" from a.md", "a.md", NOTES, "# Notes\n- one\n- one more\n");
+        check("remove the word 'words' from a.md", "a.md", NOTES, "# Notes\n- one\n- two here\n- one more\n");
+        check("take '- one more' out of a.md", "a.md", NOTES, "# Notes\n- one\n- two words here\n");
+        check("delete the function f from a.py", "a.py", CODE, "def g():\n    return 2\n");
+        check("Remove the unused function `f()` from a.py", "a.py", CODE, "def g():\n    return 2\n");
+        check("delete line 2 of a.md", "a.md", "one\r\ntwo", "one\r\n");
+        check("delete line 1 of a.md", "a.md", "x\ny\nx\n", "y\nx\n");
+        check("Take the line about two out of a.md", "a.md", NOTES, "# Notes\n- one\n- one more\n");
+        check("Delete the TODO from b.py", "b.py", "# TODO: later\nx = 1\n", "x = 1\n");
+        let imports = "import re\nfrom foo.bar import baz\n\nbaz(re)\n";
+        check("Remove the import of baz from b.py", "b.py", imports, "import re\n\nbaz(re)\n");
+        let entries = "{\n  \"a\": 1,\n  \"b-c\": 2\n}\n";
+        check("Remove the b-c entry from a.json", "a.json", entries, "{\n  \"a\": 1\n}\n");
+    }
+
+    #[test]
+    fn an_unclear_removal_is_refused_with_a_reason() {
+        for (step, reason) in [
+            ("remove 'one' from a.md", "`one` occurs 2 times"),
+            ("remove 'three' from a.md", "`three` occurs 0 times"),
+            ("delete line 9 of a.md", "it has 4 lines"),
+            ("remove the line about three from a.md", "0 lines answer to that"),
+            ("remove the item one from a.md", "2 lines answer to that"),
+            ("remove the last line about one from a.md", "cannot be told for sure"),
+            ("remove what is about two from a.md", "cannot be told for sure"),
+            ("delete the function f from a.md", "it is not clear"),
+        ] {
+            let refused = after(step, "a.md", NOTES).expect_err(step);
+            assert!(refused.contains(reason) && refused.contains("quote the text"), "{step}: {refused}");
+        }
+        assert_eq!(settle_removal("change one to two in a.md", "a.md", NOTES), None);
+    }
+}

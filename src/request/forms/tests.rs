@@ -1,0 +1,235 @@
+//! Tests which built-in tool is chosen for a clause by its wording.
+
+use super::*;
+use crate::language::clauses::parts;
+
+fn check(step: &str, symbol: Option<&str>, expected: Option<Builtin>) {
+    assert_eq!(asked(&parts(step)[0], symbol), expected, "{step}");
+}
+
+#[test]
+fn imports_and_dependents_are_told_apart_by_word_order() {
+    check("which files import src/pull.rs", None, Some(Builtin::IndexDependents));
+    check("Which modules use src/words.rs?", None, Some(Builtin::IndexDependents));
+    check("What depends on src/lib.rs?", None, Some(Builtin::IndexDependents));
+    check("List the files that import src/lib.rs", None, Some(Builtin::IndexDependents));
+    check("What does src/pull.rs import?", None, Some(Builtin::IndexImports));
+    check("What are the dependencies of src/pull.rs?", None, Some(Builtin::IndexImports));
+}
+
+#[test]
+fn callers_and_callees_are_told_apart_by_word_order() {
+    check("What clock does TTLCache use unless I pass one?", Some("TTLCache"), Some(Builtin::IndexSearch));
+    check("Which functions does run use?", Some("run"), Some(Builtin::IndexCallees));
+    let save = Some("Store.save");
+    check("Who calls Store.save?", save, Some(Builtin::IndexCallers));
+    check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
+    check("Find out what Store.save calls", save, Some(Builtin::IndexCallees));
+    check("Where is Store.save used?", save, Some(Builtin::IndexCallers));
+    check("where's Store.save called? function names please", save, Some(Builtin::IndexCallers));
+    check("Where are parseDate calls made?", Some("parseDate"), Some(Builtin::IndexCallers));
+    check("What does Store.save call?", save, Some(Builtin::IndexCallees));
+    check("Which functions does Store.save use?", save, Some(Builtin::IndexCallees));
+    check("What would break if I rename Store.save?", save, Some(Builtin::IndexImpact));
+}
+
+#[test]
+fn places_and_open_questions_go_to_the_index() {
+    check("Where is the function hub_dir defined?", Some("hub_dir"), Some(Builtin::IndexFindFiles));
+    check("Explain what Pool.lease does", Some("Pool.lease"), Some(Builtin::IndexSearch));
+    check("How does the budget manager evict models?", None, Some(Builtin::IndexSearch));
+    check("Where is the retry limit defined?", None, Some(Builtin::IndexSearch));
+    check("Show the functions in src/app.rs", None, Some(Builtin::IndexReadFile));
+}
+
+#[test]
+fn whole_files_and_text_in_files_are_told_apart() {
+    check("Delete the file notes.txt", None, Some(Builtin::DeleteFile));
+    check("Remove src/legacy/old.rs", None, Some(Builtin::DeleteFile));
+    check("Please get rid of the file tmp/debug.log", None, Some(Builtin::DeleteFile));
+    check("Could you rename src/a.rs to src/b.rs", None, Some(Builtin::MoveFile));
+    check("Move docs/old.md into archive/", None, Some(Builtin::MoveFile));
+    check("Remove the unused imports from src/lib.rs", None, Some(Builtin::ReplaceInFile));
+    check("In src/app.rs rename getUser to loadUser", None, Some(Builtin::ReplaceInFile));
+    check("Remove config.json from .gitignore", None, Some(Builtin::ReplaceInFile));
+    check("Remove jquery.min.js from index.html", None, Some(Builtin::ReplaceInFile));
+    check("Delete old.css import from a.html", None, Some(Builtin::ReplaceInFile));
+    check("Rename config.json in README.md to settings.json", None, Some(Builtin::ReplaceInFile));
+    check("Delete the notes.txt link", None, None);
+    check("Delete notes.txt from the list", None, None);
+    check("Get rid of a.txt of the backup", None, None);
+    check("Move a.rs out of src/ of the project", None, None);
+    check("Delete a.txt and b.txt", None, Some(Builtin::DeleteFile));
+    check("Move a.txt, please", None, Some(Builtin::MoveFile));
+    check("Delete every file below tmp", None, None);
+    check("In src/app.rs remove the field of Store", None, Some(Builtin::ReplaceInFile));
+    check("Where in src/app.rs do we delete rows?", None, None);
+    check("Remove the word old from the title", None, None);
+    check("Take the line about retries out of notes.md", None, Some(Builtin::ReplaceInFile));
+    check("Get rid of the TODO in src/b.rs", None, Some(Builtin::ReplaceInFile));
+    check("Strip the comments from src/b.rs", None, Some(Builtin::ReplaceInFile));
+    check("Remove from notes.md the line about retries", None, Some(Builtin::ReplaceInFile));
+    check("Drop a TODO in src/b.rs", None, None);
+    check("Drop a note about the deadline in notes.md", None, None);
+    check("Leave a comment in src/a.rs that we time out", None, None);
+    check("Leave debug off in config.toml", None, None);
+}
+
+#[test]
+fn similar_words_in_another_form_get_another_tool() {
+    check("Show the git log", None, Some(Builtin::RunCommand));
+    check("Show me where git status is parsed", None, Some(Builtin::IndexSearch));
+    check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
+    check("Search for TODO in src", None, Some(Builtin::SearchText));
+    check("What files are in src/budget?", None, Some(Builtin::ListDir));
+    check("List src/", None, Some(Builtin::ListDir));
+    check("How many files are in tests/?", None, Some(Builtin::ListDir));
+    check("How many files in src/ import a.ts?", None, None);
+}
+
+#[test]
+fn a_question_that_names_a_file_reads_it() {
+    for step in [
+        "Look in src/retry.ts: how many times is a request tried?",
+        "How many attempts are there in src/retry.ts?",
+        "In src/retry.ts, how many attempts are there?",
+        "What does src/retry.ts do?",
+        "What is MAX_ATTEMPTS in src/retry.ts?",
+        "See README.md",
+        "Show me src/main.rs",
+        "Take a look at models.toml",
+        "Which version does Cargo.toml say?",
+        "Summarise README.md",
+        "Tell me what scripts/demo does",
+        "Let me see scripts/setup",
+        "Explain src/tools/head.rs",
+        "cat src/main.rs",
+        "Compare a.ts and b.ts",
+        "Read src/app.rs",
+        "For src/retry.ts, tell me what it does",
+        "See src/retry.ts. How often is a request tried?",
+        "How many times is a request tried? Look in src/retry.ts",
+        "According to README.md, how often is a request tried?",
+    ] {
+        check(step, None, Some(Builtin::ReadFile));
+    }
+    check("Run scripts/demo", None, Some(Builtin::RunCommand));
+    check("Show me the file called notes.md", None, Some(Builtin::ReadFile));
+    check("Which functions are called in the file src/app.rs?", None, Some(Builtin::IndexReadFile));
+    check("Show the history of src/app.rs", None, None);
+}
+
+#[test]
+fn text_looked_for_in_files_is_searched() {
+    for step in [
+        "Search the code for TODO",
+        "Find all TODO comments",
+        "Find every place that says \"not recorded\"",
+        "Which files contain the word retry?",
+        "How often does the word unsafe occur?",
+        "Does anything mention seccomp?",
+        "Show me all lines with MONOBLOC_",
+        "Find the word unsafe in src/lora.rs",
+        "Is there a TODO in src/main.rs?",
+        "Look for \"Landlock\" in src/",
+    ] {
+        check(step, None, Some(Builtin::SearchText));
+    }
+    check("Check the tests with the command line", None, None);
+    check("Search for the code that reads headers", None, Some(Builtin::IndexSearch));
+    check("Create notes.md with the text hello", None, Some(Builtin::WriteFile));
+}
+
+#[test]
+fn files_are_found_by_name_and_folders_listed() {
+    for step in [
+        "Find all TOML files",
+        "Which markdown files are there?",
+        "Find files named mod.rs",
+        "Is there a file called adapter.bin?",
+        "List all rust files under src/tools",
+        "Where is the file features.rs?",
+    ] {
+        check(step, None, Some(Builtin::FindFiles));
+    }
+    for step in [
+        "ls src/",
+        "Show me the folder src/engine",
+        "What does the folder src/tools contain?",
+        "Show the directory tree of src/budget",
+        "List everything in this project",
+        "Which files are there?",
+        "List the files in scripts/",
+    ] {
+        check(step, None, Some(Builtin::ListDir));
+    }
+}
+
+#[test]
+fn changes_in_a_file_and_new_files_are_told_apart() {
+    for step in [
+        "Replace 5 with 3 in src/retry.rs",
+        "In src/retry.ts change the number of attempts from 5 to 3",
+        "Bump the version in Cargo.toml to 1.0.0",
+        "Add a comment above fn main in src/main.rs",
+        "Append a line \"Thanks\" to README.md",
+        "Make MAX_ATTEMPTS in src/retry.ts 7",
+        "Insert `use std::fs;` at the top of src/main.rs",
+        "Comment out line 5 of src/main.rs",
+    ] {
+        check(step, None, Some(Builtin::ReplaceInFile));
+    }
+    for step in [
+        "Create a file notes.md with the text hello",
+        "Make a new file src/util.rs",
+        "Write \"a, b\" to data.csv",
+        "Save a list of the modules to modules.md",
+        "Add a file LICENSE with the MIT license",
+    ] {
+        check(step, None, Some(Builtin::WriteFile));
+    }
+    check("Write tests for src/util.rs", None, None);
+    check("Create a function parse in src/util.rs", None, Some(Builtin::ReplaceInFile));
+    check("Write documentation in src/util.rs", None, Some(Builtin::ReplaceInFile));
+    check("Write the answer in a file called notes.md", None, Some(Builtin::WriteFile));
+    check("Save the answer in notes.md", None, Some(Builtin::WriteFile));
+    check("Update me about what is new in src/util.rs", None, None);
+    check("Refactor the app: create src/entry.tsx with the text \"x\"", None, Some(Builtin::WriteFile));
+}
+
+#[test]
+fn questions_about_lessons_list_them() {
+    check("What did we learn about tests?", None, Some(Builtin::IndexListMemories));
+    check("Which lessons do you remember?", None, Some(Builtin::IndexListMemories));
+    check("What worked before?", None, Some(Builtin::IndexListMemories));
+    check("How is memory estimated?", None, Some(Builtin::IndexSearch));
+}
+
+#[test]
+fn relations_of_code_are_found_in_many_wordings() {
+    let select = Some("Prefilter.select");
+    check("Find usages of Prefilter.select", select, Some(Builtin::IndexCallers));
+    check("List every caller of Prefilter.select", select, Some(Builtin::IndexCallers));
+    check("Who calls Prefilter.select in src/app.rs?", select, Some(Builtin::IndexCallers));
+    check("Which functions are called by Prefilter.select?", select, Some(Builtin::IndexCallees));
+    check("Show me the definition of Prefilter.select", select, Some(Builtin::IndexFindFiles));
+    check("Move the definition of Prefilter.select", select, None);
+    check("What happens if I change Prefilter.select?", select, Some(Builtin::IndexImpact));
+    check("Where does the trait Dialect live?", Some("Dialect"), Some(Builtin::IndexFindFiles));
+    check("Which modules does src/main.rs depend on?", None, Some(Builtin::IndexImports));
+    check("Where is src/tools/head.rs used?", None, Some(Builtin::IndexDependents));
+    check("What is defined in src/tools/head.rs?", None, Some(Builtin::IndexReadFile));
+}
+
+#[test]
+fn requests_to_run_something_become_commands() {
+    check("Git status", None, Some(Builtin::RunCommand));
+    check("Run the tests", None, Some(Builtin::RunCommand));
+    check("Build the project", None, Some(Builtin::RunCommand));
+    check("Run the command `echo hello`", None, Some(Builtin::RunCommand));
+    check("Please execute ./deploy.sh", None, Some(Builtin::RunCommand));
+    check("Check the types with npx tsc", None, Some(Builtin::RunCommand));
+    check("Replace fetch with node fetch in src/a.ts", None, Some(Builtin::ReplaceInFile));
+    check("Build a parser for dates", None, None);
+    check("Git is what my team uses", None, None);
+}

@@ -1,0 +1,241 @@
+//! Decides by lists of words what kind of step a text asks for.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::context::mentions::is_coined_word;
+use crate::language::{clauses, words};
+use crate::request::classify;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Tells the user something.
+    Ask,
+    /// Changes files.
+    Edit,
+    /// Gives a symbol another name everywhere.
+    Rename,
+    /// Puts a file or a definition elsewhere.
+    Move,
+    /// Runs a command.
+    Run,
+    /// Makes failing tests pass.
+    Fix,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] = [Kind::Ask, Kind::Edit, Kind::Rename, Kind::Move, Kind::Run, Kind::Fix];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Ask => "ask",
+            Kind::Edit => "edit",
+            Kind::Rename => "rename",
+            Kind::Move => "move",
+            Kind::Run => "run",
+            Kind::Fix => "fix",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Words that ask for a change, and words that ask for an answer.
+const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants repair should \
+    shouldn't must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere behebe \
+    setze ersetze erhöhe erstelle schreibe entferne braucht brauche möchte ajoute corrige passe mets remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero \
+    добавь исправь замени измени удали";
+const QUESTIONS: &str = "what which where how who when why tell explain show describe erkläre sag zeig explique dime explica muestra \
+    summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
+    quels quelles pourquoi comment где кто почему";
+
+/// Words that ask for a change where a text begins with them.
+const OPENING_ORDERS: &str = "accept allow apply avoid convert disable disallow emit enable escape expand expose extend forbid handle halve \
+    ignore improve increase keep lower make normalise normalize permit prefer quote raise reduce refactor refuse reject require shorten \
+    simplify skip strip support swap throw treat trim turn unify use validate warn wrap akzeptiere behandle benutze erlaube ignoriere lass \
+    nutze unterstütze verwende accepte autorise permets traite utilise acepta admite ignora permite trata usa";
+
+/// Words that report what is wrong, and words that ask to look at something.
+const REPORTS: &str = "gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
+    incorrectly instead supposed doesn't gibt liefert falsch kaputt renvoie devuelve возвращает";
+const LOOKS: &str = "list find search read count look print give compare thanks";
+
+/// Words of commands.
+pub const COMMANDS: &str = "run runs execute start launch build compile lint format install check test tests testing commit führe starte \
+    teste lance exécute ejecuta запусти";
+
+/// Number of first words in which a question has its question word: `in which case`, `from how many on`.
+const OPENING_WORDS: usize = 3;
+
+/// Fewest words of a sentence.
+const SENTENCE_WORDS: usize = 4;
+
+/// Beginnings of orders in the form of a question.
+const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|kannst du|\
+    könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";
+
+/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something, reports what is wrong, or
+/// states something about code.
+pub fn is_order(text: &str) -> bool {
+    let asks = has_question(text);
+    let polite = is_polite(text);
+    let orders = has_order(text) || begins_with_order(text);
+    let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
+    let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
+    orders && (polite || !asks) || polite && text.contains('(') || !asks && !has_word(text, LOOKS) && tells()
+}
+
+fn is_polite(text: &str) -> bool {
+    let low = text.to_lowercase();
+    POLITE.split('|').any(|words| low.contains(words))
+}
+
+/// Whether a text begins with an imperative: `Treat tabs as spaces`, but not `support for tabs`.
+fn begins_with_order(text: &str) -> bool {
+    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
+    let is_order = all.next().is_some_and(|word| is_one_of(word, OPENING_ORDERS));
+    is_order && !matches!(all.next(), Some("for" | "of"))
+}
+
+/// Whether a text has a question, or says that somebody wants to know something.
+fn has_question(text: &str) -> bool {
+    const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
+    let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
+    let begins = |(at, sentence): (usize, &str)| {
+        let opening = if at == 0 { OPENING_WORDS } else { 1 };
+        words::split(sentence).iter().take(opening).any(|word| is_question_word(&word.to_lowercase()))
+    };
+    has_question_mark(text) || has_word(text, KNOW) || sentences.enumerate().any(begins)
+}
+
+/// Whether a whole request asks, orders nothing and reports nothing.
+pub fn is_question(request: &str) -> bool {
+    let first = words::split(request).first().map(|word| word.to_lowercase()).unwrap_or_default();
+    has_question(request) && first != "when" && !is_order(request) && !has_word(request, REPORTS)
+}
+
+/// Whether a text begins with a question word and orders nothing: `which error comes then`.
+pub fn begins_with_question(text: &str) -> bool {
+    let first = words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default();
+    let shows = ["show", "tell", "explain", "describe"].contains(&first.as_str());
+    is_question_word(&first) && first != "when" && !shows && !has_order(text)
+}
+
+/// Whether a text has a question mark that is not quoted.
+fn has_question_mark(text: &str) -> bool {
+    text.split('"').step_by(2).any(|unquoted| unquoted.contains('?'))
+}
+
+/// Whether a word asks a question: `what`, and `whats` for `what's`.
+fn is_question_word(word: &str) -> bool {
+    is_one_of(word, QUESTIONS) || matches!(word, "whats" | "wheres" | "whos" | "hows")
+}
+
+pub fn has_order(text: &str) -> bool {
+    has_word(text, ORDERS)
+}
+
+/// Whether a request is one sentence that begins as a question, ends as one, and orders nothing in between: `how do I set X, and where?`.
+pub fn only_asks(request: &str) -> bool {
+    let text = request.trim();
+    let one_sentence = text.ends_with('?')
+        && !text.trim_end_matches('?').contains(['?', '\n', ';'])
+        && !text.contains(". ")
+        && !text.contains("! ");
+    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
+    let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
+    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
+    one_sentence && begins && !orders && !is_polite(text)
+}
+
+/// Whether a word in lower case can begin an order, a question or a command.
+pub fn begins_something(word: &str) -> bool {
+    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_one_of(word, list))
+}
+
+/// Whether one of the words of `text` is in a list, which has spaces between its words.
+pub fn has_word(text: &str, list: &str) -> bool {
+    words::split(text).iter().any(|word| is_one_of(&word.to_lowercase(), list))
+}
+
+fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
+
+/// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
+pub fn ordered(text: &str) -> Kind {
+    let about_tests = text.contains('`') || text.to_lowercase().contains("test");
+    if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
+}
+
+/// Whether a text reports what is wrong, or asks for a repair.
+pub fn is_report(text: &str) -> bool {
+    has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
+}
+
+/// Whether a request only asks that failing tests pass. One that asks for something new does not: a new test may be meant to fail.
+pub fn is_about_red_tests(text: &str) -> bool {
+    let passes = has_word(text, "pass green fix repair mend work");
+    is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
+}
+
+/// Whether a text says that something fails.
+pub fn is_red(text: &str) -> bool {
+    let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    words.iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
+}
+
+/// Whether a clause begins with a word for the form of an answer: `list all of them`.
+pub fn says_how(text: &str) -> bool {
+    words::split(text).first().is_some_and(|word| is_one_of(word, LOOKS))
+}
+
+/// The kind of a clause by the clause rules.
+pub fn kind_of(part: &clauses::Part) -> Kind {
+    match classify::kind(std::slice::from_ref(part)) {
+        classify::RequestKind::Change => Kind::Edit,
+        classify::RequestKind::Command => Kind::Run,
+        classify::RequestKind::Question | classify::RequestKind::Chat => Kind::Ask,
+    }
+}
+
+/// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back
+/// quotes is no command.
+pub fn quoted_command(text: &str) -> Option<String> {
+    static FAILS: LazyLock<Regex> = LazyLock::new(|| {
+        let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
+        let first = r"(?:[^`,;\s]*[-./][^`,;\s]*|test|run|check|build|vet)";
+        let fails = r"(?:is|fails?|failed|breaks?|doesn't|schlägt|échoue|falla)";
+        Regex::new(&format!(r"(?:^|[\s:])({program} {first}(?: [^`,;\s]+)*?) {fails}\b")).expect("a pattern")
+    });
+    match text.split('`').nth(1).map(str::trim) {
+        Some(inside) => inside.contains(' ').then(|| inside.to_owned()),
+        None => FAILS.captures(text).map(|found| found[1].to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_fails_is_named_with_or_without_quotes() {
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(quoted_command(text).as_deref(), expected, "{text}");
+        check("`make check` fails", Some("make check"));
+        check(
+            "node --test test/err.test.js is red since yesterday. Find the cause",
+            Some("node --test test/err.test.js"),
+        );
+        check("PYTHONPATH=src python3 -m unittest fails", Some("PYTHONPATH=src python3 -m unittest"));
+        check("cargo test is red since yesterday", Some("cargo test"));
+        check("the node that fails is wrong", None);
+        check("two tests fail", None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b is too vague. Call it c_d`: no model is needed.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::Kind;
+use crate::language::words;
+
+/// The renames and moves of `request`, as `FROM -> TO`; `None` if it asks for anything else.
+pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
+    static RENAME: LazyLock<Regex> = LazyLock::new(|| {
+        let begin = r"(?:^|[.;!:,]\s+|\b(?:and|then|please|you)\s+)";
+        let what = r"(?:the\s+)?(?:(?:function|method|class|variable|constant|type|struct|file|module|helper)\s+)?";
+        let name = r#"[`"']?([\w$./-]*[\w$/])(?:\(\))?[`"']?"#;
+        Regex::new(&format!("(?i){begin}(?:rename|move)\\s+{what}{name}\\s+(?:to|into|as|->|→)\\s+{name}"))
+            .expect("a pattern")
+    });
+    static CALL_IT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"(?i)^[^.]*?[`"']?\b([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+)\b[`"']?[^.]*\.\s+(?:please\s+)?(?:call|name|rename)\s+it\s+(?:to\s+)?[`"']?([\w$]+)[`"']?"#)
+            .expect("a pattern")
+    });
+    // `isErrorLike -> looksLikeError please, in all files`
+    static ARROW: LazyLock<Regex> = LazyLock::new(|| {
+        let name = r#"[`"']?\b([A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#;
+        Regex::new(&format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}")).expect("a pattern")
+    });
+    // Every rename and move updates the uses, so a request for that asks for nothing more.
+    static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
+        let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
+        Regex::new(&format!(
+            r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"
+        ))
+        .expect("a pattern")
+    });
+    let step = |found: Captures<'_>| {
+        let (from, to) = (found[1].to_owned(), found[2].to_owned());
+        let is_path = |name: &str| name.contains('/') || name.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4);
+        let kind = if is_path(&from) { Kind::Move } else { Kind::Rename };
+        (kind, format!("{from} -> {to}"))
+    };
+    let patterns: [&Regex; 3] = [&RENAME, &ARROW, &CALL_IT];
+    let pattern = patterns.into_iter().find(|pattern| pattern.is_match(request))?;
+    let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect();
+    let rest = pattern.replace_all(request, " ");
+    let rest = UPDATES.replace_all(&rest, " ");
+    let more = words::split(&rest).iter().any(|word| super::kind::begins_something(&word.to_lowercase()));
+    (!steps.is_empty() && !more && !rest.contains('?')).then_some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(request: &str, expected: &[(Kind, &str)]) {
+        let found = all(request).unwrap_or_default();
+        let found: Vec<(Kind, &str)> = found.iter().map(|(kind, text)| (*kind, text.as_str())).collect();
+        assert_eq!(found, expected, "{request}");
+    }
+
+    #[test]
+    fn renames_and_moves_are_read_without_a_model() {
+        check("Rename load_all to load_many everywhere.", &[(Kind::Rename, "load_all -> load_many")]);
+        check("please rename the function `a_b()` to `c_d` and update all callers", &[(Kind::Rename, "a_b -> c_d")]);
+        check(
+            "isAction isn't really a util. Move src/utils/isAction.ts to src/isAction.ts and adjust the imports.",
+            &[(Kind::Move, "src/utils/isAction.ts -> src/isAction.ts")],
+        );
+        check("get_type is too vague. Call it type_tag, in all of src.", &[(Kind::Rename, "get_type -> type_tag")]);
+        check("isErrorLike -> looksLikeError please, in all files", &[(Kind::Rename, "isErrorLike -> looksLikeError")]);
+        check("rename a.py to b.py", &[(Kind::Move, "a.py -> b.py")]);
+    }
+
+    #[test]
+    fn a_request_for_more_is_left_to_the_model() {
+        for request in [
+            "Rename a_b to c_d and run the tests",
+            "Rename a_b to c_d, then add a test",
+            "Why is a_b called so? Rename a_b to c_d",
+            "Set the timeout to 5",
+            "Where is it called?",
+        ] {
+            check(request, &[]);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The steps of a request: read by rules where they are plain, else parsed from what the model wrote.
+
+use serde_json::json;
+
+use crate::base::StepId;
+use crate::language::clauses;
+
+use super::kind::{self, Kind};
+use super::{classify, complete, renames};
+
+/// Most steps of one request; nobody approves a longer plan.
+pub const STEPS_MAX: usize = 12;
+
+/// One step of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub id: StepId,
+    pub kind: Kind,
+    /// Words of the request; for a rename or a move `FROM -> TO`.
+    pub text: String,
+}
+
+/// Longest request, in words, that is read without a model.
+const PLAIN_WORDS: usize = 24;
+/// Verbs that begin a step that is no edit, or that may hide one.
+const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
+
+/// The step of a request that clearly is one step: a question, or one clause that says what to add, change or remove. `None` for any other.
+pub fn plain(request: &str) -> Option<Step> {
+    if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
+        return Some(Step { id: StepId(1), kind: Kind::Ask, text: request.trim().to_owned() });
+    }
+    let parts = clauses::parts(request);
+    let [part] = parts.as_slice() else { return None };
+    let text = request.trim();
+    let one_sentence = !text.trim_end_matches(['.', '?', '!']).contains([';', '\n', '?', '!']) && !text.contains(". ");
+    let joined = text.split_whitespace().any(|word| matches!(word, "and" | "then" | "und" | "et" | "y" | "и"));
+    let verb = part.verb.as_deref().unwrap_or_default();
+    if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, NOT_PLAIN) {
+        return None;
+    }
+    let kind = match classify::kind(&parts) {
+        classify::RequestKind::Change => Kind::Edit,
+        _ if kind::is_order(text) && text.ends_with('?') => kind::ordered(text),
+        classify::RequestKind::Question if text.ends_with('?') => Kind::Ask,
+        _ => return None,
+    };
+    Some(Step { id: StepId(1), kind, text: text.to_owned() })
+}
+
+/// The steps of a request that rules read: one plain step, a numbered list, or renames and moves. `None` for any other.
+pub fn by_rules(request: &str) -> Option<Vec<Step>> {
+    if let Some(step) = plain(request) {
+        return Some(complete::numbered(complete::tests_apart(vec![(step.kind, step.text)])));
+    }
+    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some(steps) = complete::listed(&request) {
+        return Some(complete::numbered(complete::tests_apart(steps)));
+    }
+    renames::all(&request).map(complete::numbered)
+}
+
+/// The kinds of the steps that the model has read.
+pub fn kinds(text: &str) -> Vec<Kind> {
+    read(text).into_iter().map(|(kind, _)| kind).collect()
+}
+
+/// The grammar of an answer: lines of `kind: words of the request`. The words may include the space before an arrow.
+pub fn grammar(request: &str) -> String {
+    let text = json!({ "substring_words": request });
+    let most = STEPS_MAX - 1;
+    format!(
+        "start: step (\"\\n\" step){{0,{most}}}\n\
+         step: one | two\n\
+         one: (\"ask: \" | \"edit: \" | \"run: \" | \"fix: \") TEXT\n\
+         two: (\"rename: \" | \"move: \") TEXT (\" -> \" | \"-> \") TEXT\n\
+         TEXT: %regex {text}\n"
+    )
+}
+
+/// Parses an answer to [`grammar`]; a kind that contradicts the words of its step is corrected.
+pub fn read(text: &str) -> Vec<(Kind, String)> {
+    let step = |line: &str| {
+        let (kind, text) = line.split_once(": ")?;
+        let text = text.trim().trim_end_matches([',', ';']).to_owned();
+        let kind = match Kind::by_name(kind.trim())? {
+            Kind::Ask if kind::is_order(&text) => kind::ordered(&text),
+            Kind::Edit if kind::begins_with_question(&text) => Kind::Ask,
+            kind => kind,
+        };
+        Some((kind, text)).filter(|(_, text)| !text.is_empty() && text != "->")
+    };
+    let mut steps: Vec<(Kind, String)> = text.lines().filter_map(step).take(STEPS_MAX).collect();
+    steps.dedup();
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_no_question() {
+        let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
+        assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
+        assert_eq!(kind("Passe la pénalité par défaut de 25 à 50"), Kind::Edit);
+        assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
+        assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
+        assert_eq!(kind("Treat form feeds as white space when splitting, too"), Kind::Edit);
+        assert_eq!(kind("support for yaml"), Kind::Ask);
+        assert_eq!(kind("I want a helper names(expr) that tells me which names an expression needs"), Kind::Edit);
+        assert_eq!(kind("Job braucht eine Methode untag(*tags). Rückgabe wie bei tag()"), Kind::Edit);
+        assert_eq!(kind("Ein negatives maxAge soll abgelehnt werden wie 0"), Kind::Edit);
+        assert_eq!(kind("can we have is_even(4), which says whether a number is?"), Kind::Edit);
+        assert_eq!(kind("Trim(\"a?\", \"?\") comes back as \"a?\""), Kind::Edit);
+        assert_eq!(kind("whats the highest port"), Kind::Ask);
+        assert_eq!(kind("I want to know which tests need a server"), Kind::Ask);
+        assert_eq!(kind("Find the function that returns None"), Kind::Ask);
+        assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
+        assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
+        assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
+    }
+
+    #[test]
+    fn a_numbered_list_is_split_without_a_model() {
+        let steps = |request: &str| complete::listed(request).unwrap_or_default();
+        let tags = steps("1) add a get_tags() method to Scheduler 2) also a module level get_tags() shortcut");
+        assert_eq!(tags.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Edit, Kind::Edit]);
+        assert_eq!(tags[1].1, "also a module level get_tags() shortcut");
+        assert_eq!(steps("Python 3. It is 2) of 4"), []);
+        assert_eq!(steps("run the tests, then 1) add f 2) add g"), []);
+        let both = steps("two things: 1. where is the port read? 2. set it to 5");
+        assert_eq!(both.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [Kind::Ask, Kind::Edit]);
+    }
+
+    #[test]
+    fn only_a_plain_step_is_read_without_a_model() {
+        let kind = |request: &str| plain(request).map(|step| step.kind);
+        assert_eq!(kind("Where is the port read?"), Some(Kind::Ask));
+        assert_eq!(kind("Add a method clear to the Queue class"), Some(Kind::Edit));
+        for request in [
+            "Rename a to b",
+            "Set X to 5 in a.py and run the tests",
+            "It crashes. Fix it.",
+            "Read a.py, then set X to 5",
+            "Wo wird der Port gelesen",
+        ] {
+            assert_eq!(kind(request), None, "{request}");
+        }
+    }
+}

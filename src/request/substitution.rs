@@ -1,0 +1,349 @@
+//! Reads from a request, without a model, which value replaces which: `500, not 1000`, `from 25 to 50`, `instead of "a" it should say "b"`.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::language::{grounding, words};
+
+use super::characters;
+
+/// A value and what it becomes, as the request writes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Substitution {
+    pub old: String,
+    pub new: String,
+    /// Both are in quotation marks.
+    pub is_quoted: bool,
+    /// The request calls both by name, as characters (`a tab`), and code has them in quotation marks.
+    pub is_character: bool,
+    /// The rest of the request, which says where.
+    pub about: String,
+}
+
+impl Substitution {
+    /// The substitution in the words that the rules of explicit edits read.
+    pub fn spelled_out(&self) -> String {
+        const JOINS: &[&str] = &[
+            "from", "to", "into", "with", "not", "instead", "rather", "than", "von", "auf", "de", "à", "make",
+            "change", "set", "should", "be", "say", "it", "that",
+        ];
+        let about = self.about.split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | ':'));
+        let about: Vec<&str> = about.filter(|word| !JOINS.contains(&word.to_lowercase().as_str())).collect();
+        format!("change {} from {} to {}", about.join(" "), self.old, self.new)
+    }
+}
+
+/// A value of a request: a quoted text, a number, a name or a character.
+struct Literal<'a> {
+    /// With its quotation marks.
+    range: Range<usize>,
+    text: &'a str,
+    is_quoted: bool,
+}
+
+/// Marks around quoted texts.
+const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
+
+/// The substitution that `task` spells out; `None` if it does not name exactly two values, or does not say which replaces which.
+pub fn of(task: &str) -> Option<Substitution> {
+    let quoted = quotations(task);
+    let literals = if quoted.len() == 2 { quoted } else { numbers(task, &quoted) };
+    substitution(task, &literals)
+}
+
+/// Like [`of`] for names of code: `print with console.warn, not console.error`.
+pub fn of_names(task: &str) -> Option<Substitution> {
+    static NAME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+"));
+    let names = NAME.find_iter(task).map(|found| Literal {
+        text: found.as_str().trim_matches('`'),
+        range: found.range(),
+        is_quoted: false,
+    });
+    substitution(task, &names.collect::<Vec<_>>())
+}
+
+/// Like [`of`] for characters that are called by name: `two spaces instead of a tab`.
+pub fn of_characters(task: &str) -> Option<Substitution> {
+    let named = characters::named(task);
+    let literals = named.iter().map(|(range, text)| Literal { range: range.clone(), text, is_quoted: true });
+    let found = substitution(task, &literals.collect::<Vec<_>>())?;
+    Some(Substitution { is_quoted: false, is_character: true, ..found })
+}
+
+fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
+    let [first, second] = literals else { return None };
+    let (old, new) = if first_is_old(task, first, second)? { (first, second) } else { (second, first) };
+    let about = [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]];
+    let (old, new) = (old.text.to_owned(), new.text.to_owned());
+    let is_quoted = first.is_quoted;
+    (old != new).then(|| Substitution { old, new, is_quoted, is_character: false, about: about.join(" ") })
+}
+
+/// Whether the first of two values is the old one; `None` if the words around them do not say so.
+fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
+    static FROM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:from|von|de|с)$"));
+    static INSTEAD_BEFORE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)(?:\s[^.;]{0,40})?$"));
+    static TO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:to|auf|à|a|на)$"));
+    static BECOMES: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^(?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por)$"));
+    // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
+    static MAKE: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?:(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:should|must|has to) (?:be|say|read|give)|should (?:be|say|read))$",
+        )
+    });
+    static NOT: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(?:[^.;]{0,40}[\s,])?(?:instead of|rather than|(?:and )?not|statt|anstatt|au lieu de|en vez de)$")
+    });
+    // `f(1) gives 2, not 3` says what the code does, and orders no change.
+    static IS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?$")
+    });
+    // `up to 200, 100 is too short`
+    static TOO: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"^(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b",
+        )
+    });
+    let behind = task[second.range.end..].trim().to_lowercase();
+    let before = task[..first.range.start].trim().to_lowercase();
+    let between = task[first.range.end..second.range.start].trim().to_lowercase();
+    if TOO.is_match(&between) {
+        Some(true)
+    } else if TOO.is_match(&behind) {
+        Some(false)
+    } else if INSTEAD_BEFORE.is_match(&before) || before.ends_with("not") && between == "but" {
+        Some(true)
+    } else if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) {
+        Some(false)
+    } else if first.is_quoted && BECOMES.is_match(&between)
+        || FROM.is_match(&before) && TO.is_match(&between)
+        || MAKE.is_match(&between) && !between.contains('.')
+    {
+        Some(true)
+    } else {
+        None
+    }
+}
+
+/// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no such change, or step and
+/// request name no version or several.
+pub fn version_bump(step: &str, request: &str) -> Option<String> {
+    static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?"));
+    static BUMPS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?i)\b(?:bump|set|raise|update|increase|change|erhöhe|setze|passe)\b[^.;]{0,40}\bversions?(?:nummer)?\b",
+        )
+    });
+    let versions = |text: &str| -> Vec<String> {
+        let mut all: Vec<String> = VERSION.find_iter(text).map(|found| found.as_str().to_owned()).collect();
+        all.dedup();
+        all
+    };
+    let mut all = versions(step);
+    if all.is_empty() {
+        all = versions(request);
+    }
+    let [version] = all.as_slice() else { return None };
+    BUMPS.is_match(step).then(|| format!("set the version to {version}"))
+}
+
+/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is no member (`x.a.b`).
+pub fn replaced(text: &str, old: &str, new: &str) -> String {
+    let mut done = String::new();
+    let mut end = 0;
+    for at in grounding::places(text, old).filter(|at| !text[..*at].ends_with('.')) {
+        done.push_str(&text[end..at]);
+        done.push_str(new);
+        end = at + old.len();
+    }
+    done + &text[end..]
+}
+
+/// Whether a text holds something like `1.2`.
+pub fn has_version(text: &str) -> bool {
+    static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d\.\d"));
+    VERSION.is_match(text)
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern")
+}
+
+/// The quoted texts of a request; apostrophes are no quotation marks.
+fn quotations(task: &str) -> Vec<Literal<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some((open, mark)) =
+        task[at..].char_indices().find(|(_, mark)| PAIRS.iter().any(|(open, _)| open == mark))
+    {
+        let (open, inside) = (at + open, at + open + mark.len_utf8());
+        let behind_letter = task[..open].ends_with(char::is_alphanumeric);
+        let closer = PAIRS.iter().find(|(one, _)| *one == mark).map_or(mark, |(_, closer)| *closer);
+        match task[inside..].find(closer).map(|close| inside + close) {
+            Some(close) if !behind_letter => {
+                at = close + closer.len_utf8();
+                let text = task[inside..close].trim_matches([' ', '\u{a0}']);
+                found.push(Literal { range: open..at, text, is_quoted: true });
+            }
+            _ => at = inside,
+        }
+    }
+    found
+}
+
+/// Numbers and versions of a request, `500`, `3.10+`, `1_000`, that are not inside a quotation, a name or a path.
+fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:[._,]\d+)*\+?"));
+    let stands_alone = |range: &Range<usize>| {
+        let is_inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '/' | '-' | '.' | '(');
+        let before = task[..range.start].chars().next_back();
+        let mut behind = task[range.end..].chars();
+        let after = behind.next();
+        let ends = matches!(after, Some('.')) && !behind.next().is_some_and(char::is_alphanumeric);
+        !before.is_some_and(is_inside) && (ends || !after.is_some_and(|letter| is_inside(letter) || letter == ')'))
+    };
+    let found = NUMBER.find_iter(task).map(|found| found.range());
+    found
+        .filter(|range| stands_alone(range) && !quoted.iter().any(|one| one.range.contains(&range.start)))
+        .map(|range| Literal { text: &task[range.clone()], range, is_quoted: false })
+        .collect()
+}
+
+/// What differs between two texts, in whole words: `a b c` and `a d c` give `b` and `d`.
+pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let same_start = |text: &'a str, other: &'a str| -> usize {
+        let mut end = 0;
+        for (word, other) in text.split_inclusive(' ').zip(other.split_inclusive(' ')) {
+            if word != other || !word.ends_with(' ') {
+                break;
+            }
+            end += word.len();
+        }
+        end
+    };
+    let start = same_start(old, new);
+    let (old, new) = (&old[start..], &new[start..]);
+    let same_end = old.rsplit(' ').zip(new.rsplit(' ')).take_while(|(word, other)| word == other);
+    let tail: usize = same_end.map(|(word, _)| word.len() + 1).sum();
+    if tail < old.len() && tail < new.len() { (&old[..old.len() - tail], &new[..new.len() - tail]) } else { (old, new) }
+}
+
+/// Share of the words of a quoted text that a line has to have if code fills in a part of the text.
+const SHARED: f64 = 0.6;
+
+/// Replaces what differs between the old and the new text in the one line that has most words of the old: `'${name}' not given` is what a request
+/// calls `'-c' not given`. `None` if no line or several have them.
+pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
+    let (old, new) = difference(&one.old, &one.new);
+    let wanted = words::content(&one.old);
+    let share = |line: &str| {
+        let said = words::content(line);
+        wanted.iter().filter(|word| said.contains(*word)).count() as f64 / wanted.len().max(1) as f64
+    };
+    let is_it =
+        |line: &&str| line.matches(old).count() == 1 && share(line) >= SHARED && line.contains(['"', '\'', '`']);
+    let mut found = text.lines().filter(is_it);
+    let line = found.next().filter(|_| found.next().is_none())?;
+    Some(text.replacen(line, &line.replacen(old, new, 1), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(task: &str, expected: Option<(&str, &str)>) {
+        let found = of(task);
+        assert_eq!(found.as_ref().map(|one| (one.old.as_str(), one.new.as_str())), expected, "{task}");
+    }
+
+    #[test]
+    fn quoted_texts_are_replaced() {
+        check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
+        check("let f() parse up to 200 characters, 100 is too short for us", Some(("100", "200")));
+        check("100 characters are not enough, allow 200", Some(("100", "200")));
+        check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
+        check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
+        check(
+            "reword it: instead of \"x is not set\" it should say \"x is missing\"",
+            Some(("x is not set", "x is missing")),
+        );
+        check("it's 'a' and 'b'", None);
+        check("f('a') is 'b' and f('c') is 'd'", None);
+    }
+
+    #[test]
+    fn numbers_are_replaced() {
+        check("The cache should write after 500 changes, not 1000", Some(("1000", "500")));
+        check("Passe la pénalité de 25 à 50, les autres ne bougent pas", Some(("25", "50")));
+        check("the README claims it works on Python 3.8+, make that 3.10+", Some(("3.8+", "3.10+")));
+        check("retry 5 times instead of 3.", Some(("3", "5")));
+        check("it runs 3 to 5 times", None);
+        check("f('a') gives 2, not 3", None);
+        let said = of("CachingMiddleware should write to disk after 500 changes, not 1000").unwrap().spelled_out();
+        assert_eq!(
+            said.split_whitespace().collect::<Vec<_>>().join(" "),
+            "change CachingMiddleware write disk after changes from 1000 to 500"
+        );
+        check("parse(1) gives a2, should be 3", None);
+    }
+
+    #[test]
+    fn characters_are_replaced() {
+        let check = |found: Option<Substitution>, expected: Option<(&str, &str)>| {
+            let found = found.map(|one| (one.old, one.new));
+            assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected);
+        };
+        let indent = "Pretty printing should indent with two spaces by default instead of a tab.";
+        check(of_characters(indent), Some((r"\t", "  ")));
+        check(of_characters("columns are joined by commas, use a semicolon instead"), None);
+    }
+
+    #[test]
+    fn names_of_code_are_replaced() {
+        let check = |task: &str, expected: Option<(&str, &str)>| {
+            let found = of_names(task).map(|one| (one.old, one.new));
+            let found = found.as_ref().map(|(old, new)| (old.as_str(), new.as_str()));
+            assert_eq!(found, expected, "{task}");
+        };
+        check("warning() should print with console.warn, not console.error", Some(("console.error", "console.warn")));
+        check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));
+        check("call os.remove and os.rename", None);
+        check("set max_size to 5", None);
+        assert_eq!(
+            replaced("a.b(); a.bc(); x.a.b; a.b.d; a.ba.b", "a.b", "a.z"),
+            "a.z(); a.bc(); x.a.b; a.z.d; a.ba.b"
+        );
+    }
+
+    #[test]
+    fn a_version_is_bumped_to_the_one_that_is_named() {
+        let check = |step: &str, expected: Option<&str>| {
+            assert_eq!(version_bump(step, "prepare 4.10.0: do it").as_deref(), expected, "{step}");
+        };
+        check("bump the version (pyproject and version.py)", Some("set the version to 4.10.0"));
+        check("bump the version in Cargo.toml to 0.5.1", Some("set the version to 0.5.1"));
+        check("say that version 1.2.3 or newer is needed", None);
+        check("update the readme", None);
+        assert!(has_version("version = '4.9.0'") && !has_version("style=flat"));
+    }
+
+    #[test]
+    fn a_difference_has_whole_words() {
+        assert_eq!(difference("a '-c' not given", "a '-c' is missing"), ("not given", "is missing"));
+        assert_eq!(difference("the old name here", "the new name here"), ("old", "new"));
+        assert_eq!(difference("a", "b"), ("a", "b"));
+    }
+
+    #[test]
+    fn a_text_that_code_fills_in_is_found_by_its_other_words() {
+        let text = "  fail(`error: option '${flag}' not given`);\n  fail(`command not given`);\n";
+        let one = of("instead of \"option '-c' not given\" it should say \"option '-c' is missing\"").unwrap();
+        let after = in_template(text, &one).unwrap();
+        assert_eq!(after, text.replacen("' not given", "' is missing", 1));
+    }
+}

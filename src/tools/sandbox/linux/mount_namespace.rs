@@ -1,0 +1,117 @@
+//! Gives a command its own mount namespace, in which some places of the project are read-only.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::super::places::Places;
+use super::check;
+use crate::tools::sandbox::send_fd;
+
+/// The folder of shared memory; the command gets an empty one of its own.
+pub const SHARED_AT: &CStr = c"/dev/shm";
+/// Mount options of that folder.
+const SHARED: &CStr = c"size=1g,mode=1777";
+/// Capabilities that root keeps in a command: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID. It loses those
+/// to mount, load modules, set up networks, look into other processes, …
+const CAPABILITIES_KEPT: [libc::c_ulong; 7] = [0, 1, 3, 4, 5, 6, 7];
+const CAPABILITIES_MAX: libc::c_ulong = 63;
+
+pub struct Spaces {
+    /// Writable, but they cannot be moved or replaced.
+    pinned: Vec<CString>,
+    /// Read-only.
+    kept: Vec<CString>,
+    /// Contents of `uid_map` and `gid_map`; `None` for root, who needs no user namespace.
+    ids: Option<[CString; 2]>,
+}
+
+impl Spaces {
+    pub fn new(places: &Places) -> io::Result<Spaces> {
+        let names = |paths: &[std::path::PathBuf]| paths.iter().map(|path| name(path)).collect::<io::Result<Vec<_>>>();
+        // SAFETY: both calls take nothing and cannot fail.
+        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let map = |id: u32| CString::new(format!("{id} {id} 1\n")).map_err(io::Error::other);
+        let ids = if user == 0 { None } else { Some([map(user)?, map(group)?]) };
+        Ok(Spaces { pinned: names(&places.pinned)?, kept: names(&places.kept)?, ids })
+    }
+
+    /// Enters the namespace and sends it over `sender`; runs between fork and exec.
+    pub fn enter(&self, sender: RawFd) -> io::Result<()> {
+        let user = if self.ids.is_some() { libc::CLONE_NEWUSER } else { 0 };
+        // SAFETY: the call takes an integer; this process has one thread.
+        check(unsafe { libc::unshare(libc::CLONE_NEWNS | user) }.into())?;
+        if let Some([user, group]) = &self.ids {
+            write(c"/proc/self/setgroups", b"deny")?;
+            write(c"/proc/self/uid_map", user.as_bytes())?;
+            write(c"/proc/self/gid_map", group.as_bytes())?;
+        }
+        // Mounts made from here on are not seen outside.
+        mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
+        self.pinned.iter().try_for_each(|path| mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c""))?;
+        self.kept.iter().try_for_each(|path| keep(path))?;
+        mount(c"monobloc", SHARED_AT, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, SHARED)?;
+        if self.ids.is_none() {
+            drop_capabilities();
+        }
+        send_namespace(sender)
+    }
+}
+
+/// If memory runs out, the system kills the command before this program.
+pub fn first_to_die() {
+    let _ = write(c"/proc/self/oom_score_adj", b"1000");
+}
+
+fn name(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
+}
+
+fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: libc::c_ulong, data: &CStr) -> io::Result<()> {
+    // SAFETY: every pointer is to a text that ends in a zero byte and outlives the call.
+    check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
+}
+
+/// Makes a place and everything mounted below it read-only.
+fn keep(path: &CStr) -> io::Result<()> {
+    mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
+    let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: the path ends in a zero byte, the kernel reads `size` bytes of a structure, and both live here.
+    check(unsafe {
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), libc::AT_RECURSIVE, &read_only, size)
+    })
+}
+
+/// Numbers that the kernel does not know, or that are dropped already, are ignored.
+fn drop_capabilities() {
+    for capability in (0..=CAPABILITIES_MAX).filter(|one| !CAPABILITIES_KEPT.contains(one)) {
+        // SAFETY: the call takes integers only.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}
+
+fn write(path: &CStr, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: the path ends in a zero byte, and as many bytes are read as there are; the file is closed again.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        check(file.into())?;
+        let written = check(libc::write(file, bytes.as_ptr().cast(), bytes.len()) as i64);
+        libc::close(file);
+        written
+    }
+}
+
+/// Sends the mount namespace of this process.
+fn send_namespace(sender: RawFd) -> io::Result<()> {
+    // SAFETY: the path ends in a zero byte; what is opened is closed again.
+    unsafe {
+        let space = libc::open(c"/proc/self/ns/mnt".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        check(space.into())?;
+        let sent = send_fd::send(sender, space);
+        libc::close(space);
+        sent
+    }
+}
