@@ -2,8 +2,9 @@
 
 mod fit;
 
+use crate::base::lock;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -244,7 +245,7 @@ impl App {
     ) -> Result<usize> {
         index.refresh_lexical(progress, &self.cancel)?;
         let missing = self.refresh_vectors_for_turn(index, embedder, progress)?;
-        let mut indexed = self.indexed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexed = lock(&self.indexed);
         // The old entry is released first: it stands for the same memory.
         *indexed = None;
         *indexed = Some(self.ledger.hold("index", index.memory()));

@@ -6,6 +6,7 @@ pub mod config;
 pub mod file;
 pub mod folder;
 pub mod ids;
+mod lock;
 pub mod mask;
 pub mod names;
 pub mod near;
@@ -15,7 +16,13 @@ pub mod units;
 pub use cancel::Cancel;
 pub use config::Config;
 pub use ids::{CallId, ConversationId, StepId};
+pub use lock::{lock, read_lock, write_lock};
 pub use units::Bytes;
+
+/// Bytes as hexadecimal digits, two each.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Whether this program was built for an accelerator.
 pub const ACCELERATED: bool = cfg!(any(feature = "cuda", feature = "metal", feature = "vulkan"));

@@ -1,7 +1,7 @@
 //! Reserves memory for a model, or refuses and says which settings would make it fit.
 
 use super::place::{self, Footprint, Settings};
-use super::{Estimate, Ledger, Refused, Reservation, Wanted};
+use super::{Estimate, Ledger, LoadSettings, Refused, Reservation};
 use crate::models::ModelSpec;
 
 /// Reserves the memory that `spec` will need; nothing is allocated. A refusal names the parts of that memory and a way out.
@@ -18,14 +18,14 @@ pub fn admit(ledger: &Ledger, spec: &ModelSpec, settings: &Settings) -> Result<(
 }
 
 /// Advice after a refusal: the mildest reduction of settings that would fit, else a smaller model.
-fn way_out(spec: &ModelSpec, wanted: &Wanted, refused: &Refused) -> String {
-    let one_slot = Wanted { slots: 1, ..wanted.clone() };
-    let short = Wanted { context: wanted.context.min(2048), ..one_slot.clone() };
+fn way_out(spec: &ModelSpec, wanted: &LoadSettings, refused: &Refused) -> String {
+    let one_slot = LoadSettings { slots: 1, ..wanted.clone() };
+    let short = LoadSettings { context: wanted.context.min(2048), ..one_slot.clone() };
     let rungs = [
         (one_slot, "set slots = 1".to_owned()),
         (short.clone(), format!("set slots = 1 and context = {}", short.context)),
     ];
-    let fits = |smaller: &Wanted| Estimate::of(&spec.header, smaller).total() <= refused.free;
+    let fits = |smaller: &LoadSettings| Estimate::of(&spec.header, smaller).total() <= refused.free;
     match rungs.iter().find(|(smaller, _)| smaller != wanted && fits(smaller)) {
         Some((_, words)) => format!("raise --budget, or {words} for [{}] in models.toml", spec.role),
         None => format!("raise --budget, or choose a smaller model for [{}] in models.toml", spec.role),
@@ -75,8 +75,16 @@ mod tests {
 
     fn settings(spec: &ModelSpec) -> Settings {
         let kv_type = "f16".into();
-        let wanted =
-            Wanted { context: 8192, slots: 2, kv_type, rows: 54, outputs: 2, repack: true, marks: 0, swa_full: true };
+        let wanted = LoadSettings {
+            context: 8192,
+            slots: 2,
+            kv_type,
+            rows: 54,
+            outputs: 2,
+            repack: true,
+            marks: 0,
+            swa_full: true,
+        };
         Settings::on_host(&spec.header, wanted)
     }
 

@@ -1,6 +1,6 @@
 //! Computes the size of a context: the KV cache per layer, recurrent states, checkpoints, and llama.cpp's metadata per cell.
 
-use super::Wanted;
+use super::LoadSettings;
 use crate::base::{ACCELERATED, Bytes};
 use crate::models::gguf::{Header, TensorType};
 
@@ -16,7 +16,7 @@ pub fn is_read_in_products(kv_type: &str) -> bool {
 }
 
 /// Cells per slot in one layer. A layer with a sliding window needs the window and one batch, unless `swa_full` is set.
-pub fn cells_of(wanted: &Wanted, window: Option<u32>) -> u64 {
+pub fn cells_of(wanted: &LoadSettings, window: Option<u32>) -> u64 {
     let all = u64::from(wanted.context).next_multiple_of(CELL_STEP);
     match window {
         Some(window) if !wanted.swa_full => {
@@ -27,12 +27,12 @@ pub fn cells_of(wanted: &Wanted, window: Option<u32>) -> u64 {
 }
 
 /// Size of the KV cache of all slots: per layer and cell, one row of keys and one of values.
-pub fn kv(header: &Header, wanted: &Wanted) -> Bytes {
+pub fn kv(header: &Header, wanted: &LoadSettings) -> Bytes {
     kv_by(header, wanted, |_| true).0
 }
 
 /// Size of the KV cache in two parts: of the layers for which `here` is true, and of all others.
-pub fn kv_by(header: &Header, wanted: &Wanted, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
+pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
     let mut parts = (Bytes::ZERO, Bytes::ZERO);
     for (layer, &heads) in header.kv_heads.iter().enumerate() {
         let window = header.sliding_window.filter(|_| slides(header, layer));
@@ -98,7 +98,7 @@ fn state_once(header: &Header) -> Bytes {
 
 /// Size of the checkpoints of all slots, each with the recurrent state and the keys and values of windows. Every call leaves one
 /// and may be short, so the maximum number is counted.
-pub fn marks(header: &Header, wanted: &Wanted) -> Bytes {
+pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
     let number = u64::from(wanted.marks);
     let row: Bytes = header
         .kv_heads
@@ -117,7 +117,7 @@ pub fn marks(header: &Header, wanted: &Wanted) -> Bytes {
 }
 
 /// Size of llama.cpp's metadata of cells: position, shift, the set of sequences, and two tree nodes for cells in use.
-pub fn cells(header: &Header, wanted: &Wanted) -> Bytes {
+pub fn cells(header: &Header, wanted: &LoadSettings) -> Bytes {
     if header.kv_heads.iter().all(|&heads| heads == 0) {
         return Bytes::ZERO;
     }

@@ -8,7 +8,7 @@ use crate::models::gguf::Header;
 
 /// Settings with which a model is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct LoadSettings {
     /// Context window in tokens per slot.
     pub context: u32,
     pub slots: usize,
@@ -53,7 +53,7 @@ pub const PROCESS: Bytes = Bytes::mib(22);
 
 impl Estimate {
     /// From the header alone.
-    pub fn of(header: &Header, wanted: &Wanted) -> Estimate {
+    pub fn of(header: &Header, wanted: &LoadSettings) -> Estimate {
         let (repacked, weights) = repack::split(header, wanted.repack);
         Estimate {
             weights,
@@ -107,7 +107,7 @@ impl fmt::Display for Estimate {
 /// vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows, feed-forward
 /// activations, or attention scores of every head if attention is computed in products (with a copy in f16). Then the
 /// attention mask, in f16 or for products in f32, and a second one for a sliding window.
-fn compute(header: &Header, wanted: &Wanted) -> Bytes {
+fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
     let feed_forward = 3 * u64::from(header.feed_forward).max(experts);
@@ -149,8 +149,8 @@ mod tests {
         Header { feed_forward: 11_776, expert_feed_forward: 1536, tensors: Vec::new(), ..hybrid(40, 2048, 64, "q4_0") }
     }
 
-    fn wanted(context: u32, slots: usize, kv_type: &str) -> Wanted {
-        Wanted { rows: 256, outputs: 256, ..example::wanted(context, slots, kv_type) }
+    fn wanted(context: u32, slots: usize, kv_type: &str) -> LoadSettings {
+        LoadSettings { rows: 256, outputs: 256, ..example::wanted(context, slots, kv_type) }
     }
 
     fn check_kv(context: u32, slots: usize, kv_type: &str, expected: Bytes) {
@@ -176,16 +176,16 @@ mod tests {
         let mut header = Header { kv_heads: vec![1; 6], sliding_window: Some(512), ..lfm2_24b() };
         header.sliding = vec![true, true, true, true, true, false];
         let full = Estimate::of(&header, &wanted(8192, 2, "f16")).kv;
-        let windowed = Estimate::of(&header, &Wanted { swa_full: false, ..wanted(8192, 2, "f16") }).kv;
+        let windowed = Estimate::of(&header, &LoadSettings { swa_full: false, ..wanted(8192, 2, "f16") }).kv;
         assert_eq!(full, Bytes(2 * 2 * 128 * 8192 * 6));
         assert_eq!(windowed, Bytes(2 * 2 * 128 * (8192 + 5 * 768)));
-        let short = Wanted { swa_full: false, ..wanted(300, 1, "f16") };
+        let short = LoadSettings { swa_full: false, ..wanted(300, 1, "f16") };
         assert_eq!(Estimate::of(&header, &short).kv, Bytes(2 * 128 * 512 * 6));
     }
 
     #[test]
     fn all_checkpoints_that_may_be_kept_are_counted() {
-        let marks = |context| Estimate::of(&lfm2_24b(), &Wanted { marks: 32, ..wanted(context, 2, "f16") }).marks;
+        let marks = |context| Estimate::of(&lfm2_24b(), &LoadSettings { marks: 32, ..wanted(context, 2, "f16") }).marks;
         assert_eq!((marks(1024), marks(32_768)), (Bytes::kib(2 * 32 * 480), Bytes::kib(2 * 32 * 480)));
     }
 
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     #[cfg(not(any(feature = "cuda", feature = "metal", feature = "vulkan")))]
     fn scores_of_every_head_count_where_attention_is_computed_in_products() {
-        let wanted = Wanted { rows: 8, outputs: 16, ..example::wanted(8192, 2, "f16") };
+        let wanted = LoadSettings { rows: 8, outputs: 16, ..example::wanted(8192, 2, "f16") };
         let bytes = Estimate::of(&hybrid(16, 2048, 0, "q4_0"), &wanted).compute.0 as f64 / f64::from(1 << 20);
         let measured = 8.66 + 4.0;
         assert!((bytes / measured - 1.0).abs() < 0.03, "{bytes} MiB, reserved were 8.66 MiB, and 4 for the copy");

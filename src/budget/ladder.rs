@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::machine::{Kind, Machine};
 use super::place::{self, Footprint, Settings, overrun};
-use super::{Amount, Refused, Wanted};
+use super::{Amount, LoadSettings, Refused};
 use crate::base::Bytes;
 use crate::models::gguf::Header;
 
@@ -23,7 +23,7 @@ pub struct Asked {
     /// Its purpose, for example `planner`.
     pub name: String,
     /// Files for this purpose, best first, each with the settings wished for.
-    pub candidates: Vec<(Arc<Header>, Wanted)>,
+    pub candidates: Vec<(Arc<Header>, LoadSettings)>,
     /// Most layers on the accelerator; `None` means all.
     pub gpu_layers: Option<u32>,
     /// Whether it may be left out because another model can do its work.

@@ -1,9 +1,10 @@
 //! Keeps the account of the process's memory, the host's and an accelerator's: reserve before allocating, commit what was
 //! measured, release by dropping.
 
+use crate::base::lock;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Amount;
 use super::machine::Machine;
@@ -165,7 +166,7 @@ impl Ledger {
 
     /// Ignores poisoning: changes to the account cannot panic half-way, so it is consistent even after a panic.
     fn account(&self) -> MutexGuard<'_, Account> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -19,6 +19,6 @@ pub mod watch;
 pub use admit::admit;
 pub use amount::Amount;
 pub use device::HostMemory;
-pub use estimate::{Estimate, Wanted};
+pub use estimate::{Estimate, LoadSettings};
 pub use ledger::{Entry, Lease, Ledger, Refused, Reservation};
 pub use permit::{Permit, Priority};

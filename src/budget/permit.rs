@@ -1,5 +1,6 @@
 //! Schedules access to a device: one holder at a time, for one chunk of work, the most urgent waiter first.
 
+use crate::base::lock;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -96,7 +97,7 @@ impl Permit {
 impl Shared {
     /// Ignores poisoning: changes to the state cannot panic half-way, so it is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::machine::Machine;
 use super::repack::{self, TOKENS, is_tied};
-use super::{Amount, Estimate, Wanted, cache};
+use super::{Amount, Estimate, LoadSettings, cache};
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Tensor};
 
 /// How a model is loaded, and which layers stay on the host if there is an accelerator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    pub wanted: Wanted,
+    pub wanted: LoadSettings,
     /// Number of first layers on the host; `layers + 1` is all of them with the output matrix.
     pub layers_on_host: u32,
     /// Number of first layers whose experts are on the host.
@@ -38,17 +38,17 @@ pub fn overrun(amount: Amount, machine: &Machine) -> Bytes {
 
 impl Settings {
     /// Everything on the host.
-    pub fn on_host(header: &Header, wanted: Wanted) -> Settings {
+    pub fn on_host(header: &Header, wanted: LoadSettings) -> Settings {
         Settings { wanted, layers_on_host: header.layers + 1, experts_on_host: 0 }
     }
 
     /// Everything on the accelerator.
-    pub fn on_device(wanted: Wanted) -> Settings {
+    pub fn on_device(wanted: LoadSettings) -> Settings {
         Settings { wanted, layers_on_host: 0, experts_on_host: 0 }
     }
 
     /// The last `gpu_layers` layers on the accelerator, if there is one; `None` means all layers.
-    pub fn asked(header: &Header, wanted: Wanted, gpu_layers: Option<u32>, machine: &Machine) -> Settings {
+    pub fn asked(header: &Header, wanted: LoadSettings, gpu_layers: Option<u32>, machine: &Machine) -> Settings {
         let on_device = if machine.accelerator.is_some() { gpu_layers.unwrap_or(u32::MAX) } else { 0 };
         let layers_on_host = (header.layers + 1).saturating_sub(on_device);
         Settings { wanted, layers_on_host, experts_on_host: 0 }

@@ -1,9 +1,10 @@
 //! Tracks the changes of a turn: makes a checkpoint before its first change, and assigns every change to the call that made it.
 
+use crate::base::lock;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use rusqlite::params;
 
@@ -169,7 +170,7 @@ impl Turn {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Poisoning is ignored, because the database stays consistent after a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -111,7 +111,7 @@ pub fn text_of(context: &Context, path: &str) -> Option<String> {
 
 /// Lines of a file that may be shown.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct LineRange {
     path: String,
     lines: (usize, usize),
     name: String,
@@ -147,7 +147,7 @@ struct Packing<'a> {
 
 impl Packing<'_> {
     /// Adds a stretch if it fits into the budget; returns whether it did.
-    fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
+    fn add(&mut self, open: &Open, stretch: &LineRange) -> bool {
         let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
         if self.wanted.purpose == Purpose::Change && place.is_none() && self.chosen.len() >= FILES_CHANGED_MAX {
             return false;
@@ -193,26 +193,26 @@ impl Files<'_> {
 }
 
 /// The candidates for a pack, best first.
-fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
+fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<LineRange> {
     let Wanted { index, mentions, query, vector, purpose, .. } = wanted;
     let mut found = Vec::new();
     let asked = words::content(query);
     if purpose == Purpose::Change {
-        found.extend(wanted.touched.iter().map(|one| Stretch {
+        found.extend(wanted.touched.iter().map(|one| LineRange {
             path: one.path.clone(),
             lines:
                 files.get(&one.path).map_or(one.lines, |open| around(open, one.lines.0, one.lines.1, &HashSet::new())),
             name: one.name.clone(),
         }));
     }
-    let of_symbols = |symbols: &[Symbol]| -> Vec<Stretch> {
+    let of_symbols = |symbols: &[Symbol]| -> Vec<LineRange> {
         let is_meant = |node: &&Node| {
             let is_aside = is_declaration(&node.path) || is_test(&node.path) && !mentions.speaks_of_tests;
             purpose == Purpose::Answer || mentions.paths.contains(&node.path) || !is_aside
         };
         let nodes = symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().filter(is_meant).take(3));
         nodes
-            .map(|node| Stretch { path: node.path.clone(), lines: (node.start, node.end), name: node.name.clone() })
+            .map(|node| LineRange { path: node.path.clone(), lines: (node.start, node.end), name: node.name.clone() })
             .collect()
     };
     found.extend(of_symbols(&mentions.symbols));
@@ -220,7 +220,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     if purpose == Purpose::Change {
         found.append(&mut likely);
     }
-    let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
+    let whole = |path: &String| LineRange { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
     // Of a class that is too long to be shown whole, the members that retrieval finds.
     let long: Vec<&Node> =
@@ -234,7 +234,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
         for hit in hits.into_iter().filter(is_in_long).take(MEMBERS_MAX) {
             let lines =
                 files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &asked));
-            found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
+            found.push(LineRange { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
     if mentions.symbols.is_empty() || purpose == Purpose::Answer {
@@ -260,7 +260,7 @@ fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
             }
             let lines =
                 files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, &asked));
-            found.push(Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
+            found.push(LineRange { path: hit.path, lines, name: hit.symbol.unwrap_or_default() });
         }
     }
     found.extend(likely);
@@ -318,7 +318,7 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
 
 /// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the matching windows. A small file
 /// is shown whole.
-fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
+fn widened(open: &Open, known: Option<&Shown>, stretch: &LineRange, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {
         path: stretch.path.clone(),

@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::index::parts::{self, Sort, Span};
 use crate::index::{SyntaxNode, is_string, language_of, syntax_nodes};
 
-pub use hints::Clues;
+pub use hints::RepairHints;
 
 /// Most mutants of one definition.
 const MUTANTS_MAX: usize = 250;
@@ -81,7 +81,7 @@ pub fn mutants(
     path: &str,
     text: &str,
     within: &Range<usize>,
-    clues: &Clues,
+    hints: &RepairHints,
     may_be_wrong: &dyn Fn(usize) -> bool,
 ) -> Vec<Mutant> {
     let nodes = syntax_nodes(path, text, within);
@@ -92,7 +92,7 @@ pub fn mutants(
     let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);
     let is_python = language_of(path) == "python";
-    let mut generator = Generator { text, is_python, nodes: &nodes, clues, values: values.collect(), found };
+    let mut generator = Generator { text, is_python, nodes: &nodes, hints, values: values.collect(), found };
     for at in 0..nodes.len() {
         if !generator.is_documentation(at) {
             generator.mutate_node(at);
@@ -101,8 +101,8 @@ pub fn mutants(
     let mut found = generator.found;
     found.extend(wraps::wrapped(path, text, within, &nodes));
     found.retain(|one| may_be_wrong(one.bytes.start));
-    // Of equal rank, those on lines that share most words with the clues.
-    found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(clues.shared(line_at(text, one.bytes.start)))));
+    // Of equal rank, those on lines that share most words with the hints.
+    found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(hints.shared(line_at(text, one.bytes.start)))));
     let mut kept: Vec<Mutant> = Vec::new();
     for one in found {
         if kept.len() == MUTANTS_MAX {
@@ -127,7 +127,7 @@ struct Generator<'a> {
     text: &'a str,
     is_python: bool,
     nodes: &'a [SyntaxNode],
-    clues: &'a Clues,
+    hints: &'a RepairHints,
     /// Top-level values of the file: the rank and the name of each.
     values: Vec<(usize, String)>,
     found: Vec<Mutant>,
@@ -168,7 +168,7 @@ impl<'a> Generator<'a> {
         } else if NUMBERS.contains(&kind) {
             self.number(at);
         } else if is_string(kind) {
-            for new in self.clues.instead_of(self.text_of(at)) {
+            for new in self.hints.instead_of(self.text_of(at)) {
                 self.add(0, bytes.clone(), new);
             }
         } else if NAMES.contains(&kind) {
@@ -236,10 +236,10 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Replaces a number by those of the clues, and by the next ones.
+    /// Replaces a number by those of the hints, and by the next ones.
     fn number(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
-        for number in self.clues.numbers() {
+        for number in self.hints.numbers() {
             self.add(2, bytes.clone(), number);
         }
         if let Ok(number) = text.parse::<i64>() {
@@ -300,12 +300,12 @@ impl<'a> Generator<'a> {
             || kind.ends_with("declaration")
     }
 
-    /// Adds an element of the clues to a list, or removes an element.
+    /// Adds an element of the hints to a list, or removes an element.
     fn list(&mut self, at: usize) {
         let elements = self.children(at);
         let Some(&last) = elements.last() else { return };
         let end = self.nodes[last].bytes.end;
-        for new in self.clues.more_like(self.text_of(last)) {
+        for new in self.hints.more_like(self.text_of(last)) {
             if elements.iter().all(|element| self.text_of(*element) != new) {
                 self.add(0, end..end, format!(", {new}"));
             }
@@ -366,15 +366,15 @@ impl<'a> Generator<'a> {
 mod tests {
     use super::*;
 
-    fn mended(path: &str, text: &str, clues: &str, right: &str) -> Option<usize> {
-        let all = mutants(path, text, &(0..text.len()), &Clues::of(clues, ""), &|_| true);
+    fn mended(path: &str, text: &str, hints: &str, right: &str) -> Option<usize> {
+        let all = mutants(path, text, &(0..text.len()), &RepairHints::of(hints, ""), &|_| true);
         all.iter().position(|one| one.applied(text) == right)
     }
 
     #[test]
     fn common_mistakes_are_mended_by_one_of_the_first_mutants() {
-        let check = |path: &str, wrong: &str, clues: &str, right: &str, within: usize| {
-            let place = mended(path, wrong, clues, right);
+        let check = |path: &str, wrong: &str, hints: &str, right: &str, within: usize| {
+            let place = mended(path, wrong, hints, right);
             assert!(place.is_some_and(|place| place < within), "{place:?} of {wrong}");
         };
         check(
@@ -442,12 +442,17 @@ mod tests {
     #[test]
     fn values_of_the_clues_are_put_into_literals() {
         let wrong = "fn f(f: &mut F) {\n    t(|f| write!(f, \"-\"), f)\n}\n";
-        let clues = Clues::of("", "left: \"camel-case\"\n right: \"camel_case\"");
-        let all = mutants("a.rs", wrong, &(0..wrong.len()), &clues, &|_| true);
+        let hints = RepairHints::of("", "left: \"camel-case\"\n right: \"camel_case\"");
+        let all = mutants("a.rs", wrong, &(0..wrong.len()), &hints, &|_| true);
         assert!(all.iter().any(|one| one.applied(wrong).contains("\"_\"")), "{all:?}");
         let wrong = "fn f() {\n    let marks: &[_] = &[' ', '-'];\n}\n";
-        let all =
-            mutants("a.rs", wrong, &(0..wrong.len()), &Clues::of("the \"> \" ends up in the middle", ""), &|_| true);
+        let all = mutants(
+            "a.rs",
+            wrong,
+            &(0..wrong.len()),
+            &RepairHints::of("the \"> \" ends up in the middle", ""),
+            &|_| true,
+        );
         assert!(all[0].applied(wrong).contains("&[' ', '-', '>']"), "{all:?}");
     }
 }

@@ -11,14 +11,14 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// The function that a package is, with the name by which the package is called.
 #[derive(Clone, Debug)]
-pub struct Own {
+pub struct PackageFunction {
     pub name: String,
     pub path: String,
     pub span: Span,
 }
 
 /// The function that the package at `root` is. `None` if its main file exports no unnamed function.
-pub fn function_of(root: &Path) -> Option<Own> {
+pub fn function_of(root: &Path) -> Option<PackageFunction> {
     let text = std::fs::read_to_string(root.join("package.json")).ok()?;
     let package: Value = serde_json::from_str(&text).ok()?;
     let main = main_of(&package).trim_start_matches("./");
@@ -29,7 +29,7 @@ pub fn function_of(root: &Path) -> Option<Own> {
     let path = [main.to_owned(), format!("{main}.js")].into_iter().find(|path| is_small(path))?;
     let text = std::fs::read_to_string(root.join(&path)).ok()?;
     let span = handed_out(&path, &text)?;
-    Some(Own { name: name_in_code(package.get("name")?.as_str()?), path, span })
+    Some(PackageFunction { name: name_in_code(package.get("name")?.as_str()?), path, span })
 }
 
 /// The unnamed function that a module exports: `module.exports = function …`.

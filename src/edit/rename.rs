@@ -13,7 +13,7 @@ use std::io;
 
 use crate::index::{Index, IndexError, Names, Role, Symbol};
 
-pub(in crate::edit) use occurrences::{Sheet, texts_with};
+pub(in crate::edit) use occurrences::{FileOccurrences, texts_with};
 pub(in crate::edit) use plan::Edits;
 pub use plan::{Doubt, FileEdit, Mention, Plan};
 pub(in crate::edit) use uses::from_file;
@@ -86,7 +86,7 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
 /// Collects the edits for every place of a definition.
 fn symbol(
     names: &Names,
-    sheets: &[Sheet],
+    sheets: &[FileOccurrences],
     wanted: &HashSet<Symbol>,
     (name, to): (&str, &str),
     edits: &mut Edits,
@@ -133,7 +133,7 @@ fn means_the_same(
         let snapshot = index.snapshot(texts)?;
         let names = snapshot.names();
         let (sheets, _) = occurrences::read(&names, texts, name)?;
-        let sure = |sheet: &Sheet| {
+        let sure = |sheet: &FileOccurrences| {
             let bare = |at: &usize| !matches!(sheet.places[*at].role, Role::Member { .. });
             let all = (0..sheet.places.len()).filter(bare);
             all.filter(|at| uses::decide(&names, sheet, *at, wanted) == Verdict::Change).count()

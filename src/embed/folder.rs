@@ -1,5 +1,6 @@
 //! Reads and checks the folder of an embedder: config.json, tokenizer.json, model.safetensors.
 
+use crate::base::hex;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ impl Folder {
             (&mut file).take(BLOCK).read_to_end(&mut block).map_err(unreadable)?;
             hash.update(&block);
         }
-        Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(&hash.finalize()[..16]))
     }
 }
 

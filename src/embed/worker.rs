@@ -1,5 +1,6 @@
 //! Runs the thread that owns the weights: one batch at a time under the device's permit, queries before bulk work.
 
+use crate::base::lock;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -118,7 +119,7 @@ impl Queue {
 
     /// Ignores poisoning: changes to the state cannot panic half-way, so it is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

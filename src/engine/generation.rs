@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::decoder::{Token, Vocabulary};
-use super::request::{EngineError, Output, Piece, Standing};
+use super::request::{EngineError, Output, Piece, QueuePosition};
 use super::sampler::Choice;
 use super::text::{self, TextPiece, TextStream};
 use super::worker::Update;
@@ -18,7 +18,7 @@ const BEAT: Duration = Duration::from_secs(1);
 /// A running generation. Dropping it cancels the work within one chunk.
 pub struct Generation {
     updates: UnboundedReceiver<Update>,
-    standing: Arc<Standing>,
+    standing: Arc<QueuePosition>,
     vocabulary: Arc<dyn Vocabulary>,
     model: String,
     text: TextStream,
@@ -36,7 +36,7 @@ pub struct Generation {
 impl Generation {
     pub(super) fn new(
         updates: UnboundedReceiver<Update>,
-        standing: Arc<Standing>,
+        standing: Arc<QueuePosition>,
         vocabulary: Arc<dyn Vocabulary>,
         model: &str,
         text: TextStream,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc as updates;
 use super::decoder::{Limits, Token, Vocabulary};
 use super::generation::Generation;
 use super::grammar::Grammars;
-use super::request::{DEADLINE, EngineError, QUEUE_MAX, Request, Scores, Standing};
+use super::request::{DEADLINE, EngineError, QUEUE_MAX, QueuePosition, Request, Scores};
 use super::sharing::Verdicts;
 use super::text::{self, TextStream};
 use super::worker::{Inbox, Job, Pressure, Task, Update};
@@ -156,7 +156,7 @@ impl Engine {
             return Err(EngineError::QueueFull { model: self.inner.model.clone() });
         }
         let (sender, updates) = updates::unbounded_channel();
-        let standing = Arc::new(Standing::default());
+        let standing = Arc::new(QueuePosition::default());
         standing.position.store(1, Ordering::Relaxed);
         let job = Job { task, updates: sender, standing: standing.clone(), submitted: Instant::now(), deadline };
         self.inner.jobs.send(job).map_err(|_| self.stopped())?;
@@ -180,5 +180,5 @@ impl Engine {
 
 struct Submitted {
     updates: updates::UnboundedReceiver<Update>,
-    standing: Arc<Standing>,
+    standing: Arc<QueuePosition>,
 }

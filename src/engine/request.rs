@@ -148,7 +148,7 @@ pub struct Scores {
 
 /// A job's place in the queue, written by the worker and read by the waiting caller.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct QueuePosition {
     /// Place in the queue, from 1; 0 once the job has a slot.
     pub position: AtomicUsize,
     /// Expected wait; 0 when unknown.

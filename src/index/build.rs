@@ -1,7 +1,7 @@
 //! Updates the index: reads only changed files and gives the same result as a clean build.
 
+use crate::base::{lock, read_lock, write_lock};
 use std::collections::HashMap;
-use std::sync::PoisonError;
 use std::time::Instant;
 
 use super::chunk::chunks;
@@ -94,7 +94,7 @@ impl Index {
     /// Brings chunks, words, symbols and edges up to date.
     pub fn refresh_lexical(&self, progress: &mut dyn FnMut(Progress), cancel: &Cancel) -> Result<Report, IndexError> {
         let begun = Instant::now();
-        let mut store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut store = lock(&self.writer);
         progress(Progress { stage: Stage::Scan, done: 0, total: 0 });
         let scan = scan::scan(&self.project);
         let known = store.files()?;
@@ -198,7 +198,7 @@ impl Index {
         store.set_meta(RESOLVE_ALL, "0")?;
         // Freeing some hundred thousand small allocations takes a while, so another thread does it.
         std::thread::spawn(move || drop(facts));
-        *self.graph.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *write_lock(&self.graph) = None;
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl Index {
         }
         report.files += report.partial.len();
         [report.chunks, report.symbols, report.edges, report.unresolved] = store.counts()?;
-        let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
+        let vectors = read_lock(&self.vectors);
         if let Some((model, _)) = &*vectors {
             report.chunks_with_vector = store.chunks_with_vector(model)?;
         }

@@ -1,10 +1,10 @@
 //! Updates the vectors: embeds new chunks, reuses stored embeddings, and keeps the vector file beside the database.
 
+use crate::base::{lock, read_lock, write_lock};
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use super::build::{Progress, Stage, stop};
-use super::store::Waiting;
+use super::store::Unembedded;
 use super::vectors::Vectors;
 use super::{Index, IndexError};
 use crate::base::Cancel;
@@ -47,26 +47,26 @@ impl Index {
             stop(cancel)?;
             let texts: Vec<String> = batch.iter().map(|one| one.text.clone()).collect();
             let keyed: Vec<(i64, Vec<f32>)> = batch.iter().map(|one| one.vector_key).zip(embed(&texts)?).collect();
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_embeddings(model, &keyed)?;
-            if let Some((_, vectors)) = &mut *self.vectors.write().unwrap_or_else(PoisonError::into_inner) {
+            lock(&self.writer).put_embeddings(model, &keyed)?;
+            if let Some((_, vectors)) = &mut *write_lock(&self.vectors) {
                 keyed.iter().try_for_each(|(key, vector)| vectors.add(*key, vector))?;
             }
             done += batch.len();
             progress(Progress { stage: Stage::Embed, done, total: waiting.len() });
         }
         if !waiting.is_empty() {
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).prune_embeddings(SPARE_EMBEDDINGS)?;
+            lock(&self.writer).prune_embeddings(SPARE_EMBEDDINGS)?;
             self.save_vectors()?;
         }
         self.reader().chunks_with_vector(model)
     }
 
     /// Texts that have no vector of `model` yet, those of the most important files first.
-    fn by_importance(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
+    fn by_importance(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
         let mut waiting = self.reader().without_embedding(model)?;
         if waiting.len() > BATCH_TEXTS {
-            let standing = self.standing()?;
-            let importance = |one: &Waiting| standing.importance(&one.path);
+            let importance = self.importance()?;
+            let importance = |one: &Unembedded| importance.importance(&one.path);
             // The sort is stable: equally important texts stay ordered by path.
             waiting.sort_by(|a, b| importance(b).total_cmp(&importance(a)));
         }
@@ -94,7 +94,7 @@ impl Index {
         // Searches skip vectors of deleted content; with more than a quarter of those, the vector index is built anew.
         let current =
             |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected);
-        let held = self.vectors.write().unwrap_or_else(PoisonError::into_inner).take();
+        let held = write_lock(&self.vectors).take();
         let held = held.filter(|(m, v)| m == model && current(v)).map(|(_, v)| v);
         let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();
         let loaded = held.or_else(|| Vectors::load(&self.vector_file(), dimensions, expected, mark).filter(current));
@@ -111,7 +111,7 @@ impl Index {
                 .try_for_each(|(key, vector)| vectors.add(*key, vector))?;
         }
         let count = vectors.len();
-        *self.vectors.write().unwrap_or_else(PoisonError::into_inner) = Some((model.to_owned(), vectors));
+        *write_lock(&self.vectors) = Some((model.to_owned(), vectors));
         if !missing.is_empty() {
             self.save_vectors()?;
         }
@@ -123,8 +123,8 @@ impl Index {
     }
 
     fn save_vectors(&self) -> Result<(), IndexError> {
-        let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((model, vectors)) = &*self.vectors.read().unwrap_or_else(PoisonError::into_inner) {
+        let store = lock(&self.writer);
+        if let Some((model, vectors)) = &*read_lock(&self.vectors) {
             let mark = vectors.save(&self.vector_file())?;
             store.set_meta("vectors", &format!("{model} {mark}"))?;
         }

@@ -11,15 +11,15 @@ const ROUNDS: usize = 40;
 
 /// Importance of every file, and the superseded files.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct FileImportance {
     importance: HashMap<String, f64>,
     superseded: HashSet<String>,
 }
 
-impl Standing {
+impl FileImportance {
     /// PageRank from links between files (source, target, weight). Links from tests and examples are ignored. Links are
     /// resolved references, so a use of a re-exported name counts for the file that defines it.
-    pub fn new(files: &[&str], links: &[(&str, &str, f64)]) -> Standing {
+    pub fn new(files: &[&str], links: &[(&str, &str, f64)]) -> FileImportance {
         let at: HashMap<&str, usize> = files.iter().enumerate().map(|(n, file)| (*file, n)).collect();
         let is_regular: Vec<bool> = files
             .iter()
@@ -51,7 +51,7 @@ impl Standing {
         }
         let best = rank.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let importance = files.iter().zip(rank).map(|(file, rank)| ((*file).to_owned(), rank / best)).collect();
-        Standing { importance, superseded: paths::superseded(files.iter().copied()) }
+        FileImportance { importance, superseded: paths::superseded(files.iter().copied()) }
     }
 
     /// Importance from 0 to 1, where 1 is the most important file; 0 for an unknown file.
@@ -80,9 +80,9 @@ mod tests {
             ("core.ts", "core.ts", 9.0),
             ("gone.ts", "a.ts", 9.0),
         ];
-        let standing = Standing::new(&files, &links);
-        assert_eq!(standing.importance("core.ts"), 1.0);
-        assert!(standing.importance("helper.ts") < 0.6 && standing.importance("a.ts") < 0.6, "{standing:?}");
-        assert_eq!(standing.importance("nowhere.ts"), 0.0);
+        let importance = FileImportance::new(&files, &links);
+        assert_eq!(importance.importance("core.ts"), 1.0);
+        assert!(importance.importance("helper.ts") < 0.6 && importance.importance("a.ts") < 0.6, "{importance:?}");
+        assert_eq!(importance.importance("nowhere.ts"), 0.0);
     }
 }

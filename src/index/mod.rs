@@ -18,19 +18,20 @@ mod vectors;
 mod watch;
 pub mod words;
 
+use crate::base::{lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached};
-pub use importance::Standing;
+pub use importance::FileImportance;
 pub use meaning::{Meaning, MemberMeaning, Names, Snapshot, Symbol};
 pub use resolve::EdgeKind;
 pub use scan::{Skipped, by_reason};
 pub use status::Status;
-pub use store::{ChunkPlace, ChunkRow, HandedOn, Named, SymbolRow};
+pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{
-    Definition, Export, Import, ImportSite, Kind, Occurrence, Outline, Role, SiteForm, SiteName, Spans, Stretch,
+    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SiteName, Spans,
     SyntaxNode, import_sites, is_string, is_understood, language_of, names, outline, parts, spans, stretches,
     syntax_nodes, uses, words as whole_words,
 };
@@ -72,7 +73,7 @@ pub struct Index {
     /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
     /// Importance of the files, with the graph it was computed from; computed on first use.
-    standing: RwLock<Option<(Arc<Graph>, Arc<Standing>)>>,
+    importance: RwLock<Option<(Arc<Graph>, Arc<FileImportance>)>>,
     /// What was discarded when the index was opened (a damaged or outdated database), if anything.
     note: Option<String>,
 }
@@ -97,7 +98,7 @@ impl Index {
             reader: Mutex::new(reader),
             vectors: RwLock::new(None),
             graph: RwLock::new(None),
-            standing: RwLock::new(None),
+            importance: RwLock::new(None),
             note,
         })
     }
@@ -114,14 +115,14 @@ impl Index {
 
     /// Memory that the index holds now: vectors, graph, and an upper bound for the page caches of both connections.
     pub fn memory(&self) -> Bytes {
-        let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
-        let graph = self.graph.read().unwrap_or_else(PoisonError::into_inner);
+        let vectors = read_lock(&self.vectors);
+        let graph = read_lock(&self.graph);
         let vectors = vectors.as_ref().map_or(Bytes::ZERO, |(_, vectors)| vectors.memory());
         vectors + graph.as_ref().map_or(Bytes::ZERO, |graph| graph.memory()) + self.reader().cache() * 2
     }
 
     fn reader(&self) -> MutexGuard<'_, Store> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reader)
     }
 
     /// Chunks that contain any of the words: (id, BM25 score), best first. `weights`: name, path, signature, doc, body.
@@ -131,7 +132,7 @@ impl Index {
 
     /// Chunks whose vectors are nearest to `query`: (id, cosine), best first. Empty while there are no vectors.
     pub fn by_vector(&self, query: &[f32], limit: usize) -> Result<Vec<(i64, f32)>, IndexError> {
-        let found = match &*self.vectors.read().unwrap_or_else(PoisonError::into_inner) {
+        let found = match &*read_lock(&self.vectors) {
             Some((_, vectors)) => vectors.search(query, limit)?,
             None => return Ok(Vec::new()),
         };
@@ -143,7 +144,7 @@ impl Index {
 
     /// Number of vectors that can be searched.
     pub fn vector_count(&self) -> usize {
-        self.vectors.read().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |(_, v)| v.len())
+        read_lock(&self.vectors).as_ref().map_or(0, |(_, v)| v.len())
     }
 
     pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
@@ -178,26 +179,26 @@ impl Index {
 
     /// The code graph as of the last refresh.
     pub fn graph(&self) -> Result<Arc<Graph>, IndexError> {
-        if let Some(graph) = &*self.graph.read().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(graph) = &*read_lock(&self.graph) {
             return Ok(graph.clone());
         }
-        let mut held = self.graph.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = write_lock(&self.graph);
         let graph = Arc::new(Graph::load(&self.reader())?);
         *held = Some(graph.clone());
         Ok(graph)
     }
 
     /// Importance of the files, and which of them are superseded, as of the last refresh.
-    pub fn standing(&self) -> Result<Arc<Standing>, IndexError> {
+    pub fn importance(&self) -> Result<Arc<FileImportance>, IndexError> {
         let graph = self.graph()?;
-        if let Some((of, standing)) = &*self.standing.read().unwrap_or_else(PoisonError::into_inner)
+        if let Some((of, importance)) = &*read_lock(&self.importance)
             && Arc::ptr_eq(of, &graph)
         {
-            return Ok(standing.clone());
+            return Ok(importance.clone());
         }
-        let standing = Arc::new(Standing::new(&graph.files(), &graph.file_links()));
-        *self.standing.write().unwrap_or_else(PoisonError::into_inner) = Some((graph, standing.clone()));
-        Ok(standing)
+        let importance = Arc::new(FileImportance::new(&graph.files(), &graph.file_links()));
+        *write_lock(&self.importance) = Some((graph, importance.clone()));
+        Ok(importance)
     }
 
     /// Definitions whose names have these keys ([`words::key`]).
@@ -206,7 +207,7 @@ impl Index {
     }
 
     /// Names with these keys that a file re-exports and no file of the project defines.
-    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOn>, IndexError> {
+    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOnName>, IndexError> {
         self.reader().handed_on(keys)
     }
 

@@ -1,5 +1,6 @@
 //! Stores and searches the vectors of a project in one usearch index: exactly up to `EXACT_MAX`, by HNSW above.
 
+use crate::base::hex;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -146,7 +147,7 @@ impl Vectors {
 
 /// The kind of search and the SHA-256 of a file. An index for exact search has too few links for HNSW, so the kind counts.
 fn mark(bytes: &[u8], exact: bool) -> String {
-    let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(&Sha256::digest(bytes));
     format!("{}-{digest}", if exact { "exact" } else { "hnsw" })
 }
 

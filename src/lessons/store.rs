@@ -1,10 +1,11 @@
 //! Stores lessons in a table of the project's database, limits their number and size, and hides those that failed twice.
 
+use crate::base::lock;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -178,7 +179,7 @@ impl Lessons {
 
     pub(super) fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
         // Poisoning is ignored, because SQLite's state stays consistent after a panic.
-        let connection: MutexGuard<'_, Connection> = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection: MutexGuard<'_, Connection> = lock(&self.connection);
         ask(&connection).map_err(|source| LessonsError::Database { file: self.file.clone(), source })
     }
 }

@@ -109,7 +109,7 @@ pub async fn run(
         }
         let finished = tokio::select! {
             finished = running.join_next() => finished,
-            () = crate::orchestrate::toolkit::cancelled(cancel) => bail!("cancelled"),
+            () = cancel.cancelled() => bail!("cancelled"),
         };
         match finished {
             Some(completed) => done(completed??),

@@ -11,7 +11,7 @@ use crate::budget::estimate::PROCESS;
 use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Fitted, Placed};
 use crate::budget::machine::Machine;
 use crate::budget::place::{self, Settings, overrun};
-use crate::budget::{Amount, Estimate, Refused, Wanted, cache};
+use crate::budget::{Amount, Estimate, LoadSettings, Refused, cache};
 use crate::models::gguf::Header;
 use crate::models::speed::Speed;
 use crate::models::{Registry, Role, architectures, digest};
@@ -184,7 +184,7 @@ fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refu
         .into_iter()
         .map(|slots| (slots, longest_context(header, settings, slots, given, others, machine)))
         .collect();
-    let empty = Settings { wanted: Wanted { context: 0, ..wanted.clone() }, ..settings.clone() };
+    let empty = Settings { wanted: LoadSettings { context: 0, ..wanted.clone() }, ..settings.clone() };
     let without = others + adjusted(header, &empty, given, machine);
     let need = adjusted(header, settings, given, machine);
     Model {
@@ -243,7 +243,7 @@ fn longest_context(
     let fits = |steps: u32| {
         let slots = usize::from(slots);
         let outputs = settings.wanted.outputs.max(slots as u32);
-        let wanted = Wanted { context: steps * step, slots, outputs, ..settings.wanted.clone() };
+        let wanted = LoadSettings { context: steps * step, slots, outputs, ..settings.wanted.clone() };
         let need = adjusted(header, &Settings { wanted, ..settings.clone() }, given, machine);
         overrun(others + need, machine) == Bytes::ZERO
     };

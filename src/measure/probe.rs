@@ -6,7 +6,7 @@ use crate::models::{Measured, Role};
 use crate::orchestrate::Toolkit;
 use crate::orchestrate::probe::{Depth, measure};
 
-use super::eval::Silent;
+use super::eval::RejectingHost;
 
 /// The result of a probe.
 pub struct Probed {
@@ -18,7 +18,7 @@ pub struct Probed {
 
 /// Runs every prompt of the probe on the model of `role`; a stored complete result is used unless `again` is set.
 pub async fn run(toolkit: &Toolkit, role: Role, again: bool) -> Result<Probed> {
-    let host = Silent::default();
+    let host = RejectingHost::default();
     let model = toolkit.model(role, &host).await?;
     let remembered = model.measured.clone().filter(|measured| measured.complete && !again);
     let measured = match remembered {

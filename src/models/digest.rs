@@ -1,5 +1,6 @@
 //! Identifies model files: by a quick fingerprint for caches, and by a full sha256 (computed once, then remembered) for trust.
 
+use crate::base::hex;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -83,10 +84,6 @@ fn stamp(file: &File) -> io::Result<(u64, u128)> {
     let about = file.metadata()?;
     let changed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Ok((about.len(), changed.map_or(0, |since| since.as_nanos())))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Code checks a draft first. Models that correct themselves without new facts do not improve, so the model judges only
 //! drafts that pass, and each round is given the failures of the rounds before.
 
+use crate::base::lock;
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::StepId;
@@ -18,7 +19,7 @@ use super::{Deciding, Host, excerpt, technique};
 use crate::language::clauses::Part;
 use crate::language::grounding;
 use crate::language::words;
-use crate::orchestrate::question::{Asked, Form};
+use crate::orchestrate::question::{Form, Question};
 use crate::request::classify;
 use crate::request::classify::Tier;
 
@@ -145,7 +146,7 @@ async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Re
     if !model.capability.supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
-    let asked = Asked { toolkit, model: &model, host, phase: "verifying" };
+    let asked = Question { toolkit, model: &model, host, phase: "verifying" };
     let look = technique::look(asked, toolkit.cognitive.technique, &prose(&state.draft_answer), shown).await?;
     if !look.against.is_empty() {
         state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
@@ -167,7 +168,7 @@ async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Re
 }
 
 /// The model's verdict on the draft, as text. `heard` is added to its prompt.
-async fn judged(asked: Asked<'_>, state: &CognitiveState, shown: &str, heard: &str) -> Result<String, TurnError> {
+async fn judged(asked: Question<'_>, state: &CognitiveState, shown: &str, heard: &str) -> Result<String, TurnError> {
     let past = if state.past_failures.is_empty() { "none".to_owned() } else { state.past_failures.join("; ") };
     let system = PROMPT.trim().replace("{past_failures}", &past);
     let user = format!("Question: {}\nEvidence:\n{shown}\nAnswer: {}{heard}", state.input, state.draft_answer);
@@ -246,7 +247,7 @@ const THOUGHTS_MAX: usize = 4_000;
 impl Host for Quiet<'_> {
     fn emit(&self, event: Event) {
         if let Event::Thinking { text } = &event {
-            let mut thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut thoughts = lock(&self.thoughts);
             if thoughts.len() < THOUGHTS_MAX {
                 thoughts.push(text.clone());
             }

@@ -200,7 +200,7 @@ pub async fn perform(
             host.emit(Event::StepState { step, state: StepState::Executing });
             let outcome = tokio::select! {
                 outcome = crate::tools::execute(approved, context) => outcome,
-                () = super::toolkit::cancelled(&toolkit.cancel) => return Err(TurnError::Cancelled),
+                () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
             };
             let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
             (status, outcome, arguments)

@@ -17,7 +17,7 @@ pub enum Access {
 
 /// What the loop may do for one pair of capability and mode. Retrieval is on in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct LoopRights {
     pub mode: Mode,
     pub access: Access,
     /// Use the short system prompt: a little reasoning, then the answer.
@@ -25,12 +25,12 @@ pub struct Cell {
 }
 
 /// A weak model works in chat mode whatever mode was asked for.
-pub fn cell(capable: bool, asked: Mode) -> Cell {
+pub fn cell(capable: bool, asked: Mode) -> LoopRights {
     match (capable, asked) {
-        (true, Mode::Agent) => Cell { mode: Mode::Agent, access: Access::All, short: false },
-        (true, Mode::Chat) => Cell { mode: Mode::Chat, access: Access::Reading, short: false },
-        (false, Mode::Agent) => Cell { mode: Mode::Chat, access: Access::Index, short: true },
-        (false, Mode::Chat) => Cell { mode: Mode::Chat, access: Access::Reading, short: true },
+        (true, Mode::Agent) => LoopRights { mode: Mode::Agent, access: Access::All, short: false },
+        (true, Mode::Chat) => LoopRights { mode: Mode::Chat, access: Access::Reading, short: false },
+        (false, Mode::Agent) => LoopRights { mode: Mode::Chat, access: Access::Index, short: true },
+        (false, Mode::Chat) => LoopRights { mode: Mode::Chat, access: Access::Reading, short: true },
     }
 }
 

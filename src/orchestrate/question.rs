@@ -9,7 +9,7 @@ use super::toolkit::{Toolkit, TurnError};
 
 /// The model that is asked, and the turn that asks.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Question<'a> {
     pub toolkit: &'a Toolkit,
     pub model: &'a Leased,
     pub host: &'a dyn Host,
@@ -24,7 +24,7 @@ pub struct Form {
     pub tokens_max: usize,
 }
 
-impl Asked<'_> {
+impl Question<'_> {
     /// The model's answer to `user`, in that form.
     pub async fn text(&self, system: &str, user: &str, form: Form) -> Result<String, TurnError> {
         let messages = [Message::system(system), Message::user(user)];

@@ -5,11 +5,11 @@ use crate::base::config::Technique;
 use super::toolkit::TurnError;
 use crate::language::grounding;
 use crate::language::words;
-use crate::orchestrate::question::{Asked, Form};
+use crate::orchestrate::question::{Form, Question};
 
 const QUESTIONS_PROMPT: &str =
     "Write up to three short questions that check the facts of the answer, one a line. Do not answer them.";
-/// Asked without the draft, so that the model does not repeat its errors.
+/// Question without the draft, so that the model does not repeat its errors.
 const CHECK_PROMPT: &str =
     "Answer the question from the evidence alone, in one line. If the evidence does not say, write: unknown";
 const SCEPTIC_PROMPT: &str =
@@ -32,8 +32,8 @@ pub struct Look {
 }
 
 /// Takes a second look at `draft` by that technique; techniques that have none give an empty result.
-pub async fn look(asked: Asked<'_>, technique: Technique, draft: &str, evidence: &str) -> Result<Look, TurnError> {
-    let asked = Asked { phase: "looking twice", ..asked };
+pub async fn look(asked: Question<'_>, technique: Technique, draft: &str, evidence: &str) -> Result<Look, TurnError> {
+    let asked = Question { phase: "looking twice", ..asked };
     match technique {
         Technique::Plain | Technique::ThreeMethods => Ok(Look::default()),
         Technique::ChainOfVerification => verified(asked, draft, evidence).await,
@@ -47,7 +47,7 @@ pub async fn look(asked: Asked<'_>, technique: Technique, draft: &str, evidence:
 }
 
 /// Factored chain of verification (Dhuliawala et al. 2023): each question is answered without the draft, and code compares.
-async fn verified(asked: Asked<'_>, draft: &str, evidence: &str) -> Result<Look, TurnError> {
+async fn verified(asked: Question<'_>, draft: &str, evidence: &str) -> Result<Look, TurnError> {
     let questions = asked.text(QUESTIONS_PROMPT, &format!("Answer: {draft}"), QUESTIONS).await?;
     let mut look = Look::default();
     for question in questions.lines().map(str::trim).filter(|line| line.ends_with('?')).take(QUESTIONS_MAX) {
@@ -60,7 +60,7 @@ async fn verified(asked: Asked<'_>, draft: &str, evidence: &str) -> Result<Look,
     Ok(look)
 }
 
-async fn one_line(asked: Asked<'_>, system: &str, user: &str) -> Result<String, TurnError> {
+async fn one_line(asked: Question<'_>, system: &str, user: &str) -> Result<String, TurnError> {
     Ok(asked.text(system, user, ONE_LINE).await?.trim().to_owned())
 }
 

@@ -1,6 +1,7 @@
 //! What a turn works with: models by role, tools, the project's index, and a meter of what it costs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::base::lock;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::base::config::{Cognitive, Voice};
@@ -147,7 +148,7 @@ impl Toolkit {
         loop {
             let next = tokio::select! {
                 piece = generation.next() => piece?,
-                () = cancelled(&self.cancel) => {
+                () = self.cancel.cancelled() => {
                     // Pieces that were generated before the cancellation are still delivered.
                     for piece in generation.cancel() {
                         match piece {
@@ -204,16 +205,6 @@ impl Toolkit {
 /// Load progress is reported in steps of at least this share; llama.cpp reports every tensor.
 const SHARE_STEP: f32 = 0.05;
 
-/// How often a waiting turn looks whether it was cancelled.
-const CANCEL_POLL: std::time::Duration = std::time::Duration::from_millis(20);
-
-/// Ends when the flag is set. Signal handlers and other threads set it, so it is polled.
-pub async fn cancelled(cancel: &Cancel) {
-    while !cancel.is_cancelled() {
-        tokio::time::sleep(CANCEL_POLL).await;
-    }
-}
-
 /// Adds up what model calls cost. Clones share one count.
 #[derive(Clone)]
 pub struct Meter {
@@ -227,7 +218,7 @@ impl Meter {
     }
 
     fn note(&self, model: &Leased, phase: &str, tally: &Tally, system_tokens: usize) {
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usage = lock(&self.usage);
         usage.model_calls += usize::from(tally.generated_tokens > 0);
         usage.prompt_tokens += tally.prompt_tokens;
         usage.cached_tokens += tally.cached_tokens;
@@ -249,13 +240,13 @@ impl Meter {
 
     /// Tokens read and written so far.
     pub fn tokens(&self) -> usize {
-        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let usage = lock(&self.usage);
         usage.prompt_tokens + usage.generated_tokens
     }
 
     /// Everything so far, with the time since [`Meter::start`].
     pub fn usage(&self) -> Usage {
-        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let usage = lock(&self.usage).clone();
         let budget = BudgetReport::of(&usage.calls);
         Usage { wall_ms: self.started.elapsed().as_millis() as u64, budget, ..usage }
     }

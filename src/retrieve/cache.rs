@@ -1,7 +1,8 @@
 //! Caches search results: a question asked before, or one of the same meaning, is not searched again until the index changes.
 
+use crate::base::lock;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::query::Query;
 use super::{Hits, search};
@@ -85,7 +86,7 @@ impl Cache {
 
     /// The answers for this state of the index; older ones are dropped.
     fn held(&self, state: (i64, usize)) -> MutexGuard<'_, Held> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.held);
         if held.state != Some(state) {
             *held = Held { state: Some(state), answers: VecDeque::new() };
         }

@@ -60,8 +60,8 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     let dense = by_meaning(index, query_vector, &mut notes);
     let keys = query.keys();
     let definitions = signals::definitions(&query, &rarity, &index.symbols_keyed(&keys)?, &index.handed_on(&keys)?);
-    let standing = index.standing()?;
-    let mut ranking = Ranking::new(&query, &rarity, &standing, definitions);
+    let importance = index.importance()?;
+    let mut ranking = Ranking::new(&query, &rarity, &importance, definitions);
     ranking.gather(&lexical, &dense, CANDIDATES);
     ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_files();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::query::{Query, Rarity};
 use super::signals;
-use crate::index::{ChunkPlace, Standing};
+use crate::index::{ChunkPlace, FileImportance};
 
 /// Weights of the full-text columns: name, path, signature, doc, body.
 pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
@@ -56,7 +56,7 @@ pub struct Ranked {
 pub struct Ranking<'q> {
     query: &'q Query,
     rarity: &'q Rarity,
-    standing: &'q Standing,
+    importance: &'q FileImportance,
     candidates: Vec<Candidate>,
     /// Position in `candidates` by chunk.
     at: HashMap<i64, usize>,
@@ -70,13 +70,13 @@ impl<'q> Ranking<'q> {
     pub fn new(
         query: &'q Query,
         rarity: &'q Rarity,
-        standing: &'q Standing,
+        importance: &'q FileImportance,
         definitions: HashMap<i64, [f64; 2]>,
     ) -> Ranking<'q> {
         Ranking {
             query,
             rarity,
-            standing,
+            importance,
             candidates: Vec::new(),
             at: HashMap::new(),
             files: HashMap::new(),
@@ -136,7 +136,7 @@ impl<'q> Ranking<'q> {
             let file = self.files.entry(place.path.clone()).or_insert_with(|| File {
                 number,
                 gain: signals::path(self.query, self.rarity, &place.path),
-                factors: signals::factors(self.query, self.standing, &place.path),
+                factors: signals::factors(self.query, self.importance, &place.path),
             });
             let [defines, hands_on] = self.definitions.get(&place.id).copied().unwrap_or_default();
             let mut factors = file.factors.clone();

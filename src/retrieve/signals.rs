@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::query::{Query, Rarity};
 use crate::index::paths::{self, Sort};
-use crate::index::{HandedOn, Named, Standing, words};
+use crate::index::{FileImportance, HandedOnName, Named, words};
 
 /// Bonus for defining the name that is the whole query; it outweighs everything else.
 const DEFINITION: f64 = 3.0;
@@ -29,7 +29,12 @@ const IMPORTANCE: f64 = 0.25;
 const IMPORTANCE_FOR_SYMBOL: f64 = 0.5;
 
 /// Bonuses by chunk: for defining (`definition`) and for re-exporting (`handed on`) what the query names.
-pub fn definitions(query: &Query, rarity: &Rarity, named: &[Named], handed_on: &[HandedOn]) -> HashMap<i64, [f64; 2]> {
+pub fn definitions(
+    query: &Query,
+    rarity: &Rarity,
+    named: &[Named],
+    handed_on: &[HandedOnName],
+) -> HashMap<i64, [f64; 2]> {
     let all = rarity.of_roots(query.roots.iter().map(String::as_str)).max(f64::MIN_POSITIVE);
     let covered = |key: &str| rarity.of_roots(key.split(' ')) / all;
     let spelt: Vec<String> = query.code_names.iter().map(|name| words::key(name)).collect();
@@ -108,12 +113,12 @@ pub fn test_inside(
 }
 
 /// The factors of a file: less for sorts of files that are seldom meant, unless the query asks for them; more for important files.
-pub fn factors(query: &Query, standing: &Standing, path: &str) -> Vec<(&'static str, f64)> {
+pub fn factors(query: &Query, importance: &FileImportance, path: &str) -> Vec<(&'static str, f64)> {
     let mut factors = Vec::new();
     let weight = if query.is_symbol { IMPORTANCE_FOR_SYMBOL } else { IMPORTANCE };
-    let importance = standing.importance(path);
-    if importance > 0.0 {
-        factors.push(("×importance", 1.0 + weight * importance));
+    let share = importance.importance(path);
+    if share > 0.0 {
+        factors.push(("×importance", 1.0 + weight * share));
     }
     for sort in paths::sorts(path).into_iter().filter(|sort| !query.asks_for(*sort)) {
         factors.push(match sort {
@@ -127,7 +132,7 @@ pub fn factors(query: &Query, standing: &Standing, path: &str) -> Vec<(&'static 
             Sort::Prose => ("×prose", 0.5),
         });
     }
-    if standing.is_superseded(path) && !query.asks_for_version_of(path) {
+    if importance.is_superseded(path) && !query.asks_for_version_of(path) {
         factors.push(("×superseded", 0.3));
     }
     factors
@@ -154,8 +159,8 @@ mod tests {
 
     #[test]
     fn tests_rank_low_unless_they_are_asked_for() {
-        let standing = Standing::default();
-        let factors = |query: &str, path: &str| factors(&Query::read(query), &standing, path);
+        let importance = FileImportance::default();
+        let factors = |query: &str, path: &str| factors(&Query::read(query), &importance, path);
         assert_eq!(factors("parse a string", "src/parse.test.ts"), [("×test", 0.3)]);
         assert_eq!(factors("tests of parse", "src/parse.test.ts"), []);
         assert_eq!(factors("parse", "src/latest.ts"), []);
@@ -169,9 +174,9 @@ mod tests {
 
     #[test]
     fn an_older_version_ranks_low_unless_it_is_asked_for() {
-        let standing = Standing::new(&["src/v3/errors.ts", "src/v4/errors.ts"], &[]);
+        let importance = FileImportance::new(&["src/v3/errors.ts", "src/v4/errors.ts"], &[]);
         let names = |query: &str, path: &str| -> Vec<&str> {
-            factors(&Query::read(query), &standing, path).into_iter().map(|(name, _)| name).collect()
+            factors(&Query::read(query), &importance, path).into_iter().map(|(name, _)| name).collect()
         };
         assert_eq!(names("errors", "src/v3/errors.ts"), ["×importance", "×superseded"]);
         assert_eq!(names("errors of v3", "src/v3/errors.ts"), ["×importance"]);

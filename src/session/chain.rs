@@ -4,6 +4,7 @@
 //! {"seq":7,"record":{…},"hash":"<64 hexadecimal digits>"}
 //! ```
 
+use crate::base::hex;
 use std::io::{self, BufRead};
 
 use sha2::{Digest, Sha256};
@@ -41,7 +42,7 @@ impl Link {
 
 fn hash(before: &str, line: &[u8]) -> String {
     let digest = Sha256::new().chain_update(before.as_bytes()).chain_update(line).finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest)
 }
 
 /// The record and link of `line`, which has no newline and must follow `before`; or a message about what is wrong.

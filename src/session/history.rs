@@ -9,7 +9,7 @@ use crate::protocol::{Event, Exchange, StepStatus};
 
 /// One request, its calls and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct TurnShown {
+pub struct TurnRecord {
     /// Number of the journal record that begins it.
     pub seq: u64,
     pub time: String,
@@ -17,7 +17,7 @@ pub struct TurnShown {
     pub request: String,
     /// The approval mode of the turn.
     pub approve: String,
-    pub calls: Vec<CallShown>,
+    pub calls: Vec<CallRecord>,
     /// `None` if the turn did not finish.
     pub answer: Option<String>,
     /// The checkpoint before its first change; `None` if it ran nothing that could change something.
@@ -30,7 +30,7 @@ pub struct TurnShown {
 
 /// One tool call of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CallShown {
+pub struct CallRecord {
     pub tool: String,
     pub arguments: serde_json::Value,
     /// `by rule`, or the user's decision.
@@ -43,7 +43,7 @@ pub struct CallShown {
 
 /// A conversation that can be continued.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Talk {
+pub struct Conversation {
     pub conversation: String,
     /// Time of its last request.
     pub time: String,
@@ -57,24 +57,24 @@ pub struct Talk {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Oldest first.
-    pub turns: Vec<TurnShown>,
+    pub turns: Vec<TurnRecord>,
 }
 
 impl History {
     pub fn of(entries: &[Entry]) -> History {
-        let mut turns: Vec<TurnShown> = Vec::new();
+        let mut turns: Vec<TurnRecord> = Vec::new();
         // Tool and decision of the user's last answer: it belongs to the next completed call of that tool.
         let mut decided: Option<(String, String)> = None;
         for Entry { seq, record } in entries {
             let conversation = &record.conversation.0;
             if let Event::TurnStarted { request, approve } = &record.event {
-                turns.push(TurnShown {
+                turns.push(TurnRecord {
                     seq: *seq,
                     time: record.time.clone(),
                     conversation: conversation.clone(),
                     request: request.clone(),
                     approve: approve.clone(),
-                    ..TurnShown::default()
+                    ..TurnRecord::default()
                 });
                 continue;
             }
@@ -84,7 +84,7 @@ impl History {
                 Event::StepCompleted(report) => {
                     let decision = decided.take().filter(|(tool, _)| *tool == report.tool);
                     turn.checkpoint = turn.checkpoint.take().or_else(|| report.checkpoint.clone());
-                    turn.calls.push(CallShown {
+                    turn.calls.push(CallRecord {
                         tool: report.tool.clone(),
                         arguments: report.arguments.clone(),
                         decision: decision.map_or_else(|| "by rule".to_owned(), |(_, decision)| decision),
@@ -110,12 +110,12 @@ impl History {
     }
 
     /// The conversations with at least one answer that was not undone, newest first.
-    pub fn talks(&self) -> Vec<Talk> {
-        let mut talks: Vec<Talk> = Vec::new();
+    pub fn talks(&self) -> Vec<Conversation> {
+        let mut talks: Vec<Conversation> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.answer.is_some() && !turn.undone) {
             let known = talks.iter().position(|talk| talk.conversation == turn.conversation);
             let mut talk = known.map_or_else(
-                || Talk {
+                || Conversation {
                     conversation: turn.conversation.clone(),
                     time: String::new(),
                     requests: 0,

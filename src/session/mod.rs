@@ -9,10 +9,11 @@ mod replay;
 mod rewind;
 mod telemetry;
 
+use crate::base::lock;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,11 +30,11 @@ use crate::tools::{Catalog, Prefilter};
 
 pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
-pub use history::{CallShown, History, Talk, TurnShown};
+pub use history::{CallRecord, Conversation, History, TurnRecord};
 pub use journal::{Entry, Journal, JournalError};
 pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
-pub use telemetry::{CallTold, TurnTold, telemetry};
+pub use telemetry::{TimedCall, TurnStats, telemetry};
 
 /// What a user interface receives during a turn.
 #[derive(Debug)]
@@ -86,12 +87,12 @@ impl Session {
 
     /// Replaces the tools, from the next turn on.
     pub fn offer(&self, catalog: Catalog, prefilter: Prefilter) {
-        let mut toolkit = self.toolkit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut toolkit = lock(&self.toolkit);
         (toolkit.catalog, toolkit.prefilter) = (Arc::new(catalog), Arc::new(prefilter));
     }
 
     fn toolkit(&self) -> Toolkit {
-        self.toolkit.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.toolkit).clone()
     }
 
     /// The same session with `mask` applied to everything that is stored; what is shown and done stays the same.
@@ -123,7 +124,7 @@ impl Session {
         };
         if let Op::Ask(ask) | Op::Plan(ask) = &op {
             (toolkit.mode, toolkit.given) = (ask.mode, ask.given.clone());
-            toolkit.earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+            toolkit.earlier = lock(&self.earlier).iter().cloned().collect();
         }
         let earlier = self.earlier.clone();
         if let Some(context) = &mut toolkit.context {
@@ -141,7 +142,7 @@ impl Session {
             match ended {
                 Ok(Some(finished)) => {
                     let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
-                    remember(&mut earlier.lock().unwrap_or_else(PoisonError::into_inner), exchange);
+                    remember(&mut lock(&earlier), exchange);
                     host.emit(Event::TurnFinished(with_memory(finished)));
                 }
                 Ok(None) => {}
@@ -156,7 +157,7 @@ impl Session {
     }
 
     /// The project's other conversations that can be continued, newest first.
-    pub fn talks(&self) -> Result<Vec<Talk>, JournalError> {
+    pub fn talks(&self) -> Result<Vec<Conversation>, JournalError> {
         let mut talks = self.history()?.talks();
         let own = self.conversation();
         talks.retain(|talk| talk.conversation != own.0);
@@ -164,19 +165,19 @@ impl Session {
     }
 
     /// Continues the conversation `talk`: later requests belong to it and can refer to what was said in it.
-    pub fn resume(&self, talk: &Talk) -> Result<(), JournalError> {
+    pub fn resume(&self, talk: &Conversation) -> Result<(), JournalError> {
         let exchanges = self.history()?.exchanges(&talk.conversation);
-        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut earlier = lock(&self.earlier);
         earlier.clear();
         exchanges.into_iter().for_each(|exchange| remember(&mut earlier, exchange));
-        let mut toolkit = self.toolkit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut toolkit = lock(&self.toolkit);
         toolkit.conversation = ConversationId(talk.conversation.clone());
         Ok(())
     }
 
     fn history(&self) -> Result<History, JournalError> {
         let Some(journal) = &self.journal else { return Ok(History::default()) };
-        let entries = journal.lock().unwrap_or_else(PoisonError::into_inner).entries()?;
+        let entries = lock(&journal).entries()?;
         Ok(History::of(&entries))
     }
 
@@ -239,7 +240,7 @@ impl SessionHost {
                 Mask::Nothing => Cow::Borrowed(&record),
                 mask => Cow::Owned(record.masked(mask)),
             };
-            let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&kept);
+            let written = lock(&journal).append(&kept);
             if let Err(error) = written {
                 tracing::warn!(%error, "an event was not recorded");
                 let text = format!("not recorded: {error}");
@@ -254,7 +255,7 @@ impl SessionHost {
     fn begin(&self, request: &str, project: &Path, cancel: &Cancel) -> Option<Turn> {
         let journal = self.journal.as_ref()?;
         self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.policy.mode()) });
-        let end = journal.lock().unwrap_or_else(PoisonError::into_inner).end().clone();
+        let end = lock(&journal).end().clone();
         let about = About {
             conversation: self.conversation.0.clone(),
             request: self.mask.apply(request).into_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::history::{CallShown, TurnShown};
+use super::history::{CallRecord, TurnRecord};
 use crate::base::Cancel;
 use crate::base::config::ApproveMode;
 use crate::checkpoint::{CheckpointError, Entry, Origin, Store};
@@ -41,7 +41,7 @@ pub enum Comparison {
 
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Compared {
-    pub call: CallShown,
+    pub call: CallRecord,
     pub outcome: Comparison,
 }
 
@@ -71,7 +71,7 @@ pub enum ReplayError {
 /// Replays `turn` in `scratch`, an empty folder. With `commands`, shell commands run too; these may act outside of it.
 pub async fn replay(
     project: &Path,
-    turn: &TurnShown,
+    turn: &TurnRecord,
     scratch: &Path,
     commands: bool,
     cancel: &Cancel,
@@ -109,7 +109,7 @@ pub async fn replay(
     Ok(replayed)
 }
 
-async fn replay_call(call: &CallShown, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
+async fn replay_call(call: &CallRecord, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
     let not_run = |why: &str| Comparison::NotRun(why.to_owned());
     if !matches!(call.status, StepStatus::Succeeded | StepStatus::Failed) {
         return not_run("it was not run then either");

@@ -9,12 +9,12 @@ use crate::protocol::{Detection, Event, Record, Recovery, Repeat, StepStatus, To
 
 /// One finished turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct TurnTold {
+pub struct TurnStats {
     pub time: String,
     pub request: String,
     pub usage: Usage,
     /// Every call, in the order in which they ended.
-    pub timeline: Vec<CallTold>,
+    pub timeline: Vec<TimedCall>,
     /// Statistics of the single-model loop; `None` if it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_miss: Option<ToolMiss>,
@@ -26,7 +26,7 @@ pub struct TurnTold {
 
 /// One call on the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CallTold {
+pub struct TimedCall {
     pub time: String,
     pub tool: String,
     pub arguments: serde_json::Value,
@@ -36,10 +36,10 @@ pub struct CallTold {
     pub wall_ms: u64,
 }
 
-impl TurnTold {
+impl TurnStats {
     fn note(&mut self, record: Record) {
         match record.event {
-            Event::StepCompleted(report) => self.timeline.push(CallTold {
+            Event::StepCompleted(report) => self.timeline.push(TimedCall {
                 time: record.time,
                 tool: report.tool,
                 arguments: report.arguments,
@@ -57,24 +57,24 @@ impl TurnTold {
 
     /// The largest number of read-only calls in a row.
     pub fn reading_max(&self) -> usize {
-        self.timeline.split(|call| call.executing).map(<[CallTold]>::len).max().unwrap_or(0)
+        self.timeline.split(|call| call.executing).map(<[TimedCall]>::len).max().unwrap_or(0)
     }
 }
 
 /// The last `count` finished turns, oldest first. If the journal is damaged, the turns before the damage are returned.
-pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnTold>, JournalError> {
+pub fn telemetry(journal: &Journal, count: usize) -> Result<Vec<TurnStats>, JournalError> {
     let mut turns = VecDeque::new();
     // Each conversation has one turn at a time, but records of several conversations may be interleaved.
-    let mut running: HashMap<String, TurnTold> = HashMap::new();
+    let mut running: HashMap<String, TurnStats> = HashMap::new();
     journal
         .follow(|_, record, _| {
             let Ok(record) = serde_json::from_str::<Record>(record) else { return };
             match record.event {
-                Event::TurnStarted { .. } => drop(running.insert(record.conversation.0, TurnTold::default())),
+                Event::TurnStarted { .. } => drop(running.insert(record.conversation.0, TurnStats::default())),
                 Event::TurnFinished(finished) => {
                     let turn = running.remove(&record.conversation.0).unwrap_or_default();
                     let (request, usage) = (finished.request, finished.usage);
-                    turns.push_back(TurnTold { time: record.time, request, usage, ..turn });
+                    turns.push_back(TurnStats { time: record.time, request, usage, ..turn });
                     if turns.len() > count {
                         turns.pop_front();
                     }

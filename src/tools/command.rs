@@ -16,8 +16,6 @@ use crate::tools::sandbox::{self, Aside, Confines};
 pub const TIMEOUT_MAX_S: usize = 600;
 /// Bytes kept of the beginning and of the end of standard output, and of standard error.
 const KEPT_HALF_BYTES: usize = 16 << 10;
-/// How often the cancellation flag is looked at.
-const CANCEL_POLL: Duration = Duration::from_millis(50);
 /// Longest wait for output after the command has ended: a process that left the group may hold the pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// The only environment variables a command inherits, so that it sees no tokens or keys.
@@ -84,7 +82,7 @@ pub(in crate::tools) async fn run(
             Err(error) => return Err(format!("waiting for the command failed: {error}")),
         },
         () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => Ended::Deadline(seconds),
-        () = cancelled(context) => Ended::Cancelled,
+        () = context.cancel.cancelled() => Ended::Cancelled,
         () = group.crowded(settings.processes) => Ended::TooManyProcesses(settings.processes),
     };
     // Processes that the command left in the background are killed, which closes its pipes.
@@ -125,12 +123,6 @@ fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'
     // Temporary files and caches go into the command's own folder, which is deleted after it.
     command.envs(["TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "npm_config_cache"].map(|name| (name, confines.temp)));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-}
-
-async fn cancelled(context: &Context) {
-    while !context.cancel.is_cancelled() {
-        tokio::time::sleep(CANCEL_POLL).await;
-    }
 }
 
 /// How a command ended.
@@ -317,7 +309,7 @@ mod tests {
             if stat.is_empty() || stat.contains(") Z") {
                 return;
             }
-            tokio::time::sleep(CANCEL_POLL).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("process {pid} still runs");
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::tools::spec::ToolSpec;
 use crate::tools::thesaurus;
-use crate::tools::value_kinds::Clues;
+use crate::tools::value_kinds::ValueKinds;
 use crate::tools::words;
 
 /// Parameters of BM25 (Robertson and Zaragoza, 2009) at their usual values.
@@ -79,8 +79,8 @@ struct Tool {
     mutates: bool,
     takes_nothing: bool,
     /// Kinds of values that its parameters take, and that its required parameters take.
-    clues: Clues,
-    needs: Clues,
+    clues: ValueKinds,
+    needs: ValueKinds,
 }
 
 /// A step with its cosines to every tool.
@@ -120,7 +120,7 @@ impl Lexicon {
         let query = thesaurus::expand(seen.plain);
         let step_terms: Vec<String> = words::terms(seen.plain);
         let verb = step_terms.first().map(|verb| thesaurus::expand(verb)).unwrap_or_default();
-        let shown = Clues::of_step(seen.step);
+        let shown = ValueKinds::of_step(seen.step);
         let asks = is_question(seen.plain);
         let bm25 = z_scores(self.tools.iter().map(|tool| self.bm25(tool, &query)).collect());
         let at = |values: &[f32], index: usize| values.get(index).copied().unwrap_or(0.0);
@@ -148,7 +148,7 @@ impl Lexicon {
             row[19] = tool.needs.without(&shown);
             row[20] = flag(asks && tool.mutates);
             row[21] = flag(unasked);
-            row[22] = flag(tool.takes_nothing && shown != Clues::default());
+            row[22] = flag(tool.takes_nothing && shown != ValueKinds::default());
             row
         };
         self.tools.iter().enumerate().map(row).collect()
@@ -228,8 +228,8 @@ impl Tool {
             qualifiers: Vec::new(),
             mutates: spec.mutates,
             takes_nothing: spec.parameters().is_empty(),
-            clues: Clues::of_tool(spec, false),
-            needs: Clues::of_tool(spec, true),
+            clues: ValueKinds::of_tool(spec, false),
+            needs: ValueKinds::of_tool(spec, true),
         }
     }
 }

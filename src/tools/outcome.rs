@@ -1,5 +1,6 @@
 //! The result of a tool call: text for the model, findings that an answer can cite, and what was changed.
 
+use crate::base::hex;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -84,9 +85,9 @@ impl Outcome {
     /// Hexadecimal SHA-256 of the text without a command's duration: equal for equal calls on an unchanged project.
     pub fn fingerprint(&self) -> String {
         static TIMES: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"(?m)^(\[.*) after \d+\.\d s\]$").expect("a pattern"));
-        let text = TIMES.replace(&self.text, "$1]");
-        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+            LazyLock::new(|| Regex::new(r"(?m)^(\[.*) after \d+\.\d s(.*\])$").expect("a pattern"));
+        let text = TIMES.replace(&self.text, "$1$2");
+        hex(&Sha256::digest(text.as_bytes()))
     }
 
     pub fn is_ok(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::tools::words;
 
 /// Which kinds of values are present. Each is recognised by its form or by the parameter's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Clues {
+pub struct ValueKinds {
     pub path: bool,
     pub date: bool,
     pub email: bool,
@@ -15,10 +15,10 @@ pub struct Clues {
     pub quoted: bool,
 }
 
-impl Clues {
+impl ValueKinds {
     /// The kinds of values that occur in a step.
-    pub fn of_step(step: &str) -> Clues {
-        let mut clues = Clues { quoted: has_quoted(step), ..Clues::default() };
+    pub fn of_step(step: &str) -> ValueKinds {
+        let mut clues = ValueKinds { quoted: has_quoted(step), ..ValueKinds::default() };
         for token in step.split_whitespace() {
             let token = bare(token);
             let lower = token.to_lowercase();
@@ -32,8 +32,8 @@ impl Clues {
     }
 
     /// The kinds of values that the tool's parameters take; with `required_only`, its required parameters alone.
-    pub fn of_tool(spec: &ToolSpec, required_only: bool) -> Clues {
-        let mut clues = Clues::default();
+    pub fn of_tool(spec: &ToolSpec, required_only: bool) -> ValueKinds {
+        let mut clues = ValueKinds::default();
         for parameter in spec.parameters().into_iter().filter(|one| one.required || !required_only) {
             let name = words::parts(parameter.name);
             let has = |any: &[&str]| name.iter().any(|word| any.contains(&word.as_str()));
@@ -52,13 +52,13 @@ impl Clues {
     }
 
     /// For each kind, in the order of the fields, whether both have it.
-    pub fn both(&self, other: &Clues) -> [bool; 6] {
+    pub fn both(&self, other: &ValueKinds) -> [bool; 6] {
         let (own, other) = (self.flags(), other.flags());
         std::array::from_fn(|at| own[at] && other[at])
     }
 
     /// How many kinds `self` has and `other` lacks.
-    pub fn without(&self, other: &Clues) -> f32 {
+    pub fn without(&self, other: &ValueKinds) -> f32 {
         self.flags().into_iter().zip(other.flags()).filter(|(own, other)| *own && !other).count() as f32
     }
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn check(step: &str, expected: &str) {
-        let clues = Clues::of_step(step);
+        let clues = ValueKinds::of_step(step);
         let names = ["path", "date", "email", "url", "number", "quoted"];
         let got: Vec<&str> =
             names.into_iter().zip(clues.flags()).filter(|(_, flag)| *flag).map(|(name, _)| name).collect();
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn kinds_of_values_in_a_step_are_compared_with_those_a_tool_takes() {
         let spec = crate::tools::builtin::Builtin::ReadFile.spec();
-        let takes = Clues::of_tool(&spec, false);
-        let needs = Clues::of_tool(&spec, true);
-        assert!(takes.both(&Clues::of_step("open a.txt"))[0] && !takes.both(&Clues::of_step("open it"))[0]);
-        assert_eq!(needs.without(&Clues::of_step("open it")), 1.0);
-        assert_eq!(Clues::of_step("mail ann@example.org").without(&takes), 1.0);
+        let takes = ValueKinds::of_tool(&spec, false);
+        let needs = ValueKinds::of_tool(&spec, true);
+        assert!(takes.both(&ValueKinds::of_step("open a.txt"))[0] && !takes.both(&ValueKinds::of_step("open it"))[0]);
+        assert_eq!(needs.without(&ValueKinds::of_step("open it")), 1.0);
+        assert_eq!(ValueKinds::of_step("mail ann@example.org").without(&takes), 1.0);
     }
 }

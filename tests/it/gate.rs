@@ -18,13 +18,13 @@ const STORY: [&str; 3] = [
     r#"[index_list_memories()]"#,
 ];
 
-struct Cell {
+struct LoopRights {
     finished: TurnFinished,
     replies: usize,
     written: bool,
 }
 
-impl Cell {
+impl LoopRights {
     /// Tools that were run, chosen by the model or by code.
     fn tools(&self) -> Vec<&str> {
         self.finished.steps.iter().map(|step| step.tool.as_str()).collect()
@@ -32,7 +32,7 @@ impl Cell {
 }
 
 /// Runs one turn of the free loop, with an index.
-async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell {
+async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> LoopRights {
     let project = Project::todo();
     let script = if capable { script.writing() } else { script.judged(Some(false)) };
     let plain = toolkit(&project, script, Script::saying(""));
@@ -40,7 +40,11 @@ async fn cell(capable: bool, mode: Mode, request: &str, script: Script) -> Cell 
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
     let misses = host.seen(|event| if let Event::ToolMiss(miss) = event { Some(miss.total_responses) } else { None });
-    Cell { finished, replies: misses.last().copied().unwrap_or(0), written: project.path().join("new.txt").exists() }
+    LoopRights {
+        finished,
+        replies: misses.last().copied().unwrap_or(0),
+        written: project.path().join("new.txt").exists(),
+    }
 }
 
 /// A model that tries one tool of each kind in turn, once retrieval has added something to its prompt.

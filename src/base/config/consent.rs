@@ -1,5 +1,6 @@
 //! Remembers which projects' configuration files the user has consented to, by their hash: a changed file needs new consent.
 
+use crate::base::hex;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -34,7 +35,7 @@ pub fn withdraw(store: &Path, project: &Path) -> io::Result<bool> {
 }
 
 fn line(project: &Path, text: &str) -> String {
-    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(text.as_bytes()));
     format!("{hash} {}", named(project))
 }
 

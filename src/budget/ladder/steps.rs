@@ -2,7 +2,7 @@
 
 use crate::budget::machine::Machine;
 use crate::budget::place::{self, Settings};
-use crate::budget::{Wanted, cache};
+use crate::budget::{LoadSettings, cache};
 use crate::models::gguf::Header;
 
 /// Shortest useful context: a system prompt, some tools and a question.
@@ -23,10 +23,10 @@ const LOSS_MIN: f64 = 0.001;
 /// Every step down, with its loss as a share of the model's speed.
 pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings, f64)> {
     let wanted = &now.wanted;
-    let with = |wanted: Wanted| Settings { wanted, ..now.clone() };
+    let with = |wanted: LoadSettings| Settings { wanted, ..now.clone() };
     let mut steps = Vec::new();
     if wanted.repack {
-        steps.push((with(Wanted { repack: false, ..wanted.clone() }), 0.0));
+        steps.push((with(LoadSettings { repack: false, ..wanted.clone() }), 0.0));
     }
     if machine.is_separate() && now.gpu_layers(header) > 0 {
         let experts = next_expert_layer(header, now);
@@ -34,13 +34,13 @@ pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings
         steps.push((Settings { layers_on_host: now.layers_on_host + 1, ..now.clone() }, 0.0));
     }
     match wanted.kv_type.as_str() {
-        "f16" => steps.push((with(Wanted { kv_type: "q8_0".into(), ..wanted.clone() }), KV_8_BITS)),
-        "q8_0" => steps.push((with(Wanted { kv_type: "q4_0".into(), ..wanted.clone() }), KV_4_BITS)),
+        "f16" => steps.push((with(LoadSettings { kv_type: "q8_0".into(), ..wanted.clone() }), KV_8_BITS)),
+        "q8_0" => steps.push((with(LoadSettings { kv_type: "q4_0".into(), ..wanted.clone() }), KV_4_BITS)),
         _ => {}
     }
     if wanted.context > CONTEXT_MIN {
         let context = (wanted.context / 2).next_multiple_of(cache::CELL_STEP as u32).max(CONTEXT_MIN);
-        steps.push((with(Wanted { context, ..wanted.clone() }), HALF_CONTEXT));
+        steps.push((with(LoadSettings { context, ..wanted.clone() }), HALF_CONTEXT));
     }
     if wanted.slots > 1 {
         steps.push((with(slots(wanted, wanted.slots - 1)), ONE_SLOT));
@@ -56,13 +56,13 @@ pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings
 /// Every step up from `now` towards `asked`, the most valuable first.
 pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
     let (has, wish) = (&now.wanted, &asked.wanted);
-    let with = |wanted: Wanted| Settings { wanted, ..now.clone() };
+    let with = |wanted: LoadSettings| Settings { wanted, ..now.clone() };
     let mut steps = Vec::new();
     if wish.repack && !has.repack {
-        steps.push(with(Wanted { repack: true, ..has.clone() }));
+        steps.push(with(LoadSettings { repack: true, ..has.clone() }));
     }
     if has.context < wish.context {
-        steps.push(with(Wanted { context: (has.context * 2).min(wish.context), ..has.clone() }));
+        steps.push(with(LoadSettings { context: (has.context * 2).min(wish.context), ..has.clone() }));
     }
     if has.slots < wish.slots {
         steps.push(with(slots(has, has.slots + 1)));
@@ -75,14 +75,14 @@ pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
     }
     if has.kv_type != wish.kv_type {
         let kv_type = if has.kv_type == "q4_0" { "q8_0" } else { "f16" };
-        steps.push(with(Wanted { kv_type: kv_type.into(), ..has.clone() }));
+        steps.push(with(LoadSettings { kv_type: kv_type.into(), ..has.clone() }));
     }
     steps
 }
 
 /// All settings to try if the context must not change, fastest first: weights not repacked, then experts and layers on the host.
 pub fn moves(header: &Header, asked: &Settings, machine: &Machine) -> Vec<Settings> {
-    let plain = Settings { wanted: Wanted { repack: false, ..asked.wanted.clone() }, ..asked.clone() };
+    let plain = Settings { wanted: LoadSettings { repack: false, ..asked.wanted.clone() }, ..asked.clone() };
     let mut moves = vec![asked.clone(), plain.clone()];
     if machine.is_separate() {
         let (first, end) = place::expert_layers(header).unwrap_or_default();
@@ -94,8 +94,8 @@ pub fn moves(header: &Header, asked: &Settings, machine: &Machine) -> Vec<Settin
     moves
 }
 
-fn slots(wanted: &Wanted, slots: usize) -> Wanted {
-    Wanted { slots, outputs: wanted.outputs.max(slots as u32), ..wanted.clone() }
+fn slots(wanted: &LoadSettings, slots: usize) -> LoadSettings {
+    LoadSettings { slots, outputs: wanted.outputs.max(slots as u32), ..wanted.clone() }
 }
 
 /// The next value of `experts_on_host`, with the experts of one more layer on the host; `None` if all are there.

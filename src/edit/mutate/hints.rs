@@ -12,7 +12,7 @@ const PAIRS_MAX: usize = 8;
 
 /// Values and words of a request and a failed check.
 #[derive(Clone, Debug, Default)]
-pub struct Clues {
+pub struct RepairHints {
     numbers: Vec<String>,
     texts: Vec<String>,
     /// Pairs of characters: one that is only in the actual text and one that is only in the expected text, both ways
@@ -21,9 +21,9 @@ pub struct Clues {
     words: HashSet<String>,
 }
 
-impl Clues {
-    /// Reads the clues from a request and from the output of a failed check.
-    pub fn of(request: &str, failure: &str) -> Clues {
+impl RepairHints {
+    /// Reads the hints from a request and from the output of a failed check.
+    pub fn of(request: &str, failure: &str) -> RepairHints {
         static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d{1,6}").expect("a pattern"));
         static QUOTED: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r#""([^"\n]{1,80})"|'([^'\n]{1,80})'|`([^`\n]{1,80})`"#).expect("a pattern"));
@@ -51,7 +51,7 @@ impl Clues {
             }
         }
         let words = words(&format!("{request} {failure}")).collect();
-        Clues { numbers, texts, swaps, words }
+        RepairHints { numbers, texts, swaps, words }
     }
 
     pub(super) fn numbers(&self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Doubt, Edits, MoveError, View, doubt_folder, paths, stuck};
-use crate::index::{ImportSite, Meaning, Role, SiteForm, SiteName, import_sites, names as places};
+use crate::index::{ImportForm, ImportSite, Meaning, Role, SiteName, import_sites, names as places};
 
 /// Plans the edits; returns the `__init__.py` files that have to be made.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveError> {
@@ -31,11 +31,11 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
         for import in import_sites("python", text).unwrap_or_default() {
             let leads = view.names.module(file, &import.source).map(|module| view.names.path(module));
             let (leads_here, form) = (leads == Some(view.from), import.form);
-            if leads_here && form == SiteForm::Module {
+            if leads_here && form == ImportForm::Module {
                 rewrite_module_import(view, path, text, &import, edits)?;
             } else if leads_here {
                 edits.put(path, import.source_bytes.clone(), import_name(view, path, &import.source, view.to));
-            } else if form == SiteForm::From
+            } else if form == ImportForm::From
                 && !rewrite_submodule_import(view, (path, text, file), &import, edits)
                 && path == view.from
             {
@@ -75,7 +75,8 @@ fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError>
     let outline = view.names.outline(file);
     let own = dotted(view.from, root_of(view, paths::folder(view.from)));
     let named = import_sites("python", text).unwrap_or_default().into_iter();
-    let mut named = named.filter(|site| site.form == SiteForm::Module && site.names.iter().all(|n| n.local.is_empty()));
+    let mut named =
+        named.filter(|site| site.form == ImportForm::Module && site.names.iter().all(|n| n.local.is_empty()));
     if named.any(|site| site.source == own) {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Edits, MoveError, View, hidden, line_end, paths, stuck};
-use crate::edit::rename::{Sheet, from_file};
+use crate::edit::rename::{FileOccurrences, from_file};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
 /// A module of a crate, from the path of its file.
@@ -87,7 +87,8 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
             || path.starts_with(&format!("{}/bin/", old.sources))
             || path.ends_with("/main.rs") && declared.path != *path;
         let Some(file) = view.names.file(path) else { continue };
-        let sheet = Sheet { file, path: path.clone(), language: language_of(path), text: text.clone(), places: all };
+        let sheet =
+            FileOccurrences { file, path: path.clone(), language: language_of(path), text: text.clone(), places: all };
         for place in 0..sheet.places.len() {
             use_of(view, &sheet, place, &ModuleMove { old: &old, new: &new, same_parent, another_crate }, edits)?;
         }
@@ -182,7 +183,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     let Some(file) = view.names.file(view.from) else { return Ok(()) };
     let Some(Ok((all, _))) = places("rust", text, "super") else { return Ok(()) };
     let places: Vec<Occurrence> = all.into_iter().filter(|o| !matches!(o.role, Role::String | Role::Comment)).collect();
-    let sheet = Sheet { file, path: view.from.to_owned(), language: "rust", text: text.to_owned(), places };
+    let sheet = FileOccurrences { file, path: view.from.to_owned(), language: "rust", text: text.to_owned(), places };
     let mut done = 0;
     for place in
         sheet.places.iter().filter(|o| text[o.bytes.end..].starts_with("::") || !text[..o.bytes.start].ends_with("::"))
@@ -223,7 +224,13 @@ struct ModuleMove<'a> {
 }
 
 /// Rewrites one occurrence of the old module's name, if it means the module.
-fn use_of(view: &View, sheet: &Sheet, at: usize, the_move: &ModuleMove, edits: &mut Edits) -> Result<(), MoveError> {
+fn use_of(
+    view: &View,
+    sheet: &FileOccurrences,
+    at: usize,
+    the_move: &ModuleMove,
+    edits: &mut Edits,
+) -> Result<(), MoveError> {
     let ModuleMove { old, new, same_parent, another_crate } = *the_move;
     let place = &sheet.places[at];
     let before = match &place.role {
@@ -262,7 +269,7 @@ fn use_of(view: &View, sheet: &Sheet, at: usize, the_move: &ModuleMove, edits: &
 }
 
 /// Whether a path begins inside the braces of a `use` list, where no path from the crate's root is allowed.
-fn in_list(sheet: &Sheet, start: usize) -> bool {
+fn in_list(sheet: &FileOccurrences, start: usize) -> bool {
     let begun = sheet.text[..start].rfind(';').map_or(0, |at| at + 1);
     let statement = sheet.text[begun..start].trim_start();
     let word = statement.lines().map(str::trim_start).rfind(|line| line.contains("use "));
@@ -283,7 +290,7 @@ enum Means {
 }
 
 /// Says whether an occurrence means the moved module; `before` is the path in front of it.
-fn meaning(view: &View, sheet: &Sheet, place: &Occurrence, before: &str, old: &Module) -> Means {
+fn meaning(view: &View, sheet: &FileOccurrences, place: &Occurrence, before: &str, old: &Module) -> Means {
     let path = if before.is_empty() { old.name().to_owned() } else { format!("{before}::{}", old.name()) };
     // A reference to a module is always followed by `::`.
     let goes_on = sheet.text[place.bytes.end..].starts_with("::");

@@ -1,7 +1,7 @@
 //! Plans the import edits for a moved TypeScript or JavaScript file, and keeps import aliases where possible.
 
 use super::{Edits, MoveError, View, doubt_folder, family, paths, stuck};
-use crate::index::{SiteForm, import_sites, language_of};
+use crate::index::{ImportForm, import_sites, language_of};
 
 /// Endings of compiled files, which an import may name in place of the source.
 const COMPILED: &[&str] = &[".js", ".jsx", ".mjs", ".cjs"];
@@ -17,7 +17,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
         let Some(file) = view.names.file(path) else { continue };
         let sites = import_sites(language_of(path), text).unwrap_or_default();
         for site in &sites {
-            if site.form == SiteForm::Computed {
+            if site.form == ImportForm::Computed {
                 if path == view.from && view.changes_folder() || may_lead(path, &site.source, view.from) {
                     return Err(stuck(path, text, site.source_bytes.start));
                 }

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Edits, RenameError, Sheet};
+use super::{Edits, FileOccurrences, RenameError};
 use crate::index::{Meaning, Names, Occurrence, Role, Symbol, names as places};
 
 /// An error if a changed place would come to mean something else, or if something else would come to mean the
 /// definition.
-pub fn check(names: &Names, sheets: &[Sheet], edits: &Edits, to: &str) -> Result<(), RenameError> {
+pub fn check(names: &Names, sheets: &[FileOccurrences], edits: &Edits, to: &str) -> Result<(), RenameError> {
     for (at, sheet) in sheets.iter().enumerate() {
         let changed: Vec<&Occurrence> =
             edits.changed.iter().filter(|(s, _)| *s == at).map(|(_, place)| &sheet.places[*place]).collect();
@@ -43,7 +43,7 @@ fn is_bare(place: &Occurrence) -> bool {
 }
 
 /// Whether a name belongs to its whole Go package.
-fn reaches_package(sheet: &Sheet, place: &Occurrence) -> bool {
+fn reaches_package(sheet: &FileOccurrences, place: &Occurrence) -> bool {
     let binder = place.binder.map(|at| &sheet.places[at]);
     binder.is_none_or(|b| b.role == Role::Definition && b.defines.is_some())
 }
@@ -53,7 +53,7 @@ fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
 }
 
 /// Whether `other` binds the new name between a changed place and what that place means.
-fn hides(sheet: &Sheet, own: &Occurrence, other: &Occurrence) -> bool {
+fn hides(sheet: &FileOccurrences, own: &Occurrence, other: &Occurrence) -> bool {
     let Some(scope) = &other.scope else { return false };
     let bound = own.binder.and_then(|at| sheet.places[at].scope.as_ref());
     let nearer = bound.is_none_or(|bound| holds(bound, scope));

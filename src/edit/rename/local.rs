@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{Edits, RenameError, Sheet, words};
+use super::{Edits, FileOccurrences, RenameError, words};
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
 /// `at` is the sheet, and `binders` are the places in it that bind the name.
 pub fn rename(
     names: &Names,
-    sheets: &[Sheet],
+    sheets: &[FileOccurrences],
     (at, binders): (usize, &[usize]),
     to: &str,
     edits: &mut Edits,
@@ -34,7 +34,7 @@ pub fn rename(
 }
 
 /// Lists comments and strings of the function as mentions.
-fn mentions(names: &Names, sheet: &Sheet, function: Symbol, edits: &mut Edits) {
+fn mentions(names: &Names, sheet: &FileOccurrences, function: Symbol, edits: &mut Edits) {
     let definition = names.definition(function);
     let words = sheet.places.iter().filter(|o| matches!(o.role, Role::String | Role::Comment));
     for word in words.filter(|o| (definition.doc_start..=definition.end).contains(&o.line)) {
@@ -43,7 +43,7 @@ fn mentions(names: &Names, sheet: &Sheet, function: Symbol, edits: &mut Edits) {
 }
 
 /// Renames the keyword of `call(NAME=value)`, where `call` is the function whose parameter is renamed.
-fn keywords(names: &Names, sheets: &[Sheet], function: Symbol, to: &str, edits: &mut Edits) {
+fn keywords(names: &Names, sheets: &[FileOccurrences], function: Symbol, to: &str, edits: &mut Edits) {
     let family = names.family(function);
     for (at, sheet) in sheets.iter().enumerate().filter(|(_, sheet)| sheet.language == "python") {
         for (place, occurrence) in sheet.places.iter().enumerate() {
@@ -60,7 +60,7 @@ fn keywords(names: &Names, sheets: &[Sheet], function: Symbol, to: &str, edits: 
 /// Whether `call` is the function; an error says why that is not known.
 fn calls(
     names: &Names,
-    sheet: &Sheet,
+    sheet: &FileOccurrences,
     place: &Occurrence,
     call: &str,
     function: Symbol,

@@ -6,7 +6,7 @@ use super::{Edits, Read, RenameError};
 use crate::index::{Index, Names, Occurrence, language_of, names as places, whole_words};
 
 /// One file with every place of the name.
-pub struct Sheet {
+pub struct FileOccurrences {
     /// The file's position in the snapshot.
     pub file: usize,
     pub path: String,
@@ -30,13 +30,17 @@ pub fn texts_with(index: &Index, files: &Read, name: &str) -> Result<Vec<(String
 }
 
 /// The places of the name in files of code. In other files, each line with the name becomes a mention.
-pub fn read(names: &Names, texts: &[(String, String)], name: &str) -> Result<(Vec<Sheet>, Edits), RenameError> {
+pub fn read(
+    names: &Names,
+    texts: &[(String, String)],
+    name: &str,
+) -> Result<(Vec<FileOccurrences>, Edits), RenameError> {
     let (mut sheets, mut edits) = (Vec::new(), Edits::default());
     for (path, text) in texts {
         let language = language_of(path);
         match (places(language, text, name), names.file(path)) {
             (Some(Ok((places, _))), Some(file)) => {
-                sheets.push(Sheet { file, path: path.clone(), language, text: text.clone(), places })
+                sheets.push(FileOccurrences { file, path: path.clone(), language, text: text.clone(), places })
             }
             (Some(Err(reason)), _) => {
                 return Err(RenameError::NotUnderstood { path: path.clone(), name: name.to_owned(), reason });

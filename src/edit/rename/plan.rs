@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{RenameError, Sheet};
+use super::{FileOccurrences, RenameError};
 use crate::index::{Role, is_understood, language_of};
 
 /// Most mentions and most doubtful places that are listed.
@@ -61,7 +61,7 @@ pub struct Change {
 #[derive(Default)]
 pub struct Edits {
     changes: Vec<Change>,
-    /// Sheet and place of every change of a name.
+    /// FileOccurrences and place of every change of a name.
     pub changed: Vec<(usize, usize)>,
     pub plan: Plan,
 }
@@ -74,7 +74,7 @@ impl Edits {
 
     /// Renames one place to `to`. A shorthand property `{ name }` becomes `{ name: to }`, so that the property keeps
     /// its name.
-    pub fn change(&mut self, at: usize, place: usize, sheet: &Sheet, to: &str) {
+    pub fn change(&mut self, at: usize, place: usize, sheet: &FileOccurrences, to: &str) {
         let occurrence = &sheet.places[place];
         let with = match occurrence.role {
             Role::Shorthand | Role::ShorthandLocal => format!("{}: {to}", &sheet.text[occurrence.bytes.clone()]),
@@ -95,7 +95,7 @@ impl Edits {
         }
     }
 
-    pub fn doubt(&mut self, sheet: &Sheet, line: usize, why: String) {
+    pub fn doubt(&mut self, sheet: &FileOccurrences, line: usize, why: String) {
         let known = |d: &Doubt| d.path == sheet.path && d.line == line;
         if self.plan.doubtful.len() < LISTED_MAX && !self.plan.doubtful.iter().any(known) {
             let text = shown(&sheet.text, line);

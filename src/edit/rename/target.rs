@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{RenameError, Sheet, Target};
+use super::{FileOccurrences, RenameError, Target};
 use crate::index::{Index, Kind, Names, Role, Symbol};
 
 /// Most similar names that are listed.
@@ -17,7 +17,7 @@ pub enum Wanted {
 }
 
 /// Finds what `from` means; an error if it means nothing or several things.
-pub fn find(index: &Index, names: &Names, sheets: &[Sheet], from: &Target) -> Result<Wanted, RenameError> {
+pub fn find(index: &Index, names: &Names, sheets: &[FileOccurrences], from: &Target) -> Result<Wanted, RenameError> {
     let in_file = |file: usize| from.file.as_deref().is_none_or(|wanted| ends_with(names.path(file), wanted));
     let mut all = names.named(&from.name);
     all.retain(|s| in_file(s.file) && from.container.as_deref().is_none_or(|wanted| stands_in(names, *s, wanted)));
@@ -65,7 +65,12 @@ fn stands_in(names: &Names, symbol: Symbol, wanted: &str) -> bool {
 }
 
 /// The local names in each function that `from` names: the sheet, and the places that bind the name.
-fn local(names: &Names, sheets: &[Sheet], from: &Target, in_file: &dyn Fn(usize) -> bool) -> Vec<(usize, Vec<usize>)> {
+fn local(
+    names: &Names,
+    sheets: &[FileOccurrences],
+    from: &Target,
+    in_file: &dyn Fn(usize) -> bool,
+) -> Vec<(usize, Vec<usize>)> {
     let Some(wanted) = from.container.as_deref() else { return Vec::new() };
     let (owner, function) = match wanted.rsplit_once(['.', ':']) {
         Some((owner, function)) => (Some(owner.trim_end_matches(':')), function),

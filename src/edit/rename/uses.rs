@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Sheet;
+use super::FileOccurrences;
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
 /// What becomes of one place.
@@ -22,7 +22,7 @@ impl Verdict {
 }
 
 /// Decides what becomes of place number `place` of a sheet.
-pub fn decide(names: &Names, sheet: &Sheet, place: usize, wanted: &HashSet<Symbol>) -> Verdict {
+pub fn decide(names: &Names, sheet: &FileOccurrences, place: usize, wanted: &HashSet<Symbol>) -> Verdict {
     let occurrence = &sheet.places[place];
     match &occurrence.role {
         Role::String | Role::Comment => Verdict::Mention,
@@ -45,7 +45,7 @@ pub fn decide(names: &Names, sheet: &Sheet, place: usize, wanted: &HashSet<Symbo
 }
 
 /// A place whose name is bound in this file.
-fn variable(names: &Names, sheet: &Sheet, binder: Option<usize>, wanted: &HashSet<Symbol>) -> Verdict {
+fn variable(names: &Names, sheet: &FileOccurrences, binder: Option<usize>, wanted: &HashSet<Symbol>) -> Verdict {
     let Some(binder) = binder else { return Verdict::Keep };
     let one = sheet.places.iter().filter(|o| o.binder == Some(binder) && o.scope.is_some());
     for place in one {
@@ -71,7 +71,13 @@ fn is_home(names: &Names, file: usize, wanted: &HashSet<Symbol>) -> bool {
     wanted.iter().any(|symbol| symbol.file == file && !names.is_member(*symbol))
 }
 
-fn imported(names: &Names, sheet: &Sheet, place: &Occurrence, source: &str, wanted: &HashSet<Symbol>) -> Verdict {
+fn imported(
+    names: &Names,
+    sheet: &FileOccurrences,
+    place: &Occurrence,
+    source: &str,
+    wanted: &HashSet<Symbol>,
+) -> Verdict {
     let name = &sheet.text[place.bytes.clone()];
     if sheet.language == "rust" {
         let path = if source.is_empty() { name.to_owned() } else { format!("{source}::{name}") };
@@ -90,7 +96,7 @@ fn imported(names: &Names, sheet: &Sheet, place: &Occurrence, source: &str, want
 }
 
 /// A Rust path as it reads at the top level of its file: each `super` that leaves an inline module is taken off.
-pub fn from_file(names: &Names, sheet: &Sheet, place: &Occurrence, path: &str) -> String {
+pub fn from_file(names: &Names, sheet: &FileOccurrences, place: &Occurrence, path: &str) -> String {
     let definitions = &names.outline(sheet.file).definitions;
     let around = std::iter::successors(place.inside, |at| definitions[*at].container).take(definitions.len());
     let mut depth = around.filter(|at| definitions[*at].kind == Kind::Module).count();
@@ -106,7 +112,7 @@ pub fn from_file(names: &Names, sheet: &Sheet, place: &Occurrence, path: &str) -
 }
 
 /// A name that nothing in this file binds.
-fn free(names: &Names, sheet: &Sheet, place: &Occurrence, wanted: &HashSet<Symbol>) -> Verdict {
+fn free(names: &Names, sheet: &FileOccurrences, place: &Occurrence, wanted: &HashSet<Symbol>) -> Verdict {
     let name = &sheet.text[place.bytes.clone()];
     if let Some(meaning) = names.free(sheet.file, name) {
         return Verdict::changes(means(meaning, wanted));
@@ -126,7 +132,13 @@ fn is_only(names: &Names, name: &str, wanted: &HashSet<Symbol>) -> bool {
     names.named(name).iter().all(|symbol| wanted.contains(symbol))
 }
 
-fn member(names: &Names, sheet: &Sheet, place: &Occurrence, receiver: &str, wanted: &HashSet<Symbol>) -> Verdict {
+fn member(
+    names: &Names,
+    sheet: &FileOccurrences,
+    place: &Occurrence,
+    receiver: &str,
+    wanted: &HashSet<Symbol>,
+) -> Verdict {
     let name = &sheet.text[place.bytes.clone()];
     let file = sheet.file;
     if matches!(receiver, "exports" | "module.exports") {

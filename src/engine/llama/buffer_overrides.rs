@@ -17,19 +17,19 @@ type BufferType = sys::ggml_backend_buffer_type_t;
 
 /// Regular expressions for tensor names, each with the buffer type of the matching tensors.
 #[derive(Default)]
-pub(super) struct Elsewhere(Vec<(CString, BufferType)>);
+pub(super) struct BufferOverrides(Vec<(CString, BufferType)>);
 
-impl Elsewhere {
+impl BufferOverrides {
     /// Keeps the experts of the first `layers` layers on the host.
-    pub fn experts(layers: u32) -> Elsewhere {
+    pub fn experts(layers: u32) -> BufferOverrides {
         if layers == 0 {
-            return Elsewhere::default();
+            return BufferOverrides::default();
         }
         let numbers: Vec<String> = (0..layers).map(|layer| layer.to_string()).collect();
         let names = CString::new(format!("^blk\\.({})\\..*_exps", numbers.join("|")));
         // SAFETY: the function has no preconditions; the type is static.
         let host = unsafe { sys::ggml_backend_cpu_buffer_type() };
-        Elsewhere(names.into_iter().map(|names| (names, host)).collect())
+        BufferOverrides(names.into_iter().map(|names| (names, host)).collect())
     }
 
     /// Adds the matrices of `file` that must stay out of AMX tiles; returns whether there are any. Adds none if the

@@ -1,9 +1,10 @@
 //! Loads LoRA adapters and applies them to one context; other contexts of the same weights stay without them.
 
+use crate::base::lock;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
@@ -58,7 +59,7 @@ fn read_adapter(
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
     let path = file.to_str().and_then(|path| CString::new(path).ok());
     let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
-    let _held = model_lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let _held = lock(&model_lock);
     // SAFETY: the model is live, and nobody else changes it meanwhile; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
     NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
@@ -66,7 +67,7 @@ fn read_adapter(
 
 impl Drop for Overlay<'_> {
     fn drop(&mut self) {
-        let _held = self.model_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = lock(&self.model_lock);
         for adapter in &self.adapters {
             // SAFETY: each was read once and is freed once, before its model; no context uses it any more.
             unsafe { sys::llama_adapter_lora_free(adapter.as_ptr()) };

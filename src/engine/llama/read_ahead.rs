@@ -18,7 +18,7 @@ const WORTH_IT: Bytes = Bytes::gib(1);
 const PIECE: usize = 4 << 20;
 
 /// A thread that reads ahead during a load. Dropping it ends the thread.
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     /// Bytes from the start of the file that the thread may have read by now.
     allowed: Arc<AtomicU64>,
     /// Unparked when `allowed` grows.
@@ -26,9 +26,9 @@ pub(super) struct Ahead {
     bytes: u64,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// Starts the thread if the file is large enough. A file that cannot be opened is left to llama.cpp to report.
-    pub fn of(path: &Path) -> Ahead {
+    pub fn of(path: &Path) -> ReadAhead {
         let file = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (bytes, file) = file.map_or((0, None), |(bytes, file)| (bytes, Some(file)));
         let allowed = Arc::new(AtomicU64::new(AHEAD.0));
@@ -37,7 +37,7 @@ impl Ahead {
             // Without the thread the load only takes longer.
             thread::Builder::new().name("read-ahead".into()).spawn(move || read(file, &limit)).ok()
         });
-        Ahead { allowed, reader, bytes }
+        ReadAhead { allowed, reader, bytes }
     }
 
     /// Tells the thread that llama.cpp has read this share of the file, 0 to 1.
@@ -53,7 +53,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
         self.allow(END);
     }

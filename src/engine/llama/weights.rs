@@ -1,9 +1,10 @@
 //! Loads the weights and the vocabulary of a model file, which are immutable and shared by all contexts made from them.
 
+use crate::base::lock;
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
@@ -14,8 +15,8 @@ use super::lora::Overlay;
 use super::{LlamaError, Shape, backend, mapping, system_info};
 use crate::budget::cache;
 use crate::engine::decoder::{Token, Vocabulary};
-use crate::engine::llama::buffer_overrides::Elsewhere;
-use crate::engine::llama::read_ahead::Ahead;
+use crate::engine::llama::buffer_overrides::BufferOverrides;
+use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
 use crate::models::gguf;
 
@@ -72,7 +73,7 @@ impl Weights {
         let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
         let path = file.to_str().and_then(|path| CString::new(path).ok());
         let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
-        let ahead = loading.repack.then(|| Ahead::of(file));
+        let ahead = loading.repack.then(|| ReadAhead::of(file));
         let mut progress = |share| {
             ahead.iter().for_each(|ahead| ahead.reached(share));
             progress(share)
@@ -90,7 +91,7 @@ impl Weights {
         if loading.gpu_layers == 0 {
             params.devices = no_devices.as_mut_ptr();
         }
-        let mut elsewhere = Elsewhere::experts(loading.experts_on_host);
+        let mut elsewhere = BufferOverrides::experts(loading.experts_on_host);
         let tiled = loading.repack && !elsewhere.untile(file, loading.gpu_layers);
         let places = elsewhere.entries();
         params.tensor_buft_overrides = places.as_ptr();
@@ -140,7 +141,7 @@ impl Weights {
     pub fn context_with(&self, shape: &Shape, adapters: &[(PathBuf, f32)]) -> Result<LlamaDecoder<'_>, LlamaError> {
         let overlay = Overlay::read(&self.model, &self.model_lock, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
-        let held = self.model_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock(&self.model_lock);
         let raw = Context::new(&self.model, shape, context, self.undo);
         drop(held);
         let reason = "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned();

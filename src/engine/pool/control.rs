@@ -8,7 +8,7 @@ use super::load::{Need, Progress};
 use super::resident::{Entry, Key, file_name};
 use super::{Inner, Pool, PoolError, shape};
 use crate::base::Bytes;
-use crate::budget::{Refused, Wanted};
+use crate::budget::{LoadSettings, Refused};
 use crate::engine::prefix::PrefixStore;
 use crate::models::{ModelSpec, Role};
 
@@ -78,7 +78,7 @@ impl Pool {
     }
 
     /// The settings from which the memory of a model is estimated.
-    pub fn wanted(&self, spec: &ModelSpec) -> Result<Wanted, PoolError> {
+    pub fn wanted(&self, spec: &ModelSpec) -> Result<LoadSettings, PoolError> {
         let Inner { options, ledger, .. } = &*self.inner;
         Ok(shape::wanted(spec, &shape::of(spec, options)?, options, &ledger.machine()))
     }

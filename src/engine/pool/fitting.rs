@@ -2,7 +2,7 @@
 
 use super::{Inner, PoolError, shape};
 use crate::base::Bytes;
-use crate::budget::Wanted;
+use crate::budget::LoadSettings;
 use crate::budget::ladder::{self, Asked, steps};
 use crate::budget::machine::Machine;
 use crate::budget::place::{self, Settings};
@@ -11,7 +11,7 @@ use crate::models::{ModelSpec, Role};
 
 /// How to load one model.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct FittedSettings {
     pub shape: Shape,
     pub settings: Settings,
     /// What was given up, in words; `None` if all is as asked.
@@ -21,11 +21,11 @@ pub(super) struct Standing {
 impl Inner {
     /// The settings with which `spec` fits beside the other role's model and everything else in memory. If it fits on
     /// no rung, the settings as asked: the ledger then refuses them with the reason.
-    pub(super) fn standing(&self, spec: &ModelSpec) -> Result<Standing, PoolError> {
+    pub(super) fn standing(&self, spec: &ModelSpec) -> Result<FittedSettings, PoolError> {
         let (shape, machine) = (shape::of(spec, &self.options)?, self.ledger.machine());
         let wanted = shape::wanted(spec, &shape, &self.options, &machine);
         let settings = Settings::asked(&spec.header, wanted, spec.gpu_layers, &machine);
-        let as_asked = Standing { shape, settings, rung: None };
+        let as_asked = FittedSettings { shape, settings, rung: None };
         if let Some(there) = self.settings_if_loaded(spec) {
             return Ok(there);
         }
@@ -36,29 +36,38 @@ impl Inner {
     }
 
     /// The settings of `spec` if it is loaded already: it keeps them even if more memory is free now.
-    fn settings_if_loaded(&self, spec: &ModelSpec) -> Option<Standing> {
+    fn settings_if_loaded(&self, spec: &ModelSpec) -> Option<FittedSettings> {
         let resident = self.resident();
         let as_this = |other: &ModelSpec| {
             (&other.path, other.context, other.slots, &other.kv_type)
                 == (&spec.path, spec.context, spec.slots, &spec.kv_type)
         };
         let entry = resident.entries.iter().find(|entry| as_this(&entry.spec))?;
-        Some(Standing { shape: entry.key.shape, settings: entry.settings.clone(), rung: entry.model.rung.clone() })
+        Some(FittedSettings {
+            shape: entry.key.shape,
+            settings: entry.settings.clone(),
+            rung: entry.model.rung.clone(),
+        })
     }
 
     /// Settings for a measurement. Context, slots and KV format stay as asked, because they change what is measured;
     /// only the order of the weights and the layers on the accelerator may change.
-    fn fit_alone(&self, spec: &ModelSpec, as_asked: Standing, machine: &Machine) -> Standing {
+    fn fit_alone(&self, spec: &ModelSpec, as_asked: FittedSettings, machine: &Machine) -> FittedSettings {
         let (header, asked, free) = (&spec.header, &as_asked.settings, self.ledger.free());
         let fits = |settings: &Settings| place::need(header, settings, machine).all().fits(free);
         let Some(settings) = steps::moves(header, asked, machine).into_iter().find(fits) else { return as_asked };
         let given_up = steps::given_up(header, &settings, asked, machine);
         let rung = (!given_up.is_empty()).then(|| given_up.join(", "));
-        Standing { settings, rung, ..as_asked }
+        FittedSettings { settings, rung, ..as_asked }
     }
 
     /// The settings that the ladder finds for `spec` together with the other role's model; `None` if nothing fits.
-    fn fit_with_the_other_role(&self, spec: &ModelSpec, as_asked: &Standing, machine: &Machine) -> Option<Standing> {
+    fn fit_with_the_other_role(
+        &self,
+        spec: &ModelSpec,
+        as_asked: &FittedSettings,
+        machine: &Machine,
+    ) -> Option<FittedSettings> {
         let other = match spec.role {
             Role::Planner => Role::Router,
             _ => Role::Planner,
@@ -80,12 +89,12 @@ impl Inner {
         let wanted = &placed.settings.wanted;
         let kv = KvFormat::by_name(&wanted.kv_type)?;
         let shape = Shape { context: wanted.context as usize, slots: wanted.slots, kv, ..as_asked.shape };
-        Some(Standing { shape, settings: placed.settings, rung })
+        Some(FittedSettings { shape, settings: placed.settings, rung })
     }
 }
 
 /// The ladder's input for `spec`.
-fn asked(spec: &ModelSpec, wanted: Wanted) -> Asked {
+fn asked(spec: &ModelSpec, wanted: LoadSettings) -> Asked {
     Asked {
         name: spec.role.to_string(),
         candidates: vec![(spec.header.clone(), wanted)],

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::evict::{Holder, Room};
-use super::fitting::Standing;
+use super::fitting::FittedSettings;
 use super::resident::{Entry, Key, Loading, Model, file_name};
-use super::usage::{Farewell, Gone, Usage};
+use super::usage::{ReleaseSignal, ReleaseWait, Usage};
 use super::weights::{Held, HeldVocabulary};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::place::{self, Footprint, Settings};
-use crate::budget::{self, Amount, Estimate, Lease, Refused, Reservation, Wanted, repack};
+use crate::budget::{self, Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
@@ -28,7 +28,7 @@ pub(super) struct Need {
     pub key: Key,
     pub estimate: Estimate,
     /// The weights and the signal of their release, if they are in memory already; then only a context is needed.
-    pub there: Option<(Arc<Held>, Gone)>,
+    pub there: Option<(Arc<Held>, ReleaseWait)>,
     pub adapters: Bytes,
     /// Memory of weights and context, on host and accelerator.
     takes: Footprint,
@@ -79,11 +79,11 @@ impl Need {
 impl Inner {
     /// What loading `spec` needs now.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
-        let Standing { shape, mut settings, rung } = self.standing(spec)?;
+        let FittedSettings { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
         let there = self.resident().weights(&spec.path);
         if let Some((held, _)) = &there {
-            let wanted = Wanted { repack: held.settings.wanted.repack, ..settings.wanted };
+            let wanted = LoadSettings { repack: held.settings.wanted.repack, ..settings.wanted };
             settings = Settings { wanted, ..held.settings.clone() };
         }
         let kv_type = settings.wanted.kv_type.clone();
@@ -192,7 +192,7 @@ impl Inner {
             (Some(there), _) => there,
             (None, weights) => self.weights(&need, weights, progress)?,
         };
-        let (context_gone, farewell) = Gone::new();
+        let (context_gone, farewell) = ReleaseWait::new();
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let engine = self.start(&need, held.clone(), leases, farewell)?;
@@ -231,7 +231,7 @@ impl Inner {
         need: &Need,
         reserved: Option<Reservation>,
         mut progress: Progress,
-    ) -> Result<(Arc<Held>, Gone), PoolError> {
+    ) -> Result<(Arc<Held>, ReleaseWait), PoolError> {
         let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
         let (header, settings) = (&need.spec.header, &need.settings);
         let reading = Reading {
@@ -241,7 +241,7 @@ impl Inner {
             mapped: !(settings.wanted.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
         let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
-        let (gone, farewell) = Gone::new();
+        let (gone, farewell) = ReleaseWait::new();
         Ok((
             Arc::new(Held {
                 weights,
@@ -254,7 +254,13 @@ impl Inner {
     }
 
     /// Starts the thread that owns the context. It frees context, weights and memory in this order, then signals.
-    fn start(&self, need: &Need, held: Arc<Held>, leases: Vec<Lease>, farewell: Farewell) -> Result<Engine, PoolError> {
+    fn start(
+        &self,
+        need: &Need,
+        held: Arc<Held>,
+        leases: Vec<Lease>,
+        farewell: ReleaseSignal,
+    ) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
         let vocabulary = Arc::new(HeldVocabulary(held.clone()));

@@ -13,9 +13,10 @@ pub mod shape;
 mod usage;
 mod weights;
 
+use crate::base::lock;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, mpsc};
 
 use super::handle::Engine;
 use super::prefix::PrefixStore;
@@ -209,11 +210,11 @@ impl Pool {
 impl Inner {
     /// The content is changed in single steps, so a poisoned lock is ignored.
     fn resident(&self) -> MutexGuard<'_, Resident> {
-        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.resident)
     }
 
     fn change(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.changing)
     }
 
     fn lease(self: &Arc<Inner>, role: Role, progress: Progress) -> Result<Leased, PoolError> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::evict::Holder;
-use super::usage::{Gone, Usage};
+use super::usage::{ReleaseWait, Usage};
 use super::weights::Held;
 use super::{Leased, PoolError};
 use crate::base::Bytes;
@@ -74,8 +74,8 @@ pub struct Entry {
     pub adapters: Bytes,
     pub held: Weak<Held>,
     /// The signals that the memory of the context and of the weights is freed.
-    pub context_gone: Gone,
-    pub weights_gone: Gone,
+    pub context_gone: ReleaseWait,
+    pub weights_gone: ReleaseWait,
 }
 
 impl Entry {
@@ -141,7 +141,7 @@ pub struct Leaving {
     pub path: PathBuf,
     /// True for weights, false for a context.
     pub weights: bool,
-    pub word: Gone,
+    pub word: ReleaseWait,
 }
 
 /// A load under way.
@@ -164,7 +164,7 @@ impl Resident {
     }
 
     /// The weights of a file, if a context in memory uses them, with the signal of their release.
-    pub fn weights(&self, path: &Path) -> Option<(Arc<Held>, Gone)> {
+    pub fn weights(&self, path: &Path) -> Option<(Arc<Held>, ReleaseWait)> {
         let of_file = self.entries.iter().filter(|entry| entry.key.path == path);
         of_file.into_iter().find_map(|entry| Some((entry.held.upgrade()?, entry.weights_gone.clone())))
     }
@@ -178,7 +178,8 @@ impl Resident {
     pub fn see_off(&mut self, gone: &[Entry]) {
         self.leaving.retain(|one| !one.word.wait(Instant::now()));
         for entry in gone {
-            let leaving = |weights, word: &Gone| Leaving { path: entry.key.path.clone(), weights, word: word.clone() };
+            let leaving =
+                |weights, word: &ReleaseWait| Leaving { path: entry.key.path.clone(), weights, word: word.clone() };
             self.leaving.push(leaving(false, &entry.context_gone));
             if self.entries.iter().all(|other| other.key.path != entry.key.path) {
                 self.leaving.push(leaving(true, &entry.weights_gone));

@@ -2,7 +2,7 @@
 
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
-use crate::budget::Wanted;
+use crate::budget::LoadSettings;
 use crate::budget::machine::Machine;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
@@ -18,8 +18,8 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
 }
 
 /// The settings from which the memory of `shape` is estimated.
-pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &Machine) -> Wanted {
-    Wanted {
+pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &Machine) -> LoadSettings {
+    LoadSettings {
         context: shape.context as u32,
         slots: shape.slots,
         kv_type: spec.kv_type.clone(),

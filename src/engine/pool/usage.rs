@@ -1,5 +1,6 @@
 //! Counts who uses a model, tells how long it has been idle, and signals when its memory is freed.
 
+use crate::base::lock;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,7 @@ impl Usage {
 
     /// Each change is a single step that cannot panic midway, so a poisoned lock is ignored.
     fn count(&self) -> MutexGuard<'_, Count> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -54,24 +55,24 @@ impl Drop for Loan {
     }
 }
 
-/// Waits for something to be dropped; its [`Farewell`] gives the signal.
+/// Waits for something to be dropped; its [`ReleaseSignal`] gives the signal.
 #[derive(Clone, Debug, Default)]
-pub struct Gone(Arc<(Mutex<bool>, Condvar)>);
+pub struct ReleaseWait(Arc<(Mutex<bool>, Condvar)>);
 
-/// Signals its [`Gone`] when dropped. As the last field of a struct it is dropped after the others.
+/// Signals its [`ReleaseWait`] when dropped. As the last field of a struct it is dropped after the others.
 #[derive(Debug)]
-pub struct Farewell(Gone);
+pub struct ReleaseSignal(ReleaseWait);
 
-impl Gone {
-    pub fn new() -> (Gone, Farewell) {
-        let gone = Gone::default();
-        (gone.clone(), Farewell(gone))
+impl ReleaseWait {
+    pub fn new() -> (ReleaseWait, ReleaseSignal) {
+        let gone = ReleaseWait::default();
+        (gone.clone(), ReleaseSignal(gone))
     }
 
     /// Waits, at most until `deadline`; false if it is not dropped by then.
     pub fn wait(&self, deadline: Instant) -> bool {
         let (gone, condvar) = &*self.0;
-        let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = lock(&gone);
         while !*gone {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -83,10 +84,10 @@ impl Gone {
     }
 }
 
-impl Drop for Farewell {
+impl Drop for ReleaseSignal {
     fn drop(&mut self) {
         let (gone, condvar) = &*self.0.0;
-        *gone.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&gone) = true;
         condvar.notify_all();
     }
 }
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_wait_ends_with_the_farewell_or_the_deadline() {
-        let (gone, farewell) = Gone::new();
+        let (gone, farewell) = ReleaseWait::new();
         assert!(!gone.wait(Instant::now()));
         let waiter = std::thread::spawn({
             let gone = gone.clone();

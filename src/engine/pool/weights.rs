@@ -6,7 +6,7 @@ use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::Weights;
 use crate::models::dialect::Prompt;
 
-use super::usage::Farewell;
+use super::usage::ReleaseSignal;
 
 /// The order of the fields is the order of release: the weights, their memory, then the signal.
 pub struct Held {
@@ -14,7 +14,7 @@ pub struct Held {
     /// How they were loaded: on which device, and in which order.
     pub settings: Settings,
     pub _lease: Lease,
-    pub _farewell: Farewell,
+    pub _farewell: ReleaseSignal,
 }
 
 /// The vocabulary of loaded weights; keeps the weights in memory.

@@ -4,11 +4,12 @@
 //! the rest), then tokens (i32), state and marks as in memory, little-endian. The file `seen` lists hashes of preambles
 //! that were met once.
 
+use crate::base::lock;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -141,7 +142,7 @@ impl Disk {
 
     /// Runs `look` on the files of `model`, which are listed on first use.
     fn with<T>(&self, model: &Fingerprint, look: impl FnOnce(&mut Vec<Known>) -> T) -> T {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         look(known.entry(model.clone()).or_insert_with(|| list(&self.folder_of(model))))
     }
 

@@ -7,6 +7,7 @@ mod disk;
 mod store;
 mod tree;
 
+use crate::base::hex;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -67,8 +68,4 @@ impl Fingerprint {
     pub fn named(name: &str) -> Fingerprint {
         Fingerprint(name.to_owned())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

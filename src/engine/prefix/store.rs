@@ -1,7 +1,8 @@
 //! Keeps copies of sequences in host memory, reserved on the ledger and under a cap, and drops the least recently used.
 
+use crate::base::lock;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{Disk, Fingerprint, Tree};
 use crate::base::Bytes;
@@ -75,7 +76,7 @@ impl PrefixStore {
 
     /// Each change is complete or absent even after a panic, so a poisoned lock is ignored.
     fn copies(&self) -> MutexGuard<'_, Copies> {
-        self.0.copies.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.copies)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::budget::permit::{Permit, Priority};
 use crate::engine::decoder::{Limits, Token};
 use crate::engine::grammar::Constraint;
 use crate::engine::prefix::Prefixes;
-use crate::engine::request::{EngineError, Finish, Request, Standing, Tally};
+use crate::engine::request::{EngineError, Finish, QueuePosition, Request, Tally};
 use crate::engine::sampler::Choice;
 use crate::engine::sharing::Verdicts;
 use crate::engine::slot::Reuse;
@@ -19,7 +19,7 @@ use crate::engine::slot::Reuse;
 pub struct Job {
     pub task: Task,
     pub updates: UnboundedSender<Update>,
-    pub standing: Arc<Standing>,
+    pub standing: Arc<QueuePosition>,
     pub submitted: Instant,
     pub deadline: Duration,
 }

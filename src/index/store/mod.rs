@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-pub use names::{HandedOn, Named};
+pub use names::{HandedOnName, Named};
 pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow};
 pub use rusqlite::Error as DatabaseError;
-pub use unembedded::Waiting;
+pub use unembedded::Unembedded;
 pub use write::FileRecord;
 
 use super::IndexError;

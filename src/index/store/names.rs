@@ -19,7 +19,7 @@ pub struct Named {
 }
 
 /// A name that a chunk exports and its file does not define: (key, name, chunk).
-pub type HandedOn = (String, String, i64);
+pub type HandedOnName = (String, String, i64);
 
 impl Store {
     /// Definitions whose names have these keys ([`words::key`]), in no order; modules left out.
@@ -31,7 +31,7 @@ impl Store {
     }
 
     /// Names with these keys that a file re-exports and no file of the project defines.
-    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOn>, IndexError> {
+    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOnName>, IndexError> {
         let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.symbol IS NULL AND n.key IN ({}) AND NOT EXISTS
                      (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.symbol IS NOT NULL)
                    ORDER BY n.path, n.chunk, n.name";

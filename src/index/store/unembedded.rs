@@ -5,7 +5,7 @@ use crate::index::IndexError;
 
 /// A text to embed, with the key of the chunk content that it stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Waiting {
+pub struct Unembedded {
     pub vector_key: i64,
     /// A file that has the content.
     pub path: String,
@@ -14,11 +14,11 @@ pub struct Waiting {
 
 impl Store {
     /// Texts of chunks that have no vector of this model yet, each key once, by path.
-    pub fn without_embedding(&self, model: &str) -> Result<Vec<Waiting>, IndexError> {
+    pub fn without_embedding(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
         let sql = "SELECT vector_key, path, summary FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
                    GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
-        self.rows(sql, &[&model], |r| Ok(Waiting { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
+        self.rows(sql, &[&model], |r| Ok(Unembedded { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
     }
 
     /// The number of different chunk contents that have no vector of this model yet.

@@ -31,7 +31,7 @@ const CALLS: &[&str] = &[
 pub struct ImportSite {
     /// The whole statement; of a call only the argument.
     pub statement: Range<usize>,
-    pub form: SiteForm,
+    pub form: ImportForm,
     /// The module as written, without quotes.
     pub source: String,
     pub source_bytes: Range<usize>,
@@ -42,7 +42,7 @@ pub struct ImportSite {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SiteForm {
+pub enum ImportForm {
     /// `import … from 'source'`, `export … from 'source'`, `require('source')` and other calls.
     Script,
     /// `require(expression)`: the module is known only at run time. `source` is the expression.
@@ -116,7 +116,7 @@ fn from(node: Node, source: &str) -> Option<ImportSite> {
     });
     Some(ImportSite {
         statement: node.byte_range(),
-        form: SiteForm::From,
+        form: ImportForm::From,
         source: text(module, source).split_whitespace().collect(),
         source_bytes: module.byte_range(),
         names: names.collect(),
@@ -146,7 +146,7 @@ fn modules(node: Node, source: &str, found: &mut Vec<ImportSite>) {
         let Some(module) = module else { continue };
         found.push(ImportSite {
             statement: node.byte_range(),
-            form: SiteForm::Module,
+            form: ImportForm::Module,
             source: text(module, source).to_owned(),
             source_bytes: module.byte_range(),
             names: vec![listed("*", local, child)],
@@ -162,10 +162,10 @@ fn inner(string: Node) -> Range<usize> {
 fn script(node: Node, source: &str) -> Option<ImportSite> {
     let clause = children(node).find(|c| c.kind() == "import_require_clause");
     let string = node.child_by_field_name("source").or_else(|| clause?.child_by_field_name("source"))?;
-    Some(site(node, SiteForm::Script, inner(string), source))
+    Some(site(node, ImportForm::Script, inner(string), source))
 }
 
-fn site(node: Node, form: SiteForm, bytes: Range<usize>, source: &str) -> ImportSite {
+fn site(node: Node, form: ImportForm, bytes: Range<usize>, source: &str) -> ImportSite {
     let module = source.get(bytes.clone()).unwrap_or_default().to_owned();
     let statement = node.byte_range();
     ImportSite { statement, form, source: module, source_bytes: bytes, names: Vec::new(), line: line(node) }
@@ -178,8 +178,8 @@ fn call(node: Node, source: &str) -> Option<ImportSite> {
         return None;
     }
     Some(match argument.kind() {
-        "string" => site(argument, SiteForm::Script, inner(argument), source),
-        _ => site(argument, SiteForm::Computed, argument.byte_range(), source),
+        "string" => site(argument, ImportForm::Script, inner(argument), source),
+        _ => site(argument, ImportForm::Computed, argument.byte_range(), source),
     })
 }
 

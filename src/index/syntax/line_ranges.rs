@@ -9,7 +9,7 @@ use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
 
 /// A range of whole lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LineRange {
     /// Its bytes, without the last line break.
     pub bytes: Range<usize>,
     /// Its first line, without white space around it.
@@ -20,7 +20,7 @@ pub struct Stretch {
 
 /// For each line of `within` on which a syntax node other than a comment begins: the largest such node of at most `longest`
 /// lines, else the line alone. Ranges may nest. Empty where the language has no grammar.
-pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<Stretch> {
+pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<LineRange> {
     let until = Instant::now() + PARSE_TIME_MAX;
     let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
         return Vec::new();
@@ -35,7 +35,11 @@ pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -
             && let Some(node) = begun_at(tree.root_node(), at, &within, longest)
         {
             let end = node.map_or(start + line.len(), |node| line_end(text, node.end_byte()));
-            found.push(Stretch { bytes: start..end, title: line.trim().to_owned(), indent: line[..indent].to_owned() });
+            found.push(LineRange {
+                bytes: start..end,
+                title: line.trim().to_owned(),
+                indent: line[..indent].to_owned(),
+            });
         }
         start = line_end(text, start) + 1;
     }

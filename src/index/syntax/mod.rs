@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-pub use import_sites::{ImportSite, SiteForm, SiteName, import_sites};
-pub use line_ranges::{Stretch, stretches};
+pub use import_sites::{ImportForm, ImportSite, SiteName, import_sites};
+pub use line_ranges::{LineRange, stretches};
 pub use nodes::{SyntaxNode, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};

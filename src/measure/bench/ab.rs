@@ -2,8 +2,9 @@
 //!
 //! Each runs on a fresh copy of a small project; every call is approved.
 
+use crate::base::lock;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -81,7 +82,7 @@ pub async fn run(toolkit: &Toolkit, case: &Case, orchestrated: bool) -> Result<R
     let host = Approving { policy: Policy::of(ApproveMode::Never), last: Mutex::default() };
     let toolkit = Toolkit { orchestrate: orchestrated, meter: Meter::start(), ..toolkit.clone() };
     let finished = run_turn(&toolkit, case.request, &host).await?;
-    let (miss, repeat, stalled) = *host.last.lock().unwrap_or_else(PoisonError::into_inner);
+    let (miss, repeat, stalled) = *lock(&host.last);
     let new = repeat.total_tool_calls.saturating_sub(repeat.deduplicated_tool_calls);
     let final_answers = usize::from(miss.total_responses > 0 && !stalled);
     let called: Vec<String> = finished
@@ -111,7 +112,7 @@ struct Approving {
 
 impl Host for Approving {
     fn emit(&self, event: Event) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         match event {
             Event::ToolMiss(miss) => last.0 = miss,
             Event::Repeat(repeat) => last.1 = repeat,

@@ -95,7 +95,7 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     command.stdin(std::process::Stdio::null()).kill_on_drop(true);
     let output = tokio::select! {
         output = tokio::time::timeout(CASE_TIME_MAX, command.output()) => output,
-        () = crate::orchestrate::toolkit::cancelled(cancel) => bail!("cancelled"),
+        () = cancel.cancelled() => bail!("cancelled"),
     };
     let name = case.file.display();
     let output = output.with_context(|| format!("{name}: filling it took longer than {CASE_TIME_MAX:?}"))?;

@@ -107,11 +107,11 @@ impl Predictions {
 
 /// Host of an evaluation: drops all events and rejects every call.
 #[derive(Default)]
-pub(super) struct Silent {
+pub(super) struct RejectingHost {
     policy: Policy,
 }
 
-impl Host for Silent {
+impl Host for RejectingHost {
     fn emit(&self, _: Event) {}
 
     fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Predictions, Silent, Suite, percentile, tools};
+use super::{Predictions, RejectingHost, Suite, percentile, tools};
 use crate::base::StepId;
 use crate::models::Role;
 use crate::orchestrate::plan::{self, Plan};
@@ -87,7 +87,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
 /// The steps that the planner model finds in a request.
 async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
-    let host = &Silent::default();
+    let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
     let generation = read::generation(&planner, &request, &[], READING_TOKENS);
     let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;

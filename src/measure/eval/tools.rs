@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::{Case, Predictions, Silent, Suite, percentile, share};
+use super::{Case, Predictions, RejectingHost, Suite, percentile, share};
 use crate::orchestrate;
 use crate::orchestrate::{Toolkit, call, plan};
 use crate::request::{classify, forms};
@@ -70,7 +70,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(Choice::default()) };
     let ranked = offered(toolkit, &step).await;
     let chats = classify::kind(&parts) == classify::RequestKind::Chat;
-    let is_trusted = call::is_trusted(toolkit, &Silent::default()).await?;
+    let is_trusted = call::is_trusted(toolkit, &RejectingHost::default()).await?;
     let mut choice = if chats {
         Choice::default()
     } else if is_trusted {
@@ -96,7 +96,7 @@ pub(super) async fn offered(toolkit: &Toolkit, step: &plan::Step) -> Vec<Ranked>
 /// The model's own call, unless its tool fits badly and the request does not name its arguments.
 async fn called(toolkit: &Toolkit, step: &plan::Step, ranked: &[Ranked]) -> Result<Choice> {
     let text = step.text();
-    let Some(call) = call::called(toolkit, &text, ranked, &Silent::default()).await? else {
+    let Some(call) = call::called(toolkit, &text, ranked, &RejectingHost::default()).await? else {
         return Ok(Choice::default());
     };
     let is_it = |one: &&Ranked| toolkit.catalog.specs().get(one.index).is_some_and(|spec| spec.name == call.tool);

@@ -24,7 +24,7 @@ use crate::tools::{Context, ToolSpec};
 use super::Host;
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
-use super::gate::{self, Cell};
+use super::gate::{self, LoopRights};
 use super::graph::Transitions;
 use super::notation::{self, Reply};
 use super::plan::{Plan, Step};
@@ -32,9 +32,9 @@ use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe};
 use crate::language::{clauses, words};
 use crate::request::classify;
-use offer::Shelf;
+use offer::RankedTools;
 pub use talk::reply;
-use watch::{Batch, Noticed, Open, Silence, Verdict, Watch};
+use watch::{Noticed, Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 
 /// Longest reply of one iteration of a capable and of a small model, in tokens.
 const REPLY_TOKENS: usize = 1_500;
@@ -79,7 +79,7 @@ pub async fn run(
     if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
-    let shelf = Shelf::of(toolkit, request, vector.as_deref(), changes, cell);
+    let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, cell);
     let mut memory = lessons::Memory::of(toolkit, plan, evidence).await;
     let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
     let lessons_text = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
@@ -120,12 +120,12 @@ struct Loop<'a> {
     plan: &'a Plan,
     evidence: &'a mut Evidence,
     transitions: &'a mut Transitions,
-    shelf: Shelf,
+    shelf: RankedTools,
     model: Leased,
     capability: ModelCapability,
     /// Calls are generated inside a grammar, because that was measured to help.
     constrained: bool,
-    cell: Cell,
+    cell: LoopRights,
     /// The request asks for a change or a command, and the loop may carry it out.
     changes: bool,
     watch: Watch,
@@ -151,7 +151,7 @@ impl<'a> Loop<'a> {
             self.messages.push(Message::assistant(reply.text.clone()));
             let silent = reading.calls.is_empty();
             let verdict = if silent {
-                let silence = Silence {
+                let silence = ReplyWithoutCall {
                     text: &reply.text,
                     patterns: call::textual_patterns(&reply.text),
                     circles: reply.finish == Finish::Repetition,
@@ -160,7 +160,7 @@ impl<'a> Loop<'a> {
                 self.watch.silent(silence, still_open(self.scene.toolkit, &open))
             } else {
                 let textual = if reading.tier == Some(Tier::Strict) { 0 } else { reading.calls.len() };
-                let batch = Batch { textual, ..self.calls(reading.calls).await? };
+                let batch = ReplyCalls { textual, ..self.calls(reading.calls).await? };
                 let open = self.open();
                 self.watch.called(&batch, still_open(self.scene.toolkit, &open))
             };
@@ -220,8 +220,8 @@ impl<'a> Loop<'a> {
     }
 
     /// Runs the calls of one reply, and adds a message with the result of each.
-    async fn calls(&mut self, calls: Vec<RawCall>) -> Result<Batch, TurnError> {
-        let mut batch = Batch { calls: calls.len(), ..Batch::default() };
+    async fn calls(&mut self, calls: Vec<RawCall>) -> Result<ReplyCalls, TurnError> {
+        let mut batch = ReplyCalls { calls: calls.len(), ..ReplyCalls::default() };
         for raw in calls {
             let mut result = match check::check(&raw, self.scene.toolkit.catalog.specs()) {
                 Err(problem) => problem.to_string(),
@@ -242,7 +242,12 @@ impl<'a> Loop<'a> {
     }
 
     /// Runs one call, unless the evidence has its result. Returns the text for the model.
-    async fn call(&mut self, checked: check::Checked, spec: &ToolSpec, batch: &mut Batch) -> Result<String, TurnError> {
+    async fn call(
+        &mut self,
+        checked: check::Checked,
+        spec: &ToolSpec,
+        batch: &mut ReplyCalls,
+    ) -> Result<String, TurnError> {
         for repair in &checked.repairs {
             self.scene.host.notice(&format!("{}: {repair}", spec.name));
         }

@@ -4,7 +4,7 @@ use crate::models::dialect::ToolText;
 use crate::tools::{Ranked, ToolSpec};
 
 use super::super::evidence::Evidence;
-use super::super::gate::{Access, Cell};
+use super::super::gate::{Access, LoopRights};
 use super::super::notation;
 use super::super::plan::{Plan, Step};
 use super::super::toolkit::Toolkit;
@@ -20,18 +20,24 @@ const WEAK_OFFERED_MAX: usize = 5;
 const EXECUTING_MIN: usize = 3;
 
 /// The catalogue, ranked by how well each tool fits a request.
-pub struct Shelf {
+pub struct RankedTools {
     ranked: Vec<Ranked>,
     most: usize,
     changes: bool,
     access: Access,
 }
 
-impl Shelf {
-    pub fn of(toolkit: &Toolkit, request: &str, vector: Option<&[f32]>, changes: bool, cell: Cell) -> Shelf {
+impl RankedTools {
+    pub fn of(
+        toolkit: &Toolkit,
+        request: &str,
+        vector: Option<&[f32]>,
+        changes: bool,
+        cell: LoopRights,
+    ) -> RankedTools {
         let ranked = toolkit.prefilter.select(request, vector, toolkit.catalog.specs().len());
         let most = if cell.short { toolkit.tools_offered.min(WEAK_OFFERED_MAX) } else { toolkit.tools_offered };
-        Shelf { ranked, most, changes, access: cell.access }
+        RankedTools { ranked, most, changes, access: cell.access }
     }
 
     /// Whether a call of this tool may run now, listed or not.

@@ -36,7 +36,7 @@ pub enum Verdict {
 
 /// A reply without a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Silence<'a> {
+pub struct ReplyWithoutCall<'a> {
     pub text: &'a str,
     /// Places in the text that look like a call.
     pub patterns: usize,
@@ -46,7 +46,7 @@ pub struct Silence<'a> {
 
 /// The calls of one reply, after they ran.
 #[derive(Clone, Debug, Default)]
-pub struct Batch {
+pub struct ReplyCalls {
     /// Signatures of its calls, as `Evidence::signature` writes them.
     pub signature: String,
     pub calls: usize,
@@ -108,7 +108,7 @@ pub enum Noticed {
 
 impl Watch {
     /// A reply that calls nothing.
-    pub fn silent(&mut self, silence: Silence<'_>, open: Open<'_>) -> Verdict {
+    pub fn silent(&mut self, silence: ReplyWithoutCall<'_>, open: Open<'_>) -> Verdict {
         self.miss.responses_without_tool_calls += 1;
         self.miss.textual_tool_call_patterns += silence.patterns;
         let same = !self.texts.insert(silence.text.trim().to_owned());
@@ -137,7 +137,7 @@ impl Watch {
     }
 
     /// A reply with calls, after they ran.
-    pub fn called(&mut self, batch: &Batch, open: Open<'_>) -> Verdict {
+    pub fn called(&mut self, batch: &ReplyCalls, open: Open<'_>) -> Verdict {
         self.miss.responses_with_tool_calls += 1;
         self.miss.textual_tool_call_patterns += batch.textual;
         self.repeat.total_tool_calls += batch.calls;
@@ -187,7 +187,7 @@ impl Watch {
     }
 
     /// Whether [`LOCKED_AFTER`] batches in a row came from one server while the first open step needs another.
-    fn locked_in(&mut self, batch: &Batch, open: Open<'_>) -> bool {
+    fn locked_in(&mut self, batch: &ReplyCalls, open: Open<'_>) -> bool {
         let mut servers = batch.servers.iter();
         let server = servers.next().filter(|_| servers.next().is_none()).cloned().unwrap_or_default();
         self.same_server = if server == self.same_server.0 { (server, self.same_server.1 + 1) } else { (server, 1) };
@@ -195,7 +195,7 @@ impl Watch {
     }
 
     /// Offers only the other servers' tools; at a later time it changes nothing.
-    fn leave(&mut self, batch: &Batch) -> Verdict {
+    fn leave(&mut self, batch: &ReplyCalls) -> Verdict {
         let Some(server) = batch.servers.iter().next().filter(|_| !self.corrected.contains(&Stall::CategoryLockIn))
         else {
             return Verdict::Go;
@@ -262,17 +262,17 @@ mod tests {
     const CHANGE: Open = Open { any: true, executing: true, elsewhere: None };
     const QUESTION: Open = Open { any: false, executing: false, elsewhere: None };
 
-    fn reads(signature: &str) -> Batch {
+    fn reads(signature: &str) -> ReplyCalls {
         let servers = HashSet::from(["files".to_owned()]);
-        Batch { signature: signature.into(), calls: 1, usable: 1, servers, ..Batch::default() }
+        ReplyCalls { signature: signature.into(), calls: 1, usable: 1, servers, ..ReplyCalls::default() }
     }
 
-    fn writes(signature: &str) -> Batch {
-        Batch { executed: 1, ..reads(signature) }
+    fn writes(signature: &str) -> ReplyCalls {
+        ReplyCalls { executed: 1, ..reads(signature) }
     }
 
-    fn words(text: &str) -> Silence<'_> {
-        Silence { text, patterns: 0, circles: false }
+    fn words(text: &str) -> ReplyWithoutCall<'_> {
+        ReplyWithoutCall { text, patterns: 0, circles: false }
     }
 
     /// The verdicts over batches that read (`r`), read the same again (`s`), execute (`x`) or cannot be used (`u`).
@@ -283,9 +283,9 @@ mod tests {
             .enumerate()
             .map(|(at, kind)| match kind {
                 'r' => watch.called(&reads(&at.to_string()), open),
-                's' => watch.called(&Batch { repeated: 1, ..reads("same") }, open),
+                's' => watch.called(&ReplyCalls { repeated: 1, ..reads("same") }, open),
                 'x' => watch.called(&writes(&at.to_string()), open),
-                _ => watch.called(&Batch { calls: 1, ..Batch::default() }, open),
+                _ => watch.called(&ReplyCalls { calls: 1, ..ReplyCalls::default() }, open),
             })
             .collect();
         assert_eq!(verdicts, expected, "{story}");
@@ -356,10 +356,10 @@ mod tests {
             for (at, kind) in story.chars().enumerate() {
                 let batch = match kind {
                     'x' => writes(&at.to_string()),
-                    'u' => Batch { calls: 1, ..Batch::default() },
+                    'u' => ReplyCalls { calls: 1, ..ReplyCalls::default() },
                     // Only executing tools are offered, so a read is refused.
-                    _ if watch.offer == Offer::Executing => Batch { calls: 1, ..Batch::default() },
-                    's' => Batch { repeated: 1, ..reads("same") },
+                    _ if watch.offer == Offer::Executing => ReplyCalls { calls: 1, ..ReplyCalls::default() },
+                    's' => ReplyCalls { repeated: 1, ..reads("same") },
                     _ => reads(&at.to_string()),
                 };
                 reading = if batch.executed > 0 || batch.usable == 0 { 0 } else { reading + 1 };

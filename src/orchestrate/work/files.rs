@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::edit;
 use crate::edit::package_function;
-use crate::edit::package_function::Own;
+use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
 use crate::edit::{Hints, restore};
 use crate::index::Index;
@@ -59,7 +59,7 @@ pub struct Files {
     written: BTreeMap<String, String>,
     touched: Vec<Touched>,
     /// The function that the package exports without a name.
-    own: Option<Own>,
+    own: Option<PackageFunction>,
 }
 
 /// Why an answer of the model is refused.
@@ -199,8 +199,9 @@ impl Files {
 
     /// Whether a text defines a name at its top level, or exports the function of the package of that name.
     fn defines(&self, path: &str, text: &str, name: &str) -> bool {
-        let is_own =
-            |own: &Own| own.name == name && own.path == path && package_function::handed_out(path, text).is_some();
+        let is_own = |own: &PackageFunction| {
+            own.name == name && own.path == path && package_function::handed_out(path, text).is_some()
+        };
         let spans = crate::index::parts::definitions(path, text);
         spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::edit::mutate::Clues;
+use crate::edit::mutate::RepairHints;
 use crate::engine::Finish;
 use crate::index::spans;
 use crate::models::dialect::Prompt;
@@ -25,7 +25,7 @@ const LINES_MAX: usize = 16;
 
 /// The code lines of the definition `within`, without its first, as byte ranges without line ends; those that share most with the clues come
 /// first.
-pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &Clues) -> Vec<Range<usize>> {
+pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints) -> Vec<Range<usize>> {
     let comments = spans(path, text).and_then(Result::ok).map(|found| found.comments).unwrap_or_default();
     let mut found = Vec::new();
     let mut start = text[..within.start].rfind('\n').map_or(0, |end| end + 1);
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn lines_of_code_are_filled_in_and_comments_are_not() {
         let text = "def f(a):\n    # why\n    b = a\n\n    c = b\n    return limit(c)\n";
-        let found = lines("a.py", text, &(0..text.len()), &Clues::of("the limit is wrong", ""));
+        let found = lines("a.py", text, &(0..text.len()), &RepairHints::of("the limit is wrong", ""));
         let found: Vec<&str> = found.into_iter().map(|line| text[line].trim()).collect();
         assert_eq!(found, ["return limit(c)", "b = a", "c = b"]);
     }

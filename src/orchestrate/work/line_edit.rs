@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::index::parts::Sort;
-use crate::index::{Stretch, stretches};
+use crate::index::{LineRange, stretches};
 use crate::models::dialect::Message;
 use crate::orchestrate::toolkit::TurnError;
 
@@ -31,7 +31,7 @@ pub struct Within<'a> {
     text: &'a str,
     /// The byte where it begins in its file.
     begin: usize,
-    stretches: Vec<Stretch>,
+    stretches: Vec<LineRange>,
     /// The model was shown all of the function.
     is_shown: bool,
 }
@@ -49,7 +49,7 @@ impl<'a> Within<'a> {
             // The model cannot change lines that it has not seen.
             let line_of = |at: usize| file[..at].matches('\n').count() + 1;
             let is_seen =
-                |one: &Stretch| files.is_shown(&item.path, (line_of(one.bytes.start), line_of(one.bytes.end)));
+                |one: &LineRange| files.is_shown(&item.path, (line_of(one.bytes.start), line_of(one.bytes.end)));
             stretches.retain(is_seen);
         }
         // A title that occurs twice gets the one before it in front.
@@ -72,9 +72,9 @@ impl<'a> Within<'a> {
     }
 
     /// The stretches that an answer names, in the order of the function, without those inside another one.
-    fn named(&self, answer: &str) -> Vec<&Stretch> {
-        let is_named = |one: &&Stretch| answer.lines().any(|line| line == one.title);
-        let mut all: Vec<&Stretch> = self.stretches.iter().filter(is_named).collect();
+    fn named(&self, answer: &str) -> Vec<&LineRange> {
+        let is_named = |one: &&LineRange| answer.lines().any(|line| line == one.title);
+        let mut all: Vec<&LineRange> = self.stretches.iter().filter(is_named).collect();
         all.dedup_by(|inner, outer| inner.bytes.start < outer.bytes.end);
         all
     }

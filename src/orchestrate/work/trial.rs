@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::edit::failures::Report;
-use crate::edit::mutate::{self, Clues, Mutant};
+use crate::edit::mutate::{self, Mutant, RepairHints};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
@@ -90,7 +90,7 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
     let Some(copies) = Copy::several(job, count).await? else { return Ok(None) };
     bench.copies = copies;
-    let clues = Clues::of(job.scene.request, bench.check.said);
+    let clues = RepairHints::of(job.scene.request, bench.check.said);
     if !bench.fails_as_it_is().await? {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<
 async fn by_code(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
-    clues: &Clues,
+    clues: &RepairHints,
     executed: &Executed,
 ) -> Result<Option<Mended>, TurnError> {
     let mut all: Vec<(usize, &Arc<Place>, Mutant)> = Vec::new();
@@ -132,7 +132,7 @@ async fn by_code(
 async fn by_the_model(
     bench: &mut Bench<'_>,
     places: &[Arc<Place>],
-    clues: &Clues,
+    clues: &RepairHints,
     executed: &Executed,
 ) -> Result<Option<Mended>, TurnError> {
     let until = Instant::now() + bench.check.time;

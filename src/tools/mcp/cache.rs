@@ -1,5 +1,6 @@
 //! Caches the tool lists of servers on disk, so that planning need not start them.
 
+use crate::base::hex;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,7 +21,7 @@ pub fn place(folder: &Path, server: &Server) -> PathBuf {
         "{:?}",
         (&server.command, &server.args, &server.env, &server.inherit, &server.dir, &server.tools, &server.about)
     );
-    let hash: String = Sha256::digest(settings.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(settings.as_bytes())[..8]);
     folder.join(format!("{}-{hash}.json", server.name))
 }
 

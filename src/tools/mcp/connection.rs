@@ -1,11 +1,12 @@
 //! One running server: its process group, its bounded streams and the MCP client on them.
 
+use crate::base::lock;
 use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams, Tool};
@@ -157,9 +158,9 @@ impl Connection {
 
     /// Closes its input, gives it half a second to exit, then ends the whole group.
     pub async fn end(&self) {
-        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let group = lock(&self.group).take();
         // Closes its input, by which MCP tells a server to exit.
-        drop(self.service.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.service).take());
         let mut exit = self.exit.clone();
         let exited = exit.wait_for(Option::is_some);
         // Whether it exited or not, the group ends now.
@@ -169,7 +170,7 @@ impl Connection {
 
     /// Ends the whole group at once.
     pub fn kill(&self) {
-        drop(self.group.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.group).take());
     }
 }
 
@@ -178,7 +179,7 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end:
     let own = Flow::default();
     let mut buffer = vec![0; 8 << 10];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        let mut end = stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = lock(&stderr_end);
         end.extend_from_slice(&buffer[..read]);
         let surplus = end.len().saturating_sub(STDERR_MAX_BYTES);
         end.drain(..surplus);
@@ -192,7 +193,7 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end:
 
 /// The last line of standard error that looks like a refusal by the sandbox, else the last line; for an error message.
 fn last_words(stderr_end: &Mutex<Vec<u8>>, config: &Server) -> String {
-    let end = stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
+    let end = lock(&stderr_end);
     let text = clean(&String::from_utf8_lossy(&end));
     let shown = |line: &str| line.trim().chars().take(300).collect::<String>();
     if let Some(refused) = text.lines().rfind(|line| tells_of_refusal(line)).map(shown) {

@@ -10,6 +10,7 @@ mod describe;
 mod server;
 mod start;
 
+use crate::base::lock;
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -24,9 +25,6 @@ use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
 use server::Server;
-
-/// How often the cancellation flag is looked at.
-const CANCEL_POLL: Duration = Duration::from_millis(20);
 
 /// The configured servers. Clones share them; none is started before it is needed.
 #[derive(Clone)]
@@ -110,7 +108,7 @@ impl Servers {
             let _ = sender.send(changed);
         };
         // Without a runtime no server has been started, so nothing has changed.
-        match &*self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&self.0.runtime) {
             Some(runtime) => drop(runtime.spawn(work)),
             None => return false,
         }
@@ -153,7 +151,7 @@ impl Servers {
         let work = async move { server.call(&tool, arguments).await };
         tokio::select! {
             ended = self.run(work) => ended,
-            () = until_cancelled(cancel) => cancelled(),
+            () = cancel.cancelled() => cancelled(),
         }
     }
 
@@ -168,7 +166,7 @@ impl Servers {
             // The receiver may be gone.
             let _ = done.send(());
         };
-        if let Some(runtime) = &*self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(runtime) = &*lock(&self.0.runtime) {
             runtime.spawn(work);
             let _ = ended.recv_timeout(Duration::from_secs(2));
         }
@@ -215,13 +213,6 @@ impl Servers {
     }
 }
 
-/// Returns when `cancel` is set. Signal handlers and other threads set it, so it is polled.
-async fn until_cancelled(cancel: &Cancel) {
-    while !cancel.is_cancelled() {
-        tokio::time::sleep(CANCEL_POLL).await;
-    }
-}
-
 /// Aborts the task when dropped.
 struct Abort(tokio::task::AbortHandle);
 
@@ -233,7 +224,7 @@ impl Drop for Abort {
 
 impl Inner {
     fn handle(&self) -> Result<Handle, String> {
-        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runtime = lock(&self.runtime);
         if runtime.is_none() {
             let made = Builder::new_multi_thread().worker_threads(1).thread_name("mcp").enable_all().build();
             *runtime = Some(made.map_err(|error| format!("no thread for servers: {error}"))?);

@@ -1,7 +1,8 @@
 //! A configured server during a session: started when needed, restarted a few times at most, called with deadlines.
 
+use crate::base::lock;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex as Guarded, PoisonError};
+use std::sync::{Arc, Mutex as Guarded};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -117,7 +118,7 @@ impl Server {
         let start = async {
             let connection = Arc::new(Connection::open(&self.config, &self.limits, &self.project).await?);
             // From now on `end` and `kill` find it.
-            *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+            *lock(&self.live) = Some(connection.clone());
             let listed = connection.tools().await;
             if listed.is_err() {
                 connection.kill();
@@ -166,7 +167,7 @@ impl Server {
 
     /// Ends the server; it gets half a second to exit by itself.
     pub async fn end(&self) {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let live = lock(&self.live).take();
         if let Some(connection) = live {
             connection.end().await;
         }
@@ -174,7 +175,7 @@ impl Server {
 
     /// Ends the server at once.
     pub fn kill(&self) {
-        if let Some(connection) = self.live.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(connection) = lock(&self.live).take() {
             connection.kill();
         }
     }

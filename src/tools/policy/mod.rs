@@ -5,8 +5,9 @@ mod pattern;
 mod places;
 mod rules;
 
+use crate::base::lock;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::base::config::{ApproveMode, Consent};
 use crate::models::dialect::RawCall;
@@ -191,7 +192,7 @@ impl Policy {
     }
 
     fn grant(&self, call: &ToolCall, spec: &ToolSpec) {
-        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut grants = lock(&self.grants);
         if let Some(new) = self.grants_of(call, spec)
             && grants.len() < GRANTS_MAX
         {
@@ -200,7 +201,7 @@ impl Policy {
     }
 
     fn is_granted(&self, call: &ToolCall, spec: &ToolSpec) -> bool {
-        let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let grants = lock(&self.grants);
         let needed = if grants.is_empty() { None } else { self.grants_of(call, spec) };
         needed.is_some_and(|needed| needed.iter().all(|one| grants.iter().any(|given| given.covers(one))))
     }

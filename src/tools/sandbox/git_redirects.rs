@@ -9,7 +9,7 @@ use super::places;
 
 /// Files that do not exist when a command starts and would redirect git if they appeared.
 #[derive(Debug, Default)]
-pub struct Misled {
+pub struct GitRedirects {
     unmade: Vec<PathBuf>,
     /// Folders in which the command could change permissions.
     within: Vec<PathBuf>,
@@ -22,11 +22,11 @@ pub struct Aside {
     pub now: io::Result<PathBuf>,
 }
 
-impl Misled {
+impl GitRedirects {
     /// To be called before a command starts.
-    pub fn by_what_comes(project: &Path) -> Misled {
+    pub fn by_what_comes(project: &Path) -> GitRedirects {
         let (unmade, within) = places::unmade(project);
-        Misled { unmade, within }
+        GitRedirects { unmade, within }
     }
 
     /// Moves aside the files that have appeared. To be called when the command and everything it started have ended.

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Aside, Misled};
+use super::{Aside, GitRedirects};
 use crate::tools::sandbox::send_fd;
 
 /// Most rounds of killing what is left in the namespace, because a process can fork between two rounds.
@@ -23,12 +23,12 @@ pub struct Group {
     receiver: Option<UnixStream>,
     /// The namespace, held open so that no other one gets its inode number.
     space: Option<File>,
-    misled: Misled,
+    misled: GitRedirects,
 }
 
 impl Group {
     /// The group of a command that is not started yet, and the end of the connection for the child.
-    pub fn new(misled: Misled) -> io::Result<(Group, UnixStream)> {
+    pub fn new(misled: GitRedirects) -> io::Result<(Group, UnixStream)> {
         let (receiver, sender) = UnixStream::pair()?;
         Ok((Group { leader: None, receiver: Some(receiver), space: None, misled }, sender))
     }

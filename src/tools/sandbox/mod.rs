@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use crate::base::config::Commands;
 
 pub use git_redirects::Aside;
-use git_redirects::Misled;
+use git_redirects::GitRedirects;
 pub use group::Group;
 #[cfg(target_os = "linux")]
 use linux as system;
@@ -96,9 +96,9 @@ pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
         system::Jail::default()
     };
     let misled = if confines.commands.confined && confines.git {
-        Misled::by_what_comes(confines.project)
+        GitRedirects::by_what_comes(confines.project)
     } else {
-        Misled::default()
+        GitRedirects::default()
     };
     let (group, sender) = Group::new(misled)?;
     entry::put(&mut command, confines, jail, sender);

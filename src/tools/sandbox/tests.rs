@@ -316,11 +316,11 @@ fn without_rights(folder: &Path) {
     let rights = |path: &Path, mode| {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     };
-    let nothing = super::Misled::by_what_comes(&project);
+    let nothing = super::GitRedirects::by_what_comes(&project);
     for (closed, mode) in
         [(project.join(".git"), 0o555), (project.join(".git"), 0), (project.clone(), 0), (tree.clone(), 0)]
     {
-        let misled = super::Misled::by_what_comes(&project);
+        let misled = super::GitRedirects::by_what_comes(&project);
         let made = if closed == tree { tree.join("config.worktree") } else { project.join(".git/commondir") };
         std::fs::write(&made, "../evil\n").unwrap();
         rights(&closed, mode);
@@ -331,7 +331,7 @@ fn without_rights(folder: &Path) {
     rights(&project, 0o555);
     assert!(nothing.put_aside().is_empty());
     // The target of a link belongs to others and keeps its permissions.
-    let misled = super::Misled::by_what_comes(&project);
+    let misled = super::GitRedirects::by_what_comes(&project);
     rights(&project, 0o755);
     let other = folder.join("other");
     std::fs::create_dir_all(other.join("x")).unwrap();

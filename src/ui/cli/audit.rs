@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::app::{self, App};
-use crate::session::{self, Comparison, History, TurnShown};
+use crate::session::{self, Comparison, History, TurnRecord};
 
 /// Check or export the project's journal, or replay a turn on a copy of the project
 #[derive(Args)]
@@ -141,7 +141,7 @@ impl Replay {
         Ok(())
     }
 
-    fn find<'a>(&self, turns: &'a [TurnShown]) -> Result<&'a TurnShown> {
+    fn find<'a>(&self, turns: &'a [TurnRecord]) -> Result<&'a TurnRecord> {
         let found = match &self.turn {
             Some(name) => {
                 let seq = name.strip_prefix('t').unwrap_or(name).parse().ok();

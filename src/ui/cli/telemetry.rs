@@ -6,7 +6,7 @@ use clap::Args;
 use crate::app::{self, App};
 use crate::base::Bytes;
 use crate::protocol::{Repeat, StepStatus, ToolMiss};
-use crate::session::{Journal, TurnTold, telemetry};
+use crate::session::{Journal, TurnStats, telemetry};
 
 /// Show time, tokens and memory of the last turns on this project
 #[derive(Args)]
@@ -52,7 +52,7 @@ impl Telemetry {
     }
 }
 
-fn line(turn: &TurnTold) {
+fn line(turn: &TurnStats) {
     let usage = &turn.usage;
     let request: String = turn.request.chars().take(60).collect();
     println!(
@@ -66,7 +66,7 @@ fn line(turn: &TurnTold) {
     );
 }
 
-fn timeline(turn: &TurnTold) {
+fn timeline(turn: &TurnStats) {
     for call in &turn.timeline {
         let class = if call.executing { "execute" } else { "read" };
         let status = match call.status {
@@ -88,8 +88,8 @@ fn timeline(turn: &TurnTold) {
 }
 
 /// Statistics of the single-model loop over all turns; `None` if it never ran.
-fn sum(turns: &[TurnTold]) -> Option<String> {
-    let looped: Vec<&TurnTold> = turns.iter().filter(|turn| turn.tool_miss.is_some()).collect();
+fn sum(turns: &[TurnStats]) -> Option<String> {
+    let looped: Vec<&TurnStats> = turns.iter().filter(|turn| turn.tool_miss.is_some()).collect();
     if looped.is_empty() {
         return None;
     }

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use seccompiler::BpfProgram;
 
 use super::entry::{self, check};
-use super::{Confines, Group, Misled, places};
+use super::{Confines, GitRedirects, Group, places};
 use crate::base::config::Commands;
 use landlock::Ruleset;
 use mount_namespace::Spaces;
@@ -129,7 +129,7 @@ fn works(means: Means) -> bool {
     };
     let mut command = Command::new("sh");
     let Ok(jail) = jail(&confines, means, &mut command) else { return false };
-    let Ok((_group, sender)) = Group::new(Misled::default()) else { return false };
+    let Ok((_group, sender)) = Group::new(GitRedirects::default()) else { return false };
     entry::put(&mut command, &confines, jail, sender);
     command.args(["-c", ":"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

@@ -1,7 +1,7 @@
 //! Tables of `monobloc chat`: models in memory, model files, conversations.
 
 use crate::protocol::{Memory, ModelFile, ModelRow};
-use crate::session::Talk;
+use crate::session::Conversation;
 
 /// Characters shown of a conversation's first request.
 const FIRST_CHARS: usize = 70;
@@ -56,8 +56,8 @@ fn parts(model: &ModelRow) -> String {
 }
 
 /// The table of `/resume`: conversations that can be continued.
-pub fn talks(talks: &[Talk]) -> String {
-    let shown = |(place, talk): (usize, &Talk)| {
+pub fn talks(talks: &[Conversation]) -> String {
+    let shown = |(place, talk): (usize, &Conversation)| {
         let first: String = talk.first.lines().next().unwrap_or_default().chars().take(FIRST_CHARS).collect();
         format!("{:>3}  {}  {} requests: {first}", place + 1, talk.time, talk.requests)
     };
