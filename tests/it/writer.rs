@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use monobloc::base::{Bytes, Config};
-use monobloc::budget::estimate::{Estimate, Wanted};
+use monobloc::budget::estimate::{Estimate, LoadSettings};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::{Engine, Request, Vocabulary};
@@ -37,7 +37,7 @@ fn the_coder_model_plays_both_roles_beside_the_smallest_model() {
 fn a_token_takes_28_kib_of_kv_cache() {
     let registry = registry();
     let header = &registry.get(Role::Planner).expect("a model").header;
-    let wanted = Wanted {
+    let wanted = LoadSettings {
         context: 32_768,
         slots: 1,
         kv_type: "f16".to_owned(),
